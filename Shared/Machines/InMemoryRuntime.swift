@@ -48,7 +48,9 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         var fired: [Event] = []
         while let due = nextDeadline, due <= moment {
             for key in aggregates.keys where aggregates[key]?.state.nextDeadline == due {
-                fired += append(try aggregates[key]?.fireDeadlines(until: due, policy: policy) ?? [])
+                guard var aggregate = aggregates[key] else { continue }
+                fired += append(try aggregate.fireDeadlines(until: due, policy: policy))
+                aggregates[key] = aggregate
             }
         }
         return fired
