@@ -24,7 +24,7 @@ public enum LogSchema {
     /// - Parameter connection: as the schema's owner.
     /// - Throws: ``LogError`` when the log exists with another number of partitions.
     public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
-        let sql = String(decoding: PackageResources._0001_bus_sql, as: UTF8.self)
+        let sql = String(decoding: PackageResources._001_bus_sql, as: UTF8.self)
         let migrator = Migrator(schema: "bus", migrations: [try Migration(fileName: "0001_bus.sql", sql: sql)])
         _ = try await migrator.apply(on: connection, logger: logger)
         _ = try await connection.run([

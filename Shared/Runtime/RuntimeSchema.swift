@@ -11,7 +11,7 @@ public enum RuntimeSchema {
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?, logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
-        let sql = String(decoding: PackageResources._0001_states_sql, as: UTF8.self)
+        let sql = String(decoding: PackageResources._001_states_sql, as: UTF8.self)
             .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
         let migrator = Migrator(schema: service, migrations: [try Migration(fileName: "0001_states.sql", sql: sql)])
         _ = try await migrator.apply(on: connection, logger: logger)

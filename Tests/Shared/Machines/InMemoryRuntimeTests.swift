@@ -72,7 +72,7 @@ import Timeline
     private static let digest = "@@DIGEST@@"
 
     private func run(seed: UInt64) throws -> InMemoryRuntime<Counter> {
-        var random = Sequence(seed: seed)
+        var random = Numbers(seed: seed)
         var runtime = InMemoryRuntime<Counter>(policy: (), seed: String(seed))
         var now = start
         for step in 0..<2000 {
@@ -90,7 +90,7 @@ import Timeline
 }
 
 /// A linear congruential sequence (Knuth's MMIX constants), high bits.
-private struct Sequence {
+private struct Numbers {
     var state: UInt64
     init(seed: UInt64) { state = seed }
     mutating func next() -> UInt64 {
