@@ -81,8 +81,8 @@ public enum LogSchema {
         let inDatabase: Int?
         do {
             inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?.int(0)
-        } catch let error as PostgresError where error.sqlState == "42P01" || error.sqlState == "3F000" {
-            throw LogError.notMigrated
+        } catch {
+            throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error
         }
         guard let inDatabase else { throw LogError.notMigrated }
         guard inDatabase == partitions else {
