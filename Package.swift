@@ -124,6 +124,7 @@ let package = Package(
             dependencies: durable + ["TestSupport", httpClient, histogram, arguments], path: "Tests/Benchmarks",
             swiftSettings: strict),
 
+        tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
         tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
