@@ -101,11 +101,11 @@ let package = Package(
         shared("Postgres", ["CLibpq", logging, collections, crypto]),
         shared(
             "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
-            resources: [.copy("Migrations")]),
+            resources: [.embedInCode("Migrations")]),
         shared(
             "Runtime",
             ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
-            resources: [.copy("Migrations")]),
+            resources: [.embedInCode("Migrations")]),
         shared(
             "ServiceKit",
             pure + [

@@ -1,0 +1,195 @@
+# shellcheck shell=bash
+# A private PostgreSQL cluster, apart from every cluster of the system. Sourced, never run; needs output.sh,
+# process.sh, packages.sh, and the variables `data`, `runs`, `logs` and `secrets`.
+
+# find_cluster: sets `home` (the cluster's folder), `owner` (the user it runs as) and `programs`.
+# PostgreSQL refuses to run as root: as root, it runs as the user that the PostgreSQL package made for it.
+find_cluster() {
+    programs=$(postgres_programs) || fail "no PostgreSQL $minimum_postgres or newer was found"
+    home=$data/database
+    local elsewhere
+    elsewhere=/var/lib/dormouse-$(short_hash "$data")
+    if [[ ! -e $home/data/PG_VERSION && -e $elsewhere/data/PG_VERSION ]]; then home=$elsewhere; fi
+
+    if [[ -e $home/data/PG_VERSION ]]; then
+        owner=$(stat -c %U "$home/data")
+        if ((EUID != 0)) && [[ $owner != "$(id -un)" ]]; then
+            fail "the database in $home belongs to $owner: run as $owner or root, or choose another folder with --data"
+        fi
+        local version
+        version=$(<"$home/data/PG_VERSION")
+        if [[ $version != "$(postgres_version "$programs")" ]]; then
+            programs=/usr/lib/postgresql/$version/bin
+            [[ -x $programs/postgres ]] ||
+                fail "the database in $home is of PostgreSQL $version: install postgresql-$version, or use another --data"
+        fi
+    elif ((EUID == 0)); then
+        owner=postgres
+        id -u "$owner" >/dev/null 2>&1 ||
+            fail "PostgreSQL cannot run as root, and there is no user 'postgres': run this as an ordinary user"
+        give_folder "$home"
+        if ! as_owner test -w "$home" -a -x "$home"; then
+            rmdir "$home"
+            home=$elsewhere
+            give_folder "$home"
+            note "the user $owner cannot reach $data: the database's files go to $home"
+        fi
+    else
+        owner=$(id -un)
+        give_folder "$home"
+    fi
+
+    # A socket's whole path must stay under 108 bytes.
+    sockets=$home/socket
+    if ((${#sockets} > 85)); then sockets=/tmp/dormouse-$(short_hash "$data"); fi
+}
+
+# give_folder PATH: a folder that only the cluster's user can enter.
+give_folder() {
+    mkdir -p "$1" && chmod 700 "$1" || fail "cannot make the folder $1"
+    if ((EUID == 0)); then chown "$owner:" "$1"; fi
+    # In a shared folder such as /tmp, another user may have been there first.
+    if [[ -L $1 || $(stat -c %U "$1") != "$owner" ]]; then fail "$1 is not ours: remove it, then run this again"; fi
+}
+
+# as_owner COMMAND…: as the cluster's user, from a folder that everybody can be in.
+as_owner() (
+    cd /
+    if ((EUID == 0)); then
+        exec setpriv --reuid="$owner" --regid="$(id -g "$owner")" --init-groups -- "$@" 9>&-
+    fi
+    exec "$@" 9>&-
+)
+
+# administer DATABASE: runs the SQL on its standard input as the cluster's superuser.
+administer() {
+    as_owner "$programs/psql" -X -q -v ON_ERROR_STOP=1 \
+        -h "$sockets" -p "$database_port" -U postgres -d "$1" -At
+}
+
+create_cluster() {
+    step "Creating a private PostgreSQL cluster in $home"
+    # An initdb that was killed half-way leaves a folder without its version file.
+    rm -rf "$home/data"
+    local output
+    output=$(as_owner env LC_ALL=C "$programs/initdb" -D "$home/data" -U postgres --data-checksums --encoding=UTF8 \
+        --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 2>&1) ||
+        fail "initdb failed: $output"
+    # The superuser is reachable by the cluster's own user only, on the socket; all others need a password.
+    write_as_owner "$home/data/pg_hba.conf" <<-'HBA'
+		local  all  postgres                peer  map=superuser
+		local  all  all                     scram-sha-256
+		host   all  all       127.0.0.1/32  scram-sha-256
+		host   all  all       ::1/128       scram-sha-256
+	HBA
+    printf 'superuser "%s" postgres\n' "$owner" | write_as_owner "$home/data/pg_ident.conf"
+    printf "include 'dormouse.conf'\n" | as_owner tee -a "$home/data/postgresql.conf" >/dev/null
+}
+
+write_as_owner() { as_owner tee "$1" >/dev/null; }
+
+# start_cluster REPLICAS: creates the cluster when it is not there, starts it, and makes the database and its owner.
+# Sets `database_port`.
+start_cluster() {
+    if [[ ! -e $home/data/PG_VERSION ]]; then create_cluster; fi
+    step "Starting PostgreSQL $(postgres_version "$programs")"
+    clear_stale_cluster
+    give_folder "$sockets"
+    choose_database_port
+    # Sessions that idle within a transaction would hold a partition: they are cut.
+    write_as_owner "$home/data/dormouse.conf" <<-CONFIGURATION
+		listen_addresses = '127.0.0.1'
+		port = $database_port
+		unix_socket_directories = '${sockets//\'/\'\'}'
+		unix_socket_permissions = 0700
+		password_encryption = 'scram-sha-256'
+		max_connections = $((100 + 100 * $1))
+		shared_buffers = 256MB
+		max_wal_size = 2GB
+		idle_in_transaction_session_timeout = 5s
+		cluster_name = 'dormouse'
+	CONFIGURATION
+    : | as_owner tee -a "$home/database.log" >/dev/null
+    ln -sfn "$home/database.log" "$logs/database.log"
+    local output
+    if ! output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1); then
+        show_end database
+        fail "PostgreSQL did not start: $output"
+    fi
+    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL ended right after its start"
+    make_database || fail "the database could not be prepared"
+    done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
+}
+
+# A postmaster.pid may outlive its server, and its pid may by now be another program's. Only a process that works in
+# the data folder is a server of it.
+clear_stale_cluster() {
+    local deadline=$((SECONDS + 10)) pid
+    while [[ -n $(cluster_processes) ]]; do
+        # Children of a killed server end by themselves; a server that nobody recorded is asked to.
+        for pid in $(cluster_processes); do
+            if ((SECONDS >= deadline + 10)); then
+                kill -KILL "$pid" 2>/dev/null || true
+            elif ((SECONDS >= deadline)) || [[ $pid == "$(head -n 1 "$home/data/postmaster.pid" 2>/dev/null)" ]]; then
+                kill -QUIT "$pid" 2>/dev/null || true
+            fi
+        done
+        sleep 0.2
+    done
+    rm -f "$home/data/postmaster.pid" "$sockets"/.s.PGSQL.*
+}
+
+cluster_processes() {
+    local folder pid
+    for folder in /proc/[0-9]*; do
+        pid=${folder#/proc/}
+        if [[ $folder/cwd -ef $home/data && $(cat "$folder/comm" 2>/dev/null) == postgres* ]] &&
+            identity "$pid" >/dev/null; then
+            printf '%s\n' "$pid"
+        fi
+    done
+}
+
+# The port of last time when it is free, so that settings of SQL tools stay valid.
+choose_database_port() {
+    local port last=$runs/database.port
+    database_port=''
+    for port in $(cat "$last" 2>/dev/null) {15432..15531}; do
+        if ! listening "$port"; then
+            database_port=$port
+            break
+        fi
+    done
+    [[ -n $database_port ]] || fail "no free port for the database from 15432 to 15531"
+    printf '%s\n' "$database_port" >"$last"
+}
+
+# The owner may create roles, because migrations make one for each service; it is no superuser.
+make_database() {
+    # By standard input: an argument would show the password to every user of the machine.
+    administer postgres <<-SQL
+		SET log_statement = 'none';
+		SELECT 'CREATE ROLE dormouse' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dormouse') \gexec
+		ALTER ROLE dormouse LOGIN CREATEROLE PASSWORD '$(<"$secrets/database-owner")';
+		SELECT 'CREATE DATABASE dormouse OWNER dormouse'
+		 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dormouse') \gexec
+	SQL
+}
+
+# stop_cluster: a fast shutdown of the server that we started; after a minute an immediate one.
+stop_cluster() {
+    local pid deadline=$((SECONDS + 60))
+    if pid=$(pid_of database); then
+        kill -INT "$pid" 2>/dev/null || true
+        while pid=$(pid_of database); do
+            if ((SECONDS >= deadline)); then
+                warn "PostgreSQL did not stop in time: stopping it at once"
+                kill -QUIT "$pid" 2>/dev/null || true
+                deadline=$((SECONDS + 60))
+            fi
+            sleep 0.1
+        done
+        done_ "PostgreSQL stopped"
+    fi
+    rm -f "$runs/database.pid"
+}

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# The suite as a whole: its services, their ports, its folders, how it stops. Sourced, never run; needs output.sh,
+# process.sh and cluster.sh.
+
+# In the order of migration; the first four come in replicas, of `ops` one is enough: it only reads.
+export services=(lifecycle fetch push transfer ops)
+
+# use_data DIR: makes the folders of an installation, and the variables that name them.
+use_data() {
+    data=$(absolute "$1")
+    runs=$data/run logs=$data/log secrets=$data/secrets
+    endpoints=$data/endpoints.json
+    export data runs logs secrets endpoints
+}
+
+make_folders() {
+    # 0711: the database's own user passes through to its folder, and can list nothing on the way.
+    mkdir -p "$data" && chmod 711 "$data" &&
+        mkdir -p "$runs" "$logs" "$secrets" "$data/content" "$data/tls" &&
+        chmod 700 "$secrets" "$data/content" "$data/tls" ||
+        fail "cannot write in $data: choose another folder with --data"
+    [[ -w $runs && -w $secrets ]] || fail "$data belongs to another user: choose another folder with --data"
+}
+
+# take_lock SECONDS: one script at a time starts or stops things in a data folder.
+take_lock() {
+    exec 9>>"$runs/lock"
+    flock -w "$1" 9 || fail "another deploy/up or deploy/down is at work in $data: wait for it, then run this again"
+}
+
+drop_lock() { exec 9>&-; }
+
+# Prints a new secret: 256 random bits, safe in a URL and in JSON.
+new_secret() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
+
+make_secrets() {
+    local name
+    for name in operator-key database-owner "${services[@]/#/database-}"; do
+        if [[ ! -s $secrets/$name ]]; then
+            (umask 077 && new_secret >"$secrets/$name.new" && mv "$secrets/$name.new" "$secrets/$name")
+        fi
+    done
+}
+
+# stop_suite: what drives the services first, then the services, the cluster last.
+stop_suite() {
+    local name
+    local -a fleet=() others=()
+    for name in $(recorded); do
+        case $name in
+            fleet) fleet+=("$name") ;;
+            database) ;;
+            *) others+=("$name") ;;
+        esac
+    done
+    stop_all "${fleet[@]}"
+    stop_all "${others[@]}"
+    stop_cluster
+    rm -f "$endpoints"
+}
