@@ -98,7 +98,7 @@ let package = Package(
         shared("Timeline", ["Records"]),
         shared("Contracts", ["Records", "Timeline", collections, crypto]),
         shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
-        shared("Postgres", ["CLibpq", logging, collections]),
+        shared("Postgres", ["CLibpq", logging, collections, crypto]),
         shared(
             "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
             resources: [.embedInCode("Migrations")]),
