@@ -1,4 +1,4 @@
-import Collections
+
 public import Foundation
 public import Logging
 public import Postgres

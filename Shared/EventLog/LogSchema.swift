@@ -57,8 +57,7 @@ public enum LogSchema {
         let role = "dormouse_\(service)"
         precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
         let quoted = password.map { "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }
-        try await connection.script(
-            """
+        let script = """
             DO $role$ BEGIN
                 IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
@@ -73,7 +72,16 @@ public enum LogSchema {
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
-            """)
+            """
+        // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
+        // makes one of the two fail with "tuple concurrently updated".
+        for attempt in 1... {
+            do {
+                return try await connection.script(script)
+            } catch {
+                guard error.sqlState == "XX000", attempt < 20 else { throw error }
+            }
+        }
     }
 
     /// Checks at start that the log is there and has the configured number of partitions.

@@ -1,4 +1,4 @@
-import Collections
+import OrderedCollections
 import Contracts
 import EventLog
 import Foundation

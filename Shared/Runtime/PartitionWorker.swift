@@ -1,10 +1,12 @@
-import Collections
+import DequeModule
 import Contracts
 import EventLog
 import Foundation
 import Logging
 import Machines
+import OrderedCollections
 import Postgres
+import Records
 import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
@@ -177,14 +179,16 @@ actor PartitionWorker<M: Machine> {
             _ = try await connection.run(Call(statements.rollback))
             return Done(batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: first.hasMore)
         }
+        let rows: [Rows]
         do {
-            let rows = try await connection.run(batch.flight(statements, position: first.position))
-            let head = try rows[rows.count - 2][0].int(0)
-            return Done(batch: batch, head: head, lastBatch: batch.id, hasMore: first.hasMore)
-        } catch let error as PostgresError {
-            if case .connectionLost(duringFlight: true) = error { throw UnknownCommit(batch: batch) }
-            throw error
+            rows = try await connection.run(batch.flight(statements, position: first.position))
+        } catch {
+            // A server that shuts down may have committed before it said so: whatever broke the connection, only the cursor
+            // row knows.
+            throw error.isConnectionProblem ? UnknownCommit(batch: batch) as any Error : error
         }
+        let head = try rows[rows.count - 2][0].int(0)
+        return Done(batch: batch, head: head, lastBatch: batch.id, hasMore: first.hasMore)
     }
 
     /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be over, and
