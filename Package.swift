@@ -27,7 +27,8 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
 /// What code above the database may use of the shared house.
 let pure: [Target.Dependency] = ["Records", "Timeline", "Contracts", "Machines", collections]
-let durable: [Target.Dependency] = pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
+let durable: [Target.Dependency] =
+    pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
 
 func shared(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
     .target(
@@ -57,7 +58,8 @@ func service(
     ]
 }
 
-func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target
+{
     .testTarget(
         name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict)
 }
@@ -111,9 +113,12 @@ let package = Package(
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
         tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
-        tests("RuntimeTests", "Shared/Runtime", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        tests(
+            "RuntimeTests", "Shared/Runtime",
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
-        tests("LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
+        tests(
+            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
     ]
         + service("Lifecycle")
 )

@@ -28,12 +28,15 @@ public enum LogSchema {
         let migrator = Migrator(schema: "bus", migrations: [try Migration(fileName: "0001_bus.sql", sql: sql)])
         _ = try await migrator.apply(on: connection, logger: logger)
         _ = try await connection.run([
-            Call(Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"), [.int4(Int32(partitions))]),
-            Call(Statement(
-                """
-                INSERT INTO bus.partitions (partition)
-                SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
-                """)),
+            Call(
+                Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
+                [.int4(Int32(partitions))]),
+            Call(
+                Statement(
+                    """
+                    INSERT INTO bus.partitions (partition)
+                    SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
+                    """)),
             Call(Statement("SELECT bus.ensure_days(7)")),
         ])
         try await verify(connection, partitions: partitions)
@@ -56,7 +59,9 @@ public enum LogSchema {
     public static func grant(service: String, password: String?, _ connection: Connection) async throws {
         let role = "dormouse_\(service)"
         precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
-        let quoted = password.map { "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }
+        let quoted = password.map {
+            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        }
         let script = """
             DO $role$ BEGIN
                 IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
@@ -88,7 +93,8 @@ public enum LogSchema {
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?
         do {
-            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?.int(0)
+            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?
+                .int(0)
         } catch {
             throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error
         }

@@ -142,7 +142,8 @@ actor PartitionWorker<M: Machine> {
                 one.caller.resume(
                     returning: Answer(body: body, partition: partition, offset: done.head, isReplay: false))
             case .replay(let body):
-                one.caller.resume(returning: Answer(body: body, partition: partition, offset: done.head, isReplay: true))
+                one.caller.resume(
+                    returning: Answer(body: body, partition: partition, offset: done.head, isReplay: true))
             case .refused(let error): one.caller.resume(throwing: error)
             }
         }
@@ -156,7 +157,9 @@ actor PartitionWorker<M: Machine> {
         lastBatch = done.lastBatch
         if done.hasMore { lookAtLog = true }
         for key in done.batch.changed.keys {
-            if let due = done.batch.aggregates[key]?.state.nextDeadline { nextDue = nextDue.map { min($0, due) } ?? due }
+            if let due = done.batch.aggregates[key]?.state.nextDeadline {
+                nextDue = nextDue.map { min($0, due) } ?? due
+            }
         }
     }
 
@@ -262,7 +265,8 @@ extension PartitionWorker {
         let isCacheValid = found.lastBatch == lastBatch && lastBatch != nil
         if isCacheValid { found.aggregates = cache }
         for row in rows[5] { try read(row, into: &found) }
-        let holdsLease = try lease.map { try rows[1][0].optionalUUID(1) == $0.owner && rows[1][0].int(2) == $0.epoch } ?? false
+        let holdsLease =
+            try lease.map { try rows[1][0].optionalUUID(1) == $0.owner && rows[1][0].int(2) == $0.epoch } ?? false
         if withLog, holdsLease { try await readLog(rows[6], connection, &found) }
         var needed = keys + found.events.map(\.key) + found.due
         needed.removeAll { found.aggregates[$0] != nil }
