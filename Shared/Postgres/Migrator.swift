@@ -48,7 +48,7 @@ public struct Migrator: Sendable {
         let plan = try await pending(on: connection)
         // Every text is complete before the first one runs.
         let scripts = try plan.map { migration throws(PostgresError) in try filledIn(migration) }
-        if !plan.isEmpty { try await connection.script(preparation) }
+        if !plan.isEmpty { try await prepare(connection) }
         for (migration, script) in zip(plan, scripts) {
             try await apply(migration, script, on: connection)
             logger.info(
@@ -80,12 +80,29 @@ public struct Migrator: Sendable {
     }
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
-        let known = try await connection.run(Call(.tableExists, [.text(table)]))
-        guard let first = known.first, try first.bool(0) else { return [] }
+        guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
         let rows = try await connection.run(Call(Statement("SELECT number, checksum FROM \(table) ORDER BY number")))
         return try rows.map { row throws(PostgresError) in
             MigrationPlan.Applied(number: try row.int(0), checksum: try row.text(1))
         }
+    }
+
+    /// `CREATE SCHEMA IF NOT EXISTS` asks for the right to create even where nothing is to be created, and a migrator
+    /// role may own its schema without that right.
+    private func prepare(_ connection: Connection) async throws(PostgresError) {
+        let quoted = Listener.quoted(schema)
+        if try await !connection.run(Call(.schemaExists, [.text(quoted)]))[0].bool(0) {
+            try await connection.script("CREATE SCHEMA \(quoted)")
+        }
+        try await connection.script(
+            """
+            CREATE TABLE IF NOT EXISTS \(table) (
+                number integer CONSTRAINT migrations_pkey PRIMARY KEY,
+                name text NOT NULL,
+                checksum text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            )
+            """)
     }
 
     private func filledIn(_ migration: Migration) throws(PostgresError) -> String {
@@ -103,22 +120,11 @@ public struct Migrator: Sendable {
     }
 
     private var table: String { "\(Listener.quoted(schema)).migrations" }
-
-    private var preparation: String {
-        """
-        CREATE SCHEMA IF NOT EXISTS \(Listener.quoted(schema));
-        CREATE TABLE IF NOT EXISTS \(table) (
-            number integer CONSTRAINT migrations_pkey PRIMARY KEY,
-            name text NOT NULL,
-            checksum text NOT NULL,
-            applied_at timestamptz NOT NULL DEFAULT now()
-        )
-        """
-    }
 }
 
 extension Statement {
     fileprivate static let lock = Statement("SELECT pg_advisory_lock(hashtextextended($1, 0))")
     fileprivate static let unlock = Statement("SELECT pg_advisory_unlock(hashtextextended($1, 0))")
     fileprivate static let tableExists = Statement("SELECT to_regclass($1) IS NOT NULL")
+    fileprivate static let schemaExists = Statement("SELECT to_regnamespace($1) IS NOT NULL")
 }
