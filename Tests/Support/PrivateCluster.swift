@@ -39,7 +39,7 @@ public actor PrivateCluster {
     /// - Throws: ``ClusterFailed``.
     public static func shared() async throws -> PrivateCluster { try await sharedStart.value }
 
-    /// Starts a cluster for one test. It ends when the object does, or with ``destroy()``.
+    /// Starts a cluster for one test. It ends with ``destroy()``, or when the object is released: hold it.
     /// - Parameters:
     ///   - fsync: whether a commit reaches the disk, as in production.
     ///   - settings: more lines of `postgresql.conf`; they win over the ones made here. Values are quoted for you.
