@@ -130,7 +130,9 @@ let package = Package(
         tests("EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "TestSupport", logging, lifecycle]),
         tests("RuntimeTests", "Shared/Runtime", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
-        tests("LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
+        tests(
+            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            resources: [.copy("Traces")]),
         tests("FetchTests", "Services/Fetch", durable + ["FetchMachine", "FetchService", "TestSupport"]),
         tests("PushTests", "Services/Push", durable + ["PushMachine", "PushService", "TestSupport"]),
         tests("TransferTests", "Services/Transfer", durable + ["TransferMachine", "TransferService", "TestSupport"]),
