@@ -21,6 +21,7 @@ let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "as
 let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let asyncAlgorithms = Target.Dependency.product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -74,6 +75,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
@@ -101,7 +103,7 @@ let package = Package(
             "ServiceKit",
             pure + [
                 "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
-                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL,
+                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
             ]),
         .target(
             name: "TestSupport",
@@ -110,6 +112,7 @@ let package = Package(
                 nioPosix, logging,
             ],
             path: "Tests/Support", swiftSettings: strict),
+        tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
         tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
@@ -118,7 +121,8 @@ let package = Package(
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
         tests(
-            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
+            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle")
 )
