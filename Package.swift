@@ -71,7 +71,6 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
@@ -92,56 +91,15 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     ],
     targets: [
-        .systemLibrary(
-            name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         shared("Records", [collections]),
         shared("Timeline", ["Records"]),
         shared("Contracts", ["Records", "Timeline", collections, crypto]),
         shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
-        shared("Postgres", ["CLibpq", logging, collections]),
-        shared(
-            "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
-            resources: [.embedInCode("Migrations")]),
-        shared(
-            "Runtime",
-            ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
-            resources: [.embedInCode("Migrations")]),
         shared(
             "ServiceKit",
-            pure + [
-                "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
-                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL,
+            pure + [hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
+                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
             ]),
-        .target(
-            name: "TestSupport",
-            dependencies: [
-                "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
-                nioPosix, logging,
-            ],
-            path: "Tests/Support", swiftSettings: strict),
-        .executableTarget(
-            name: "benchmarks",
-            dependencies: durable + ["TestSupport", httpClient, histogram, arguments], path: "Tests/Benchmarks",
-            swiftSettings: strict),
-
-        tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
-        tests("RecordsTests", "Shared/Records", ["Records"]),
-        tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
-        tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
-        tests("EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "TestSupport", logging, lifecycle]),
-        tests("RuntimeTests", "Shared/Runtime", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
-        tests("LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
-        tests("FetchTests", "Services/Fetch", durable + ["FetchMachine", "FetchService", "TestSupport"]),
-        tests("PushTests", "Services/Push", durable + ["PushMachine", "PushService", "TestSupport"]),
-        tests("TransferTests", "Services/Transfer", durable + ["TransferMachine", "TransferService", "TestSupport"]),
-        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport"]),
-        tests("SuiteTests", "Suite", durable + ["TestSupport", httpClient]),
+        tests("ServiceKitTests", "Shared/ServiceKit", pure + ["ServiceKit", hummingbird, httpTypes, logging, lifecycle, httpClient, nioCore, nioPosix]),
     ]
-        + service("Lifecycle")
-        + service("Fetch")
-        + service("Push", [jwt, crypto, x509, hummingbirdTLS, hummingbirdHTTP2, nioSSL])
-        + service("Transfer", [httpClient, nioCore, nioPosix, crypto])
-        + service("Ops", machine: false, [mustache])
-        + service("Fleet", machine: false, [httpClient, nioCore, yams])
 )
