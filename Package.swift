@@ -24,6 +24,7 @@ let collections = Target.Dependency.product(name: "Collections", package: "swift
 let asyncAlgorithms = Target.Dependency.product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
 /// What code above the database may use of the shared house.
@@ -119,7 +120,7 @@ let package = Package(
         tests(
             "RuntimeTests", "Shared/Runtime",
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
+        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
             "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
             resources: [.copy("Traces")]),

@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
+import NIOHTTP1
 import Records
 import ServiceKit
 import ServiceLifecycle
@@ -30,9 +31,9 @@ final class LogLines: Sendable {
 
 /// A signal that is given once.
 struct Gate: Sendable {
-    private let (stream, source) = AsyncStream<Void>.makeStream()
-    func open() { source.finish() }
-    func wait() async { for await _ in stream {} }
+    private let way = AsyncStream<Void>.makeStream()
+    func open() { way.continuation.finish() }
+    func wait() async { for await _ in way.stream {} }
 }
 
 struct Answer {
