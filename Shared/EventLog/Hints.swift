@@ -1,4 +1,3 @@
-import Collections
 public import Foundation
 public import Logging
 public import Postgres

@@ -28,12 +28,15 @@ public enum LogSchema {
         let migrator = Migrator(schema: "bus", migrations: [try Migration(fileName: "0001_bus.sql", sql: sql)])
         _ = try await migrator.apply(on: connection, logger: logger)
         _ = try await connection.run([
-            Call(Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"), [.int4(Int32(partitions))]),
-            Call(Statement(
-                """
-                INSERT INTO bus.partitions (partition)
-                SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
-                """)),
+            Call(
+                Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
+                [.int4(Int32(partitions))]),
+            Call(
+                Statement(
+                    """
+                    INSERT INTO bus.partitions (partition)
+                    SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
+                    """)),
             Call(Statement("SELECT bus.ensure_days(7)")),
         ])
         try await verify(connection, partitions: partitions)
@@ -56,9 +59,10 @@ public enum LogSchema {
     public static func grant(service: String, password: String?, _ connection: Connection) async throws {
         let role = "dormouse_\(service)"
         precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
-        let quoted = password.map { "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'" }
-        try await connection.script(
-            """
+        let quoted = password.map {
+            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        }
+        let script = """
             DO $role$ BEGIN
                 IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
@@ -73,16 +77,26 @@ public enum LogSchema {
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
-            """)
+            """
+        // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
+        // makes one of the two fail with "tuple concurrently updated".
+        for attempt in 1... {
+            do {
+                return try await connection.script(script)
+            } catch {
+                guard error.sqlState == "XX000", attempt < 20 else { throw error }
+            }
+        }
     }
 
     /// Checks at start that the log is there and has the configured number of partitions.
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?
         do {
-            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?.int(0)
-        } catch let error as PostgresError where error.sqlState == "42P01" || error.sqlState == "3F000" {
-            throw LogError.notMigrated
+            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?
+                .int(0)
+        } catch {
+            throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error
         }
         guard let inDatabase else { throw LogError.notMigrated }
         guard inDatabase == partitions else {

@@ -67,8 +67,11 @@ extension ConnectFailure {
     }
 
     private static func isUnreachable(_ message: String) -> Bool {
-        message.contains("could not translate host name") || message.contains("connection to server")
-            && ["refused", "No such file", "unreachable", "No route", "timed out", "closed the connection", "reset"]
+        message.contains("could not translate host name")
+            || message.contains("connection to server")
+                && [
+                    "refused", "No such file", "unreachable", "No route", "timed out", "closed the connection", "reset",
+                ]
                 .contains { message.contains($0) }
     }
 

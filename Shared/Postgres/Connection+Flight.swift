@@ -96,7 +96,8 @@ extension Connection {
                 steps.append(.prepare(call: index))
                 let types = call.parameters.map(\.type)
                 let count = Int32(types.count)
-                sent = PQsendPrepare(session.pointer, name, call.statement.sql, count, types) == 1
+                sent =
+                    PQsendPrepare(session.pointer, name, call.statement.sql, count, types) == 1
                     ? sendPrepared(call, name, session) : 0
             }
             guard sent == 1 else { throw lost("sending failed") }

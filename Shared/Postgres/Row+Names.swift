@@ -35,13 +35,19 @@ extension Row {
 
     public func optionalUUID(_ name: String) throws(PostgresError) -> UUID? { try optionalUUID(column(name)) }
 
-    public func timestampMilliseconds(_ name: String) throws(PostgresError) -> Int64 { try timestampMilliseconds(column(name)) }
+    public func timestampMilliseconds(_ name: String) throws(PostgresError) -> Int64 {
+        try timestampMilliseconds(column(name))
+    }
 
-    public func optionalTimestampMilliseconds(_ name: String) throws(PostgresError) -> Int64? { try optionalTimestampMilliseconds(column(name)) }
+    public func optionalTimestampMilliseconds(_ name: String) throws(PostgresError) -> Int64? {
+        try optionalTimestampMilliseconds(column(name))
+    }
 
     public func daysSinceEpoch(_ name: String) throws(PostgresError) -> Int { try daysSinceEpoch(column(name)) }
 
-    public func optionalDaysSinceEpoch(_ name: String) throws(PostgresError) -> Int? { try optionalDaysSinceEpoch(column(name)) }
+    public func optionalDaysSinceEpoch(_ name: String) throws(PostgresError) -> Int? {
+        try optionalDaysSinceEpoch(column(name))
+    }
 
     public func ints(_ name: String) throws(PostgresError) -> [Int] { try ints(column(name)) }
 

@@ -54,7 +54,8 @@ enum TypeOID {
     /// Types whose binary form is not text; every other type (domains of text, enums, names) sends its text.
     static func isText(_ oid: UInt32) -> Bool {
         switch oid {
-        case bool, bytea, int8, int2, int4, Self.oid, float4, float8, date, timestamp, timestamptz, numeric, uuid, jsonb,
+        case bool, bytea, int8, int2, int4, Self.oid, float4, float8, date, timestamp, timestamptz, numeric, uuid,
+            jsonb,
             boolArray, byteaArray, int4Array, textArray, int8Array, float8Array, timestamptzArray, jsonArray,
             uuidArray:
             false

@@ -36,7 +36,8 @@ public struct JSONReader: FieldVisitor {
     /// Adds a fault at the place that is being read.
     public mutating func fault(_ detail: String) {
         let pointer = path.map { step in
-            "/" + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
+            "/"
+                + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
                 .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
         }
         faults.append(Fault(pointer: pointer.joined(), detail: detail))

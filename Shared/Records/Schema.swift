@@ -11,7 +11,8 @@ public struct SchemaBuilder: FieldVisitor {
             members.append(contentsOf: rule.keywords.map { JSON.Member($0.0, $0.1) })
             schema = .object(members)
         }
-        if presence == .defaulted, case .object(var members) = schema, let initial = try? JSON(parsing: value.jsonBytes) {
+        if presence == .defaulted, case .object(var members) = schema, let initial = try? JSON(parsing: value.jsonBytes)
+        {
             members.append(JSON.Member("default", initial))
             schema = .object(members)
         }

@@ -1,4 +1,4 @@
-import Collections
+import OrderedCollections
 import Contracts
 import EventLog
 import Foundation
@@ -36,9 +36,12 @@ struct Batch<M: Machine> {
     var isEmpty: Bool { events.isEmpty && answers.isEmpty }
 
     /// Runs one submission; its refusal fails it alone.
-    mutating func run(_ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]) {
+    mutating func run(
+        _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
+    ) {
         if let idempotency = submission.idempotency {
-            let before = stored[idempotency.key]
+            let before =
+                stored[idempotency.key]
                 ?? answers.first { $0.idempotency.key == idempotency.key }.map { ($0.idempotency.fingerprint, $0.body) }
             if let before {
                 let isSame = before.fingerprint == idempotency.fingerprint

@@ -5,7 +5,8 @@ public import Logging
 public import Machines
 public import Postgres
 public import ServiceLifecycle
-public import Timeline
+import Timeline
+import Records
 
 /// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
 ///
@@ -77,7 +78,7 @@ public final class DurableRuntime<M: Machine>: Service {
     public func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.run() } }
-            group.addTask { try await self.background() }
+            group.addTask { await self.background() }
             try await group.next()
             // The background ended: graceful shutdown. What waits is finished, then the leases are let go.
             for worker in self.workers { await worker.stop() }
@@ -86,8 +87,8 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    private func background() async throws {
-        try await cancelWhenGracefulShutdown {
+    private func background() async {
+        await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { try? await self.listener.run() }
                 group.addTask { try? await self.hints.run() }

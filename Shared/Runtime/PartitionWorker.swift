@@ -1,10 +1,12 @@
-import Collections
+import DequeModule
 import Contracts
 import EventLog
 import Foundation
 import Logging
 import Machines
+import OrderedCollections
 import Postgres
+import Records
 import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
@@ -140,7 +142,8 @@ actor PartitionWorker<M: Machine> {
                 one.caller.resume(
                     returning: Answer(body: body, partition: partition, offset: done.head, isReplay: false))
             case .replay(let body):
-                one.caller.resume(returning: Answer(body: body, partition: partition, offset: done.head, isReplay: true))
+                one.caller.resume(
+                    returning: Answer(body: body, partition: partition, offset: done.head, isReplay: true))
             case .refused(let error): one.caller.resume(throwing: error)
             }
         }
@@ -154,7 +157,9 @@ actor PartitionWorker<M: Machine> {
         lastBatch = done.lastBatch
         if done.hasMore { lookAtLog = true }
         for key in done.batch.changed.keys {
-            if let due = done.batch.aggregates[key]?.state.nextDeadline { nextDue = nextDue.map { min($0, due) } ?? due }
+            if let due = done.batch.aggregates[key]?.state.nextDeadline {
+                nextDue = nextDue.map { min($0, due) } ?? due
+            }
         }
     }
 
@@ -177,14 +182,16 @@ actor PartitionWorker<M: Machine> {
             _ = try await connection.run(Call(statements.rollback))
             return Done(batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: first.hasMore)
         }
+        let rows: [Rows]
         do {
-            let rows = try await connection.run(batch.flight(statements, position: first.position))
-            let head = try rows[rows.count - 2][0].int(0)
-            return Done(batch: batch, head: head, lastBatch: batch.id, hasMore: first.hasMore)
-        } catch let error as PostgresError {
-            if case .connectionLost(duringFlight: true) = error { throw UnknownCommit(batch: batch) }
-            throw error
+            rows = try await connection.run(batch.flight(statements, position: first.position))
+        } catch {
+            // A server that shuts down may have committed before it said so: whatever broke the connection, only the cursor
+            // row knows.
+            throw error.isConnectionProblem ? UnknownCommit(batch: batch) as any Error : error
         }
+        let head = try rows[rows.count - 2][0].int(0)
+        return Done(batch: batch, head: head, lastBatch: batch.id, hasMore: first.hasMore)
     }
 
     /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be over, and
@@ -258,7 +265,8 @@ extension PartitionWorker {
         let isCacheValid = found.lastBatch == lastBatch && lastBatch != nil
         if isCacheValid { found.aggregates = cache }
         for row in rows[5] { try read(row, into: &found) }
-        let holdsLease = try lease.map { try rows[1][0].optionalUUID(1) == $0.owner && rows[1][0].int(2) == $0.epoch } ?? false
+        let holdsLease =
+            try lease.map { try rows[1][0].optionalUUID(1) == $0.owner && rows[1][0].int(2) == $0.epoch } ?? false
         if withLog, holdsLease { try await readLog(rows[6], connection, &found) }
         var needed = keys + found.events.map(\.key) + found.due
         needed.removeAll { found.aggregates[$0] != nil }

@@ -1,4 +1,4 @@
-public import EventLog
+import EventLog
 public import Logging
 public import Postgres
 

@@ -31,6 +31,7 @@ public struct Interval: Sendable, Hashable, Comparable {
 
     public static func milliseconds(_ count: Int64) -> Interval { Interval(milliseconds: count) }
     public static func seconds(_ count: Int64) -> Interval { Interval(milliseconds: count * 1000) }
+    @_disfavoredOverload
     public static func seconds(_ count: Double) -> Interval { Interval(milliseconds: Int64((count * 1000).rounded())) }
     public static func minutes(_ count: Int64) -> Interval { .seconds(count * 60) }
     public static func hours(_ count: Int64) -> Interval { .seconds(count * 3600) }

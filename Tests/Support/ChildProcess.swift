@@ -53,8 +53,8 @@ public final class ChildProcess: Sendable {
 
     /// The path of an executable that this package builds: beside the test bundle.
     public static func product(_ name: String) -> String {
-        // With the bundle of XCTest as an argument of a runner elsewhere, its path is the one that ends in .xctest.
-        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+        let runner = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let bundle = runner ?? CommandLine.arguments[0]
         return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(name).path
     }
 

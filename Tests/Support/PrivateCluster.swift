@@ -39,7 +39,7 @@ public actor PrivateCluster {
     /// - Throws: ``ClusterFailed``.
     public static func shared() async throws -> PrivateCluster { try await sharedStart.value }
 
-    /// Starts a cluster for one test. It ends when the object does, or with ``destroy()``.
+    /// Starts a cluster for one test. It ends with ``destroy()``, or when the object is released: hold it.
     /// - Parameters:
     ///   - fsync: whether a commit reaches the disk, as in production.
     ///   - settings: more lines of `postgresql.conf`; they win over the ones made here. Values are quoted for you.
@@ -63,7 +63,9 @@ public actor PrivateCluster {
         var generator = SystemRandomNumberGenerator()
         password = String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
         port = try freePort()
-        let shell = ["/bin/sh", "-c", KeeperScript.text, "keeper", binaries.directory, configuration, "\(port)", superuser]
+        let shell = [
+            "/bin/sh", "-c", KeeperScript.text, "keeper", binaries.directory, configuration, "\(port)", superuser,
+        ]
         let command = try PostgresBinaries.asServerUser(shell)
         keeper = try SpawnedProcess(
             command[0], Array(command.dropFirst()), environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"])
@@ -165,13 +167,15 @@ extension PrivateCluster {
         _ key: String, prepare: @escaping @Sendable (_ url: String) async throws -> Void
     ) async throws -> String {
         // Shared by all who ask, so it must not be cancelled with the first of them: hence a task of its own.
-        let task = templates[key] ?? Task {
-            let name = try await makeNamedDatabase()
-            try await prepare(url(database: name))
-            try await sql("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
-            try await sql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '\(name)'")
-            return name
-        }
+        let task =
+            templates[key]
+            ?? Task {
+                let name = try await makeNamedDatabase()
+                try await prepare(url(database: name))
+                try await sql("ALTER DATABASE \(name) ALLOW_CONNECTIONS false")
+                try await sql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '\(name)'")
+                return name
+            }
         templates[key] = task
         return try await task.value
     }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Synchronization
 
@@ -62,6 +63,12 @@ struct Spawn {
         for (target, descriptor) in descriptors.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(target))
         }
+        // Sockets that a network library has accepted are not close-on-exec: a child that held one would keep its
+        // peer from ever seeing the end. Closing what is not open is no error here; the margin is for those opened
+        // meanwhile, since the lowest free number is given out.
+        for descriptor in 3..<(highestDescriptor() + 256) {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -90,5 +97,10 @@ struct Spawn {
             throw SpawnFailed(description: "cannot start \(executable): \(String(cString: strerror(code)))")
         }
         return pid
+    }
+
+    private static func highestDescriptor() -> Int32 {
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return open.compactMap { Int32($0) }.max() ?? 1024
     }
 }

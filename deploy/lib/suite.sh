@@ -17,7 +17,7 @@ make_folders() {
     # 0711: the database's own user passes through to its folder, and can list nothing on the way.
     mkdir -p "$data" && chmod 711 "$data" &&
         mkdir -p "$runs" "$logs" "$secrets" "$data/content" "$data/tls" &&
-        chmod 700 "$secrets" "$data/content" "$data/tls" ||
+        chmod 700 "$runs" "$logs" "$secrets" "$data/content" "$data/tls" ||
         fail "cannot write in $data: choose another folder with --data"
     [[ -w $runs && -w $secrets ]] || fail "$data belongs to another user: choose another folder with --data"
 }
@@ -45,15 +45,15 @@ make_secrets() {
 # stop_suite: what drives the services first, then the services, the cluster last.
 stop_suite() {
     local name
-    local -a fleet=() others=()
+    local -a first=() others=()
     for name in $(recorded); do
         case $name in
-            fleet) fleet+=("$name") ;;
+            fleet) first+=("$name") ;;
             database) ;;
             *) others+=("$name") ;;
         esac
     done
-    stop_all "${fleet[@]}"
+    stop_all "${first[@]}"
     stop_all "${others[@]}"
     stop_cluster
     rm -f "$endpoints"

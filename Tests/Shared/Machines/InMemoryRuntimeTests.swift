@@ -69,7 +69,7 @@ import Timeline
         #expect(DecisionIdentifiers.derived(String(decoding: bytes[0], as: UTF8.self)).lowercased == Self.digest)
     }
 
-    private static let digest = "@@DIGEST@@"
+    private static let digest = "1616bc69-eb44-d45e-d56d-f90cb88357aa"
 
     private func run(seed: UInt64) throws -> InMemoryRuntime<Counter> {
         var random = Numbers(seed: seed)

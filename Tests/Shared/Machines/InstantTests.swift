@@ -32,7 +32,8 @@ import Timeline
 
     @Test func virtualTimeFollowsItsRate() {
         let setting = ClockSetting(
-            isVirtual: true, realEpoch: Instant(milliseconds: 1000), virtualEpoch: Instant(milliseconds: 500_000), rate: 60)
+            isVirtual: true, realEpoch: Instant(milliseconds: 1000), virtualEpoch: Instant(milliseconds: 500_000),
+            rate: 60)
         #expect(setting.instant(atReal: Instant(milliseconds: 2000)) == Instant(milliseconds: 560_000))
         #expect(setting.real(at: Instant(milliseconds: 560_000)) == Instant(milliseconds: 2000))
         var frozen = setting

@@ -2,11 +2,13 @@ import Records
 import Testing
 
 @Suite struct JSONTests {
-    @Test(arguments: [
-        ("null", JSON.null), (" true ", true), ("-12", -12), ("1.5e2", 150.0), (#""a\u00e9\ud83d\ude00\n""#, "aé😀\n"),
-        (#"[1,[],{"b":2,"a":null}]"#, [1, [], ["b": 2, "a": .null]]), ("9223372036854775807", .int(.max)),
-        ("9223372036854775808", .double(9223372036854775808)),
-    ] as [(String, JSON)])
+    @Test(
+        arguments: [
+            ("null", JSON.null), (" true ", true), ("-12", -12), ("1.5e2", 150.0),
+            (#""a\u00e9\ud83d\ude00\n""#, "aé😀\n"),
+            (#"[1,[],{"b":2,"a":null}]"#, [1, [], ["b": 2, "a": .null]]), ("9223372036854775807", .int(.max)),
+            ("9223372036854775808", .double(9223372036854775808)),
+        ] as [(String, JSON)])
     func readsWhatTheStandardAllows(text: String, expected: JSON) throws {
         #expect(try JSON(parsing: Array(text.utf8)) == expected)
     }
@@ -25,7 +27,9 @@ import Testing
     }
 
     @Test func limitsNesting() throws {
-        func nested(_ depth: Int) -> [UInt8] { Array(repeating: 0x5B, count: depth) + Array(repeating: 0x5D, count: depth) }
+        func nested(_ depth: Int) -> [UInt8] {
+            Array(repeating: 0x5B, count: depth) + Array(repeating: 0x5D, count: depth)
+        }
         _ = try JSON(parsing: nested(32))
         #expect(throws: JSONSyntaxError.self) { try JSON(parsing: nested(33)) }
         #expect(throws: JSONSyntaxError.self) { try JSON(parsing: Array(repeating: 0x5B, count: 1_000_000)) }
@@ -47,7 +51,9 @@ import Testing
         var random = SystemRandomNumberGenerator()
         let alphabet = Array(#"{}[]",:\u0019eE+-. truefalsn"#.utf8) + [0x00, 0x80, 0xC3, 0xFF]
         for _ in 0..<20_000 {
-            let bytes = (0..<Int.random(in: 0...24, using: &random)).map { _ in alphabet.randomElement(using: &random) ?? 0 }
+            let bytes = (0..<Int.random(in: 0...24, using: &random)).map { _ in
+                alphabet.randomElement(using: &random) ?? 0
+            }
             if let json = try? JSON(parsing: bytes) { #expect((try? JSON(parsing: json.bytes)) != nil) }
         }
     }

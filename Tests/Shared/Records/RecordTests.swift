@@ -36,7 +36,8 @@ private struct Outer: Record, Equatable {
 
 @Suite struct RecordTests {
     private let full = Outer(
-        name: "a-1", count: -3, shade: .dark, note: "n", cause: "c", inner: Inner(flag: true, level: 0.25), list: [1, 2],
+        name: "a-1", count: -3, shade: .dark, note: "n", cause: "c", inner: Inner(flag: true, level: 0.25),
+        list: [1, 2],
         map: ["z": Inner(), "a": Inner(flag: true, level: 1)])
 
     @Test func binaryGivesBackWhatWasWritten() {
@@ -76,7 +77,9 @@ private struct Outer: Record, Equatable {
             "/name", "/count", "/shade", "/inner/flag", "/inner/level", "/inner/x~0~1y", "/list/1", "/more",
         ]
         #expect(throws: DocumentError.self) { try Outer(jsonBytes: Array(text.utf8)) }
-        do { _ = try Outer(jsonBytes: Array(text.utf8)) } catch { #expect(Set(error.faults.map(\.pointer)) == expected) }
+        do { _ = try Outer(jsonBytes: Array(text.utf8)) } catch {
+            #expect(Set(error.faults.map(\.pointer)) == expected)
+        }
     }
 
     @Test func lenientReadingPassesOverUnknownMembersOnly() throws {
