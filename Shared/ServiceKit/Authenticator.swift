@@ -33,7 +33,9 @@ public struct Authenticator: Sendable {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw .invalidCredential }
         let credential = String(parts[1])
         if let known = operators.caller(presenting: credential) { return known }
-        guard let claims = await tokens.claims(of: credential), await !isRevoked(claims) else { throw .invalidCredential }
+        guard let claims = await tokens.claims(of: credential), await !isRevoked(claims) else {
+            throw .invalidCredential
+        }
         return claims.caller
     }
 }

@@ -60,7 +60,8 @@ public struct LogOutput: LogHandler {
         let message = Redaction.apply(event.message.description)
         let members = all.map { JSON.Member($0.key, Redaction.apply($0.value, under: $0.key)) }
         let time = RealClock().now.description
-        write((isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
+        write(
+            (isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
     }
 
     private func json(_ level: Logger.Level, _ time: String, _ message: String, _ members: [JSON.Member]) -> String {

@@ -81,7 +81,9 @@ public final class Metrics: Sendable {
 
     private static func lines(_ metric: Metric, _ labels: String, _ sample: Sample) -> [String] {
         let braces = labels.isEmpty ? "" : "{\(labels)}"
-        guard case .histogram(let bounds) = metric.kind else { return ["\(metric.name)\(braces) \(number(sample.value))"] }
+        guard case .histogram(let bounds) = metric.kind else {
+            return ["\(metric.name)\(braces) \(number(sample.value))"]
+        }
         let prefix = labels.isEmpty ? "" : labels + ","
         var sum = 0
         var lines: [String] = []

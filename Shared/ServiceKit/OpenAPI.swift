@@ -18,7 +18,8 @@ extension RouteTable {
             "openapi": "3.1.0", "info": ["title": .string(title), "version": .string(version)],
             "paths": .object(paths.map { JSON.Member($0.path, .object($0.operations)) }),
             "components": [
-                "securitySchemes": ["bearer": ["type": "http", "scheme": "bearer"]], "schemas": ["Problem": Self.problem],
+                "securitySchemes": ["bearer": ["type": "http", "scheme": "bearer"]],
+                "schemas": ["Problem": Self.problem],
             ],
         ]
     }
@@ -61,7 +62,9 @@ extension Route {
             }
             members.append(JSON.Member("parameters", .array(parameters)))
         }
-        if let request { members.append(JSON.Member("requestBody", ["required": true, "content": Self.content(request)])) }
+        if let request {
+            members.append(JSON.Member("requestBody", ["required": true, "content": Self.content(request)]))
+        }
         switch access {
         case .open: members.append(JSON.Member("security", []))
         case .caller, .scope: members.append(JSON.Member("security", [["bearer": []]]))

@@ -20,7 +20,8 @@ public struct OperatorKeys: Sendable {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
             guard let first = fields.first, !first.hasPrefix("#") else { continue }
-            let scopes = fields.count == 3 ? fields[1].split(separator: ",").map { Caller.Scope(rawValue: String($0)) } : []
+            let scopes =
+                fields.count == 3 ? fields[1].split(separator: ",").map { Caller.Scope(rawValue: String($0)) } : []
             guard !scopes.isEmpty, !scopes.contains(nil), let hash = [UInt8](hexadecimal: fields[2]), hash.count == 32
             else {
                 throw ConfigurationError(
@@ -51,7 +52,7 @@ public struct OperatorKeys: Sendable {
 extension [UInt8] {
     /// Nil where the text is not pairs of hexadecimal digits.
     init?(hexadecimal text: String) {
-        let digits = text.utf8.map { UInt8(ascii: Unicode.Scalar($0)) }
+        let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
         for index in stride(from: 0, to: digits.count, by: 2) {

@@ -14,7 +14,8 @@ extension Problem {
     public static let bodyTooLarge = Problem(.contentTooLarge, "body_too_large", "The body is too large")
 
     public static let unauthenticated = Problem(
-        .unauthorized, "unauthenticated", "A credential is needed", headers: [.wwwAuthenticate: #"Bearer realm="dormouse""#])
+        .unauthorized, "unauthenticated", "A credential is needed",
+        headers: [.wwwAuthenticate: #"Bearer realm="dormouse""#])
     public static let invalidCredential = Problem(
         .unauthorized, "invalid_credential", "The credential is not valid",
         headers: [.wwwAuthenticate: #"Bearer realm="dormouse", error="invalid_token""#])

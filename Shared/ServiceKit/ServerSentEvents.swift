@@ -23,7 +23,9 @@ public struct ServerSentEvent: Sendable, Hashable {
         var text = ""
         if let id { text += "id: \(id)\n" }
         if let event { text += "event: \(event)\n" }
-        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) { text += "data: \(line)\n" }
+        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            text += "data: \(line)\n"
+        }
         return text + "\n"
     }
 }

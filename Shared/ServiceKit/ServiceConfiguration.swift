@@ -11,16 +11,17 @@ public struct ServiceConfiguration: Sendable {
     public static func settings(port: Int) -> [Setting] {
         [
             Setting("DATABASE_URL", "postgresql://localhost/dormouse", "PostgreSQL, by URL; several hosts with commas"),
-            Setting("DATABASE_PASSWORD_FILE", "file with the password for DATABASE_URL"),
+            Setting("DATABASE_PASSWORD_FILE", nil, "file with the password for DATABASE_URL"),
             .number("DATABASE_POOL_SIZE", 4, 1...256, "connections to PostgreSQL"),
             Setting("HOST", "127.0.0.1", "address to listen on"),
             .number("PORT", port, 0...65535, "port to listen on; 0 takes a free one"),
             .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
             .choice("LOG_LEVEL", "info", Logger.Level.allCases.map(\.rawValue), "least severe level that is logged"),
-            .choice("LOG_FORMAT", "auto", LogFormat.allCases.map(\.rawValue), "auto is pretty on a terminal, else json"),
-            Setting("OPERATOR_KEY_FILE", "file of operators' keys: \"name scopes sha256\" a line"),
-            Setting("MIGRATION_DATABASE_URL", "as DATABASE_URL, for the role that owns the tables"),
-            Setting("ROLE_PASSWORD_FILE", "file with the password that migrations give the service's role"),
+            .choice(
+                "LOG_FORMAT", "auto", LogFormat.allCases.map(\.rawValue), "auto is pretty on a terminal, else json"),
+            Setting("OPERATOR_KEY_FILE", nil, "file of operators' keys: \"name scopes sha256\" a line"),
+            Setting("MIGRATION_DATABASE_URL", nil, "as DATABASE_URL, for the role that owns the tables"),
+            Setting("ROLE_PASSWORD_FILE", nil, "file with the password that migrations give the service's role"),
             .flag("VIRTUAL_TIME", "follow the suite's virtual clock"),
             .number("SHUTDOWN_TIMEOUT", 10, 1...300, "seconds that requests under way get on shutdown"),
             .flag("INSECURE_DEV", "let everybody in without a credential; on loopback only"),
@@ -78,8 +79,8 @@ public struct ServiceConfiguration: Sendable {
     public var host: String { self["HOST"] ?? "127.0.0.1" }
     public var port: Int { number("PORT") ?? 0 }
     public var partitions: Int { number("PARTITIONS") ?? 16 }
-    public var logLevel: Logger.Level { self["LOG_LEVEL"].flatMap(Logger.Level.init) ?? .info }
-    public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap(LogFormat.init) ?? .auto }
+    public var logLevel: Logger.Level { self["LOG_LEVEL"].flatMap { Logger.Level(rawValue: $0) } ?? .info }
+    public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap { LogFormat(rawValue: $0) } ?? .auto }
     public var isVirtualTime: Bool { self["VIRTUAL_TIME"] == "true" }
     public var isInsecure: Bool { self["INSECURE_DEV"] == "true" }
     public var shutdownTimeout: Duration { .seconds(number("SHUTDOWN_TIMEOUT") ?? 10) }

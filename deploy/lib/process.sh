@@ -47,6 +47,8 @@ launch() {
     # The lock's descriptor stays here: a service that inherited it would hold the lock for good.
     setsid "$@" </dev/null >"$logs/$name.log" 2>&1 9>&- &
     record "$name" "$!" || true
+    # We watch it by its record; the shell need not report its end as well.
+    disown "$!"
 }
 
 # show_end NAME: the last lines of its log, on stderr.

@@ -24,7 +24,10 @@ extension LifecycleMachine {
         case .appActivated(let event): apply(event)
         case .appResigned(let event): change(event.app) { $0.state = event.state }
         case .appBackgrounded(let event): apply(event, at: time)
-        case .appSuspended(let event): change(event.app) { $0.state = event.state; $0.taskClock = nil }
+        case .appSuspended(let event):
+            change(event.app) {
+                $0.state = event.state; $0.taskClock = nil
+            }
         case .appWoken(let event): apply(event, at: time)
         case .appTerminated(let event): apply(event, at: time)
         case .callbackCompleted(let event): apply(event, at: time)

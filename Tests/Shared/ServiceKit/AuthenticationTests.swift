@@ -72,7 +72,9 @@ import Timeline
 
     @Test(arguments: ["alice", "alice admin \(String(repeating: "0", count: 64))", "alice read 00", "alice read zz"])
     func aFaultyKeyFileIsRefusedByLine(_ line: String) {
-        #expect(throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")) {
+        #expect(
+            throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
+        ) {
             try OperatorKeys(file: "# keys\n\(line)")
         }
     }

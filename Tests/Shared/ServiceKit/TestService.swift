@@ -56,7 +56,8 @@ struct TestService: Sendable {
     /// Runs the service for as long as the body runs.
     static func run(
         limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], revoked: Set<String> = [],
-        routes more: (inout RouteTable) -> Void = { _ in }, _ body: @Sendable @escaping (TestService) async throws -> Void
+        routes more: (inout RouteTable) -> Void = { _ in },
+        _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
         let metrics = Metrics()
         let log = LogLines()
@@ -116,7 +117,9 @@ struct TestService: Sendable {
         return configuration
     }
 
-    func request(_ path: String, _ method: String = "GET", _ headers: [String: String] = [:], key: String? = operatorKey)
+    func request(
+        _ path: String, _ method: String = "GET", _ headers: [String: String] = [:], key: String? = operatorKey
+    )
         -> HTTPClientRequest
     {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")

@@ -56,7 +56,11 @@ struct SignalTests {
         let never = Signal<Void>()
         let failure = await #expect(throws: TimedOut.self) {
             try await withTimeout(seconds: 0.01, "the dormouse to wake") {
-                try await withTaskCancellationHandler { try await never.value() } onCancel: { cancelled.fire() }
+                try await withTaskCancellationHandler {
+                    try await never.value()
+                } onCancel: {
+                    cancelled.fire()
+                }
             }
         }
         #expect(failure?.description == "timed out after 0.01 s: the dormouse to wake")
