@@ -1,0 +1,68 @@
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("Cancellation of the calling task")
+struct CancellationTests {
+    @Test func stopsTheServerAndLeavesTheConnectionUsable() async throws {
+        let connection = try await Database().connect()
+        let sleep = "SELECT pg_sleep(60) AS stopped"
+        let task = Task { try await connection.run([Call(Statement("SELECT 1")), Call(Statement(sleep))]) }
+        try await PrivateCluster.shared().awaitRunning(sleep)
+        task.cancel()
+        let error = try await withTimeout(seconds: 10, "the flight to end") { await caught { _ = try await task.value } }
+        #expect(error == .cancelled)
+        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+    }
+
+    @Test func stopsAScript() async throws {
+        let connection = try await Database().connect()
+        let sleep = "SELECT pg_sleep(61) AS stopped"
+        let task = Task { try await connection.script(sleep) }
+        try await PrivateCluster.shared().awaitRunning(sleep)
+        task.cancel()
+        #expect(try await withTimeout(seconds: 10) { await caught { try await task.value } } == .cancelled)
+        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+    }
+
+    @Test func beforeTheStartSendsNothing() async throws {
+        let connection = try await Database().connect()
+        let started = Signal<Void>()
+        let task = Task {
+            // Ends when the task is cancelled.
+            _ = try? await started.value()
+            try await connection.run("CREATE TABLE never (n int8)")
+        }
+        task.cancel()
+        #expect(await caught { _ = try await task.value } == .cancelled)
+        #expect(try await connection.run("SELECT to_regclass('never') IS NULL")[0].bool(0))
+    }
+
+    @Test func ofALenderRollsItsTransactionBack() async throws {
+        let pool = try await Database().pool(size: 1)
+        let sleep = "SELECT pg_sleep(62) AS stopped"
+        _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
+        let task = Task {
+            try await pool.transaction { connection in
+                try await connection.run("INSERT INTO t VALUES (1)")
+                try await connection.run(sleep)
+            }
+        }
+        try await PrivateCluster.shared().awaitRunning(sleep)
+        task.cancel()
+        #expect(await caught { _ = try await task.value } == .cancelled)
+        #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 0)
+        #expect(pool.metrics.open == 1, "the same connection serves on")
+    }
+
+    @Test func ofConnectingEndsTheAttempt() async throws {
+        let silent = try await TCPProxy.start(port: PrivateCluster.shared().port)
+        try await silent.pause()
+        let options = try ConnectionOptions(url: "postgres://nobody@127.0.0.1:\(silent.port)/postgres")
+        let task = Task { _ = try await Connection.open(options, logger: .quiet) }
+        try await eventually(describe: "the client to connect") { silent.connections == 1 }
+        task.cancel()
+        #expect(try await withTimeout(seconds: 5) { await caught { try await task.value } } == .cancelled)
+        try await silent.stop()
+    }
+}

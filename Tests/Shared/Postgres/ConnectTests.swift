@@ -1,0 +1,70 @@
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("Connecting")
+struct ConnectTests {
+    private func failure(_ url: String, password: String? = nil) async throws -> ConnectFailure? {
+        let options = try ConnectionOptions(url: url, password: password, connectTimeoutSeconds: 2)
+        guard case .connectFailed(let failure) = await caught({
+            _ = try await Connection.open(options, logger: .quiet)
+        }) else { return nil }
+        return failure
+    }
+
+    @Test func aWrongPasswordIsNamed() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let url = "postgres://\(cluster.superuser)@127.0.0.1:\(cluster.port)/postgres"
+        let wrong = try await failure(url, password: "hunter2")
+        #expect(wrong?.reason == .refusedCredentials)
+        #expect(wrong?.sqlState == "28P01")
+        #expect(wrong?.description.contains("check both") == true)
+        #expect(wrong.map { String(reflecting: $0) }?.contains("hunter2") == false)
+        #expect(try await failure(url, password: cluster.password) == nil)
+    }
+
+    @Test func anUnknownDatabaseIsNamed() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let failure = try await failure(cluster.url(database: "nowhere"))
+        #expect(failure?.reason == .unknownDatabase)
+        #expect(failure?.description.contains("does not exist") == true)
+    }
+
+    @Test func anAddressWhereNothingAnswersIsNamed() async throws {
+        let port = try freePort()
+        let failure = try await failure("postgres://someone@127.0.0.1:\(port)/data")
+        #expect(failure?.reason == .unreachable)
+        #expect(
+            failure?.description == "no connection to PostgreSQL at 127.0.0.1:\(port)/data: nothing answers there; "
+                + "check host and port, and that the server runs")
+    }
+
+    @Test func aNameThatDoesNotResolveIsUnreachable() async throws {
+        #expect(try await failure("postgres://someone@name.invalid/data")?.reason == .unreachable)
+    }
+
+    @Test func aSilentHostTimesOutAndTheNextIsTried() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let silent = try await TCPProxy.start(port: cluster.port)
+        try await silent.pause()
+        let options = try ConnectionOptions(
+            url: "postgres://\(cluster.superuser)@127.0.0.1:\(silent.port),127.0.0.1:\(cluster.port)/postgres",
+            password: cluster.password, connectTimeoutSeconds: 1)
+        let connection = try await Connection.open(options, logger: .quiet)
+        #expect(try await connection.run("SELECT inet_server_port()")[0].int(0) == cluster.port)
+        #expect(try await failure("postgres://x@127.0.0.1:\(silent.port)/postgres")?.reason == .timedOut)
+        try await silent.stop()
+    }
+
+    @Test func aServerThatTakesNoWritesIsPassedOver() async throws {
+        let readOnly = try await PrivateCluster.make(fsync: false, settings: ["default_transaction_read_only": "on"])
+        let cluster = try await PrivateCluster.shared()
+        #expect(try await failure(readOnly.url(database: "postgres"))?.reason == .notWritable)
+        let options = try ConnectionOptions(
+            url: "host=\(readOnly.socketDirectory),\(cluster.socketDirectory) port=\(readOnly.port),\(cluster.port) "
+                + "user=\(cluster.superuser) dbname=postgres")
+        let connection = try await Connection.open(options, logger: .quiet)
+        #expect(try await connection.run("SHOW port")[0].text(0) == "\(cluster.port)")
+        try await readOnly.destroy()
+    }
+}

@@ -1,0 +1,54 @@
+import Postgres
+import Testing
+
+@Suite("Connection options")
+struct ConnectionOptionsTests {
+    private func part(_ url: String, settings: [String: String] = [:]) -> String? {
+        do throws(PostgresError) {
+            _ = try ConnectionOptions(url: url, settings: settings)
+            return nil
+        } catch {
+            guard case .invalidOptions(let part, _) = error else { return "another error" }
+            return part
+        }
+    }
+
+    @Test(arguments: [
+        ("postgres://a:70000/b", "port"), ("postgres://a,b/c?port=1,2,3", "port"),
+        ("host=a,b hostaddr=127.0.0.1", "hostaddr"), ("host=a connect_timeout=soon", "connect_timeout"),
+        ("host=a target_session_attrs=writable", "target_session_attrs"), ("host=a nonsense=1", "url"),
+        ("postgres://[a", "url"),
+    ])
+    func theErrorNamesTheBadPart(url: String, expected: String) {
+        #expect(part(url) == expected)
+    }
+
+    @Test func aSettingsNameCannotSmuggleOthersIn() {
+        #expect(part("host=a", settings: ["lock_timeout=1 -c work_mem": "1"]) == "settings")
+    }
+
+    @Test func severalHostsAreTaken() throws {
+        let options = try ConnectionOptions(url: "postgres://user@one:5001,two:5002/data")
+        #expect(options.description == "one:5001,two:5002/data")
+    }
+
+    @Test func thePasswordIsShownNowhere() throws {
+        let inURL = try ConnectionOptions(url: "postgres://user:hunter2@one/data")
+        let apart = try ConnectionOptions(url: "host=one", password: "hunter2")
+        for options in [inURL, apart] {
+            var dumped = ""
+            dump(options, to: &dumped)
+            for text in ["\(options)", String(reflecting: options), dumped] { #expect(!text.contains("hunter2")) }
+        }
+    }
+
+    @Test(arguments: ["host=a password=two hunter2", "postgres://user:hunter2@[a/b", "hunter2 password"])
+    func anUnreadableStringIsNotQuotedWhenItMayHoldAPassword(url: String) {
+        do throws(PostgresError) {
+            _ = try ConnectionOptions(url: url)
+            Issue.record("was taken")
+        } catch {
+            #expect(!String(reflecting: error).contains("hunter2"))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import Logging
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("A connection")
+struct ConnectionTests {
+    @Test func callsOfOneFlightAnswerInOrder() async throws {
+        let connection = try await Database().connect()
+        let echo = Statement("SELECT $1::int8")
+        let answers = try await connection.run((0..<50).map { Call(echo, [.int($0)]) })
+        #expect(try answers.map { try $0[0].int(0) } == Array(0..<50))
+    }
+
+    @Test func affectedRowsAreCounted() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("CREATE TABLE t (n int8)")
+        #expect(try await connection.run("INSERT INTO t SELECT generate_series(1, 7)").affected == 7)
+        let updated = try await connection.run("UPDATE t SET n = n + 1 WHERE n > 5 RETURNING n")
+        #expect(updated.affected == 2 && updated.count == 2)
+        #expect(try await connection.run("DELETE FROM t WHERE n = 0").affected == 0)
+    }
+
+    @Test func aStatementIsPreparedOnceForEachListOfTypes() async throws {
+        let connection = try await Database().connect()
+        let statement = Statement("SELECT $1")
+        for _ in 0..<3 {
+            _ = try await connection.run([Call(statement, [.int(1)]), Call(statement, [.int(2)])])
+            _ = try await connection.run(Call(statement, [.text("a")]))
+        }
+        let prepared = try await connection.run(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement = 'SELECT $1'")
+        #expect(try prepared[0].int(0) == 2)
+    }
+
+    @Test func anErrorAbortsTheRestAndLeavesTheConnectionUsable() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("CREATE TABLE t (n int8 CONSTRAINT only_once PRIMARY KEY)")
+        let insert = Statement("INSERT INTO t VALUES ($1)")
+        let error = await caught {
+            _ = try await connection.run([1, 2, 1, 3].map { Call(insert, [.int($0)]) })
+        }
+        guard case .server(let refused) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(refused.callIndex == 2)
+        #expect(refused.sqlState == "23505")
+        #expect(refused.constraint == "only_once")
+        #expect(refused.table == "t")
+        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 0, "a flight is one transaction")
+    }
+
+    @Test func anErrorsDescriptionHoldsNoValues() async throws {
+        let connection = try await Database().connect()
+        let error = await caught { try await connection.run("SELECT $1::int8", .text("hunter2")) }
+        #expect(error?.sqlState == "22P02")
+        #expect(error?.description.contains("hunter2") == false)
+        #expect(error?.description.contains("SELECT") == false)
+        #expect(error.map { String(reflecting: $0) }?.contains("hunter2") == true)
+    }
+
+    @Test func aFailedPrepareIsTriedAgain() async throws {
+        let connection = try await Database().connect()
+        let select = Statement("SELECT n FROM later")
+        let other = Statement("SELECT 1 AS other")
+        for _ in 0..<2 {
+            let error = await caught { _ = try await connection.run([Call(select), Call(other)]) }
+            #expect(error?.sqlState == "42P01")
+        }
+        try await connection.run("CREATE TABLE later (n int8)")
+        #expect(try await connection.run([Call(select), Call(other)])[1][0].int(0) == 1)
+    }
+
+    @Test func aStatementWhoseTableChangedIsPreparedAnew() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("CREATE TABLE t (n int8)")
+        let all = Statement("SELECT * FROM t")
+        _ = try await connection.run(Call(all))
+        try await connection.run("ALTER TABLE t ADD m int8")
+        #expect(await caught { _ = try await connection.run(Call(all)) }?.sqlState == "0A000")
+        #expect(try await connection.run(Call(all)).columns == ["n", "m"])
+    }
+
+    @Test func statementsSurviveTheServersForgetting() async throws {
+        let connection = try await Database().connect()
+        let one = Statement("SELECT 1")
+        _ = try await connection.run(Call(one))
+        try await connection.script("DEALLOCATE ALL")
+        #expect(await caught { _ = try await connection.run(Call(one)) }?.sqlState == "26000")
+        #expect(try await connection.run(Call(one))[0].int(0) == 1)
+    }
+
+    @Test func moreStatementsThanAreKeptStillRun() async throws {
+        let connection = try await Database().connect()
+        for start in stride(from: 0, to: 600, by: 100) {
+            let answers = try await connection.run((start..<start + 100).map { Call(Statement("SELECT \($0)")) })
+            #expect(try answers.map { try $0[0].int(0) } == Array(start..<start + 100))
+        }
+        let prepared = try await connection.run("SELECT count(*) FROM pg_prepared_statements")
+        #expect(try prepared[0].int(0) == 512)
+    }
+
+    @Test func aGuardThatDoesNotMatchThrows() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("CREATE TABLE t (n int8)")
+        let update = Call(Statement("UPDATE t SET n = 1"), rowsExpected: 1)
+        let expected = PostgresError.guardFailed(callIndex: 1, expected: 1, got: 0)
+        #expect(await caught { _ = try await connection.run([Call(Statement("SELECT 1")), update]) } == expected)
+        #expect(try await connection.run(Call(Statement("SELECT 1"), rowsExpected: 1)).count == 1)
+    }
+
+    @Test func aConstraintCheckedAtTheSyncFailsTheFlight() async throws {
+        let connection = try await Database().connect()
+        try await connection.script(
+            "CREATE TABLE t (n int8 CONSTRAINT late UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO t VALUES (1)")
+        let error = await caught { try await connection.run("INSERT INTO t VALUES (1)") }
+        #expect(error?.sqlState == "23505")
+        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 1)
+    }
+
+    @Test func theCommitOfAFailedTransactionThrows() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("BEGIN")
+        _ = await caught { try await connection.run("SELECT 1/0") }
+        #expect(await caught { _ = try await connection.run(Call(.commit)) }?.sqlState == "25P02")
+        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+    }
+
+    @Test func scriptsRunSeveralStatementsAsOne() async throws {
+        let connection = try await Database().connect()
+        try await connection.script("CREATE TABLE a (n int8); CREATE TABLE b (n int8); INSERT INTO b VALUES (1), (2)")
+        #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
+        let error = await caught { try await connection.script("INSERT INTO b VALUES (3); SELECT 1/0") }
+        #expect(error?.sqlState == "22012")
+        #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
+    }
+
+    @Test func copyIsRefusedAndEndsTheConnection() async throws {
+        let connection = try await Database().connect()
+        #expect(await caught { try await connection.script("COPY (SELECT 1) TO STDOUT") } != nil)
+        #expect(await !connection.isHealthy)
+    }
+
+    @Test func concurrentFlightsTakeTurns() async throws {
+        let connection = try await Database().connect()
+        let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...50 {
+                group.addTask { try await connection.run("SELECT $1::int8", .int(number))[0].int(0) }
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(sum == 1275)
+    }
+
+    @Test func aResultOf100MegabytesArrives() async throws {
+        let connection = try await Database().connect()
+        let rows = try await connection.run("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
+        #expect(rows.count == 100)
+        #expect(try rows.reduce(0) { try $0 + $1.bytes(0).count } == 100_000_000)
+    }
+
+    @Test func parametersOf50MegabytesAreSent() async throws {
+        let connection = try await Database().connect()
+        let values = [[UInt8]](repeating: [UInt8](repeating: 7, count: 1_000_000), count: 50)
+        let answers = try await connection.run([
+            Call(Statement("SELECT sum(length(b))::int8 FROM unnest($1) AS b"), [.byteas(values)]),
+            Call(Statement("SELECT $1"), [.bytes(values[0])]),
+        ])
+        #expect(try answers[0][0].int(0) == 50_000_000)
+        #expect(try answers[1][0].bytes(0) == values[0])
+    }
+
+    @Test func tooManyParametersAreRefusedBeforeAnythingIsSent() async throws {
+        let connection = try await Database().connect()
+        let many = Call(Statement("SELECT 1"), Array(repeating: .int(1), count: 65_536))
+        guard case .invalidCall(callIndex: 1, _) = await caught({
+            _ = try await connection.run([Call(Statement("SELECT 1")), many])
+        }) else {
+            Issue.record("was sent")
+            return
+        }
+        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+    }
+
+    @Test func sessionSettingsHold() async throws {
+        let options = try ConnectionOptions(
+            url: Database().url, settings: ["lock_timeout": "1234ms", "search_path": "a b, public"])
+        let connection = try await Connection.open(options, logger: .quiet)
+        #expect(try await connection.run("SHOW lock_timeout")[0].text(0) == "1234ms")
+        #expect(try await connection.run("SHOW search_path")[0].text(0) == "a b, public")
+        #expect(try await connection.run("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
+    }
+
+    @Test func aClosedConnectionSaysSo() async throws {
+        let connection = try await Database().connect()
+        await connection.close()
+        #expect(await caught { try await connection.run("SELECT 1") } == .closed)
+    }
+
+    @Test func aReleasedConnectionEndsItsSession() async throws {
+        let database = try await Database()
+        let watcher = try await database.connect()
+        let pid = try await database.connect().run("SELECT pg_backend_pid()")[0].int(0)
+        try await eventually(describe: "the session to end") {
+            try await watcher.run("SELECT FROM pg_stat_activity WHERE pid = $1", .int(pid)).isEmpty
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("Migrations")
+struct MigratorTests {
+    private let files = [
+        (name: "0001_first.sql", sql: "CREATE TABLE {{table}} (n int8); INSERT INTO {{table}} VALUES (1)"),
+        (name: "0002_second.sql", sql: "INSERT INTO {{table}} VALUES (2)"),
+    ]
+
+    private func migrator(_ files: [(name: String, sql: String)]) throws -> Migrator {
+        Migrator(
+            schema: "house", migrations: try files.map { try Migration(fileName: $0.name, sql: $0.sql) },
+            variables: ["table": "house.rooms"])
+    }
+
+    private func problem(_ migrator: Migrator, _ connection: Connection) async -> MigrationProblem? {
+        guard case .migration(let problem) = await caught({ try await migrator.apply(on: connection, logger: .quiet) })
+        else { return nil }
+        return problem
+    }
+
+    @Test func filesAreAppliedInOrderAndOnce() async throws {
+        let connection = try await Database().connect()
+        let first = try migrator([files[0]])
+        #expect(try await first.pending(on: connection).map(\.number) == [1])
+        #expect(try await first.apply(on: connection, logger: .quiet) == [1])
+        let both = try migrator(files.reversed())
+        #expect(try await both.pending(on: connection).map(\.name) == ["second"])
+        #expect(try await both.apply(on: connection, logger: .quiet) == [2])
+        #expect(try await both.apply(on: connection, logger: .quiet) == [])
+        #expect(try await connection.run("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
+    }
+
+    @Test func twoAtOnceApplyEachFileOnce() async throws {
+        let database = try await Database()
+        let migrator = try migrator(files)
+        let applied = try await withThrowingTaskGroup(of: [Int].self) { group in
+            for _ in 0..<4 {
+                group.addTask { try await migrator.apply(on: database.connect(), logger: .quiet) }
+            }
+            return try await group.reduce([], +)
+        }
+        #expect(applied == [1, 2])
+    }
+
+    @Test func anEditedFileIsRefused() async throws {
+        let connection = try await Database().connect()
+        try await migrator(files).apply(on: connection, logger: .quiet)
+        let edited = try migrator([(files[0].name, files[0].sql + " "), files[1]])
+        let problem = await problem(edited, connection)
+        #expect(problem == .changed(schema: "house", number: 1, name: "first"))
+        #expect(problem?.description.contains("restore the file") == true)
+    }
+
+    @Test func aNewerDatabaseIsRefused() async throws {
+        let connection = try await Database().connect()
+        try await migrator(files).apply(on: connection, logger: .quiet)
+        let problem = await problem(try migrator([files[0]]), connection)
+        #expect(problem == .databaseNewer(schema: "house", database: 2, code: 1))
+    }
+
+    @Test func aGapIsRefusedBeforeAnythingRuns() async throws {
+        let connection = try await Database().connect()
+        let gap = try migrator([files[0], ("0003_third.sql", "SELECT 1")])
+        #expect(await problem(gap, connection) == .gap(schema: "house", expected: 2, found: 3))
+        #expect(try await connection.run("SELECT to_regnamespace('house') IS NULL")[0].bool(0))
+    }
+
+    @Test func aFileThatFailsLeavesThoseBeforeItAndNothingOfItself() async throws {
+        let connection = try await Database().connect()
+        let failing = try migrator([files[0], ("0002_bad.sql", "INSERT INTO {{table}} VALUES (7); SELECT 1/0")])
+        guard case .failed("house", number: 2, name: "bad", let reason) = await problem(failing, connection) else {
+            Issue.record("did not fail")
+            return
+        }
+        #expect(reason.sqlState == "22012")
+        #expect(try await connection.run("SELECT count(*) FROM house.rooms")[0].int(0) == 1)
+        #expect(try await migrator(files).apply(on: connection, logger: .quiet) == [2], "and the lock is free")
+    }
+
+    @Test func aVariableWithoutValueIsRefusedBeforeAnythingRuns() async throws {
+        let connection = try await Database().connect()
+        let unknown = try migrator([files[0], ("0002_more.sql", "SELECT {{nothing}}")])
+        #expect(
+            await problem(unknown, connection) == .unknownVariable(schema: "house", number: 2, variable: "nothing"))
+        #expect(try await connection.run("SELECT to_regclass('house.rooms') IS NULL")[0].bool(0))
+    }
+
+    @Test(arguments: ["1_a.sql", "0001-a.sql", "0001_A.sql", "0001_a.txt", "0001_.sql"])
+    func aMisnamedFileIsRefused(name: String) async throws {
+        #expect(throws: PostgresError.migration(.badName(name))) { try Migration(fileName: name, sql: "") }
+    }
+
+    @Test func theChecksumIsSHA256() throws {
+        let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        #expect(try Migration(fileName: "0001_abc.sql", sql: "abc").checksum == digest)
+    }
+}

@@ -1,0 +1,88 @@
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("When the server or the network goes away")
+struct OutageTests {
+    @Test func aServerKilledMidQueryLeavesTheOutcomeUnknown() async throws {
+        let cluster = try await PrivateCluster.make(fsync: false)
+        let options = try ConnectionOptions(url: cluster.url(database: "postgres"))
+        let connection = try await Connection.open(options, logger: .quiet)
+        let sleep = "SELECT pg_sleep(60) AS killed"
+        let task = Task { try await connection.run(sleep) }
+        try await cluster.awaitRunning(sleep)
+        try await cluster.stop(.immediate)
+        let error = try await withTimeout(seconds: 10) { await caught { _ = try await task.value } }
+        #expect(error == .connectionLost(duringFlight: true))
+        #expect(await !connection.isHealthy)
+        try await cluster.destroy()
+    }
+
+    @Test func aConnectionThatDiedAtRestSentNothing() async throws {
+        let database = try await Database()
+        let connection = try await database.connect()
+        try await end(connection, with: try await database.connect())
+        #expect(await caught { try await connection.run("SELECT 1") } == .connectionLost(duringFlight: false))
+    }
+
+    @Test func aPoolReplacesWhatDiedAtRest() async throws {
+        let cluster = try await PrivateCluster.make(fsync: false)
+        let options = try ConnectionOptions(url: cluster.url(database: "postgres"))
+        let pool = ConnectionPool(options, size: 3, logger: .quiet)
+        try await fill(pool, 3)
+        try await cluster.stop(.fast)
+        try await cluster.start()
+        #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
+        try await fill(pool, 3)
+        #expect(pool.metrics == ConnectionPool.Metrics(open: 3, idle: 3, waiting: 0, size: 3))
+        await pool.close()
+        try await cluster.destroy()
+    }
+
+    @Test(arguments: [ProxyCut.Moment.forwarding, .beforeForwarding])
+    func aConnectionLostDuringCommitIsReportedAsUnknown(moment: ProxyCut.Moment) async throws {
+        let cluster = try await PrivateCluster.shared()
+        let name = try await cluster.makeNamedDatabase()
+        let proxy = try await TCPProxy.start(port: cluster.port)
+        let options = try ConnectionOptions(
+            url: cluster.tcpURL(database: name, port: proxy.port) + "?sslmode=disable&gssencmode=disable")
+        let pool = ConnectionPool(options, size: 1, logger: .quiet)
+        _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
+        let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment)
+        let error = await caught {
+            try await pool.transaction { try await $0.run("INSERT INTO t VALUES (1)") }
+        }
+        #expect(error == .connectionLost(duringFlight: true))
+        try await cut.settled()
+        // Whatever became of it, the pool goes on and the truth can be looked up.
+        let count = try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0)
+        if moment == .beforeForwarding { #expect(count == 0) } else { #expect((0...1).contains(count)) }
+        await pool.close()
+        try await proxy.stop()
+    }
+
+    private func end(_ connection: Connection, with other: Connection) async throws {
+        let pid = await connection.backendPID
+        try await other.run("SELECT pg_terminate_backend($1::int4, 5000)", .int(pid))
+    }
+
+    /// Has `count` connections at rest in the pool.
+    private func fill(_ pool: ConnectionPool, _ count: Int) async throws {
+        let all = Signal<Void>()
+        let arrived = Tally()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    try await pool.withConnection { connection in
+                        try await connection.run("SELECT 1")
+                        arrived.add()
+                        try await all.value()
+                    }
+                }
+            }
+            try await arrived.reaches(count)
+            all.fire()
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Testing
+
+@testable import Postgres
+
+@Suite("The pool's bookkeeping, without connections")
+struct PoolStateTests {
+    private typealias State = PoolState<Int, String>
+    private let start = ContinuousClock.now
+
+    private func served(_ handover: State.Handover) -> String? {
+        if case .to(let waiter) = handover { waiter } else { nil }
+    }
+
+    @Test func opensUpToItsSizeThenMakesWait() {
+        var state = State(size: 2)
+        guard case .permit = state.acquire(), case .permit = state.acquire(), case .wait = state.acquire() else {
+            Issue.record("wrong acquisitions")
+            return
+        }
+        #expect(state.open == 2)
+    }
+
+    @Test func waitersAreServedInTheOrderInWhichTheyCame() {
+        var state = State(size: 1)
+        _ = state.acquire()
+        state.enqueue(1, "first", at: start)
+        state.enqueue(2, "second", at: start)
+        #expect(served(state.release(7, at: start)) == "first")
+        #expect(served(state.release(7, at: start)) == "second")
+        #expect(served(state.release(7, at: start)) == nil)
+        #expect(state.resting.map(\.member) == [7])
+    }
+
+    @Test func theLatestMemberAtRestIsTakenFirst() {
+        var state = State(size: 2)
+        _ = state.acquire()
+        _ = state.acquire()
+        _ = state.release(1, at: start)
+        _ = state.release(2, at: start)
+        guard case .member(let resting) = state.acquire() else {
+            Issue.record("no member")
+            return
+        }
+        #expect(resting.member == 2)
+    }
+
+    @Test func aBrokenMembersPlaceGoesToWhoeverWaits() {
+        var state = State(size: 1)
+        _ = state.acquire()
+        state.enqueue(1, "first", at: start)
+        #expect(served(state.giveUpPlace(at: start)) == "first")
+        #expect(state.open == 1)
+        #expect(served(state.giveUpPlace(at: start)) == nil)
+        #expect(state.open == 0)
+    }
+
+    @Test func onlyThoseWhoHaveWaitedLongEnoughExpire() {
+        var state = State(size: 1)
+        _ = state.acquire()
+        state.enqueue(1, "early", at: start)
+        state.enqueue(2, "late", at: start + .seconds(5))
+        #expect(state.expire(start + .seconds(1)) == ["early"])
+        #expect(state.waitingCount == 1)
+        #expect(state.longestWaitSince == start + .seconds(5))
+    }
+
+    @Test func aWaiterThatLeavesIsNotServed() {
+        var state = State(size: 1)
+        _ = state.acquire()
+        state.enqueue(1, "gone", at: start)
+        #expect(state.abandon(1) == "gone")
+        #expect(state.abandon(1) == nil)
+        #expect(served(state.release(7, at: start)) == nil)
+    }
+
+    @Test func closingSendsEverybodyAway() {
+        var state = State(size: 2)
+        _ = state.acquire()
+        _ = state.acquire()
+        _ = state.release(1, at: start)
+        let (members, waiters) = state.close()
+        #expect(members == [1])
+        #expect(waiters.isEmpty)
+        guard case .closed = state.acquire(), case .closed = state.release(2, at: start) else {
+            Issue.record("still open")
+            return
+        }
+        #expect(state.open == 0)
+    }
+}

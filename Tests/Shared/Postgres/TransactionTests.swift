@@ -1,0 +1,81 @@
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Pool transactions")
+struct TransactionTests {
+    @Test func commitWhatTheBodyDid() async throws {
+        let pool = try await Database().pool(size: 1)
+        let answer = try await pool.transaction { connection in
+            try await connection.run("CREATE TABLE t (n int8)")
+            return try await connection.run("INSERT INTO t VALUES (5) RETURNING n")[0].int(0)
+        }
+        #expect(answer == 5)
+        #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 1)
+    }
+
+    @Test func rollBackWhenTheBodyThrows() async throws {
+        struct Refused: Error {}
+        let pool = try await Database().pool(size: 1)
+        await #expect(throws: Refused.self) {
+            try await pool.transaction { connection in
+                try await connection.run("CREATE TABLE t (n int8)")
+                throw Refused()
+            }
+        }
+        #expect(try await pool.run(Call(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
+    }
+
+    @Test func aSerializationFailureIsRunAgain() async throws {
+        let pool = try await Database().pool(size: 2)
+        _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT 0::int8 AS n")))
+        let attempts = Mutex(0)
+        try await pool.transaction(level: .repeatableRead) { connection in
+            let read = try await connection.run("SELECT n FROM t")[0].int(0)
+            let attempt = attempts.withLock { count in
+                count += 1
+                return count
+            }
+            // Another one writes between this one's read and write, the first time round.
+            if attempt == 1 { _ = try await pool.run(Call(Statement("UPDATE t SET n = n + 10"))) }
+            try await connection.run("UPDATE t SET n = $1", .int(read + 1))
+        }
+        #expect(attempts.withLock { $0 } == 2)
+        #expect(try await pool.run(Call(Statement("SELECT n FROM t")))[0].int(0) == 11)
+    }
+
+    @Test func aDeadlockIsRunAgain() async throws {
+        let pool = try await Database().pool(size: 2)
+        _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT n::int8, 0 AS m FROM generate_series(1, 2) n")))
+        let bothHaveOne = Tally()
+        let update = "UPDATE t SET m = m + 1 WHERE n = $1"
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for order in [[1, 2], [2, 1]] {
+                group.addTask {
+                    try await pool.transaction { connection in
+                        try await connection.run(update, .int(order[0]))
+                        bothHaveOne.add()
+                        try await bothHaveOne.reaches(2)
+                        try await connection.run(update, .int(order[1]))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await pool.run(Call(Statement("SELECT sum(m) FROM t")))[0].int(0) == 4)
+    }
+
+    @Test func retriesEnd() async throws {
+        let pool = try await Database().pool(size: 1)
+        let attempts = Mutex(0)
+        let error = await caught {
+            try await pool.transaction(retries: 2) { connection in
+                attempts.withLock { $0 += 1 }
+                try await connection.script("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$")
+            }
+        }
+        #expect(error?.isRetryable == true)
+        #expect(attempts.withLock { $0 } == 3)
+    }
+}
