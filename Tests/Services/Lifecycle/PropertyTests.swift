@@ -14,7 +14,7 @@ import Timeline
         var life = RandomLife(seed: seed)
         for _ in 0..<250 {
             try life.step()
-            life.checkLaws()
+            try life.checkLaws()
         }
         #expect(try life.runtime.foldCheck().isEmpty, "seed \(seed)")
     }
