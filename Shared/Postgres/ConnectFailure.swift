@@ -80,7 +80,8 @@ extension ConnectFailure {
         while let colon = rest.firstIndex(of: ":") {
             rest = rest[rest.index(after: colon)...]
             let candidate = rest.drop { $0 == " " }.prefix(6)
-            if candidate.count == 6, candidate.last == ":",
+            // Every state has a digit in it; the severities, which look alike otherwise, have none.
+            if candidate.count == 6, candidate.last == ":", candidate.contains(where: \.isNumber),
                 candidate.dropLast().allSatisfy({ $0.isASCII && ($0.isNumber || $0.isUppercase) })
             {
                 return String(candidate.dropLast())

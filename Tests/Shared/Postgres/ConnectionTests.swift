@@ -184,11 +184,12 @@ struct ConnectionTests {
     }
 
     @Test func sessionSettingsHold() async throws {
+        let database = try await Database()
         let options = try ConnectionOptions(
-            url: Database().url, settings: ["lock_timeout": "1234ms", "search_path": "a b, public"])
+            url: database.url, settings: ["lock_timeout": "1234ms", "search_path": #""a b", public"#])
         let connection = try await Connection.open(options, logger: .quiet)
         #expect(try await connection.run("SHOW lock_timeout")[0].text(0) == "1234ms")
-        #expect(try await connection.run("SHOW search_path")[0].text(0) == "a b, public")
+        #expect(try await connection.run("SHOW search_path")[0].text(0) == #""a b", public"#)
         #expect(try await connection.run("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
     }
 

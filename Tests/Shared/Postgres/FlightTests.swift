@@ -74,7 +74,7 @@ struct FlightTests {
 
     @Test func aGuardThatDoesNotMatchFailsTheFlight() {
         var flight = flight([.execute(call: 0), .execute(call: 1)], rows: [1, 1])
-        for answer in [.succeeded(rowsTouched: 0, tag: "UPDATE 0"), .end, fine, .end, .synchronized] {
+        for answer: Flight.Answer in [.succeeded(rowsTouched: 0, tag: "UPDATE 0"), .end, fine, .end, .synchronized] {
             _ = flight.receive(answer)
         }
         #expect(flight.failure == .guardFailed(callIndex: 0, expected: 1, got: 0))
@@ -82,7 +82,7 @@ struct FlightTests {
 
     @Test func aServersErrorOutranksAGuard() {
         var flight = flight([.execute(call: 0), .execute(call: 1)], rows: [1, nil])
-        for answer in [.succeeded(rowsTouched: 2, tag: "UPDATE 2"), .end, .failed(fault), .end, .synchronized] {
+        for answer: Flight.Answer in [.succeeded(rowsTouched: 2, tag: "UPDATE 2"), .end, .failed(fault), .end, .synchronized] {
             _ = flight.receive(answer)
         }
         #expect(flight.failure?.sqlState == "23505")
@@ -90,7 +90,7 @@ struct FlightTests {
 
     @Test func aCommitAnsweredWithRollbackIsAFailure() {
         var flight = flight([.execute(call: 0)], commitAt: 0)
-        for answer in [.succeeded(rowsTouched: 0, tag: "ROLLBACK"), .end, .synchronized] {
+        for answer: Flight.Answer in [.succeeded(rowsTouched: 0, tag: "ROLLBACK"), .end, .synchronized] {
             _ = flight.receive(answer)
         }
         #expect(flight.failure?.sqlState == "25P02")

@@ -34,7 +34,7 @@ struct OutageTests {
         try await cluster.start()
         #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
         try await fill(pool, 3)
-        #expect(pool.metrics == ConnectionPool.Metrics(open: 3, idle: 3, waiting: 0, size: 3))
+        #expect(pool.metrics.open == 3 && pool.metrics.idle == 3)
         await pool.close()
         try await cluster.destroy()
     }
@@ -50,7 +50,7 @@ struct OutageTests {
         _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
         let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment)
         let error = await caught {
-            try await pool.transaction { try await $0.run("INSERT INTO t VALUES (1)") }
+            _ = try await pool.transaction { try await $0.run("INSERT INTO t VALUES (1)") }
         }
         #expect(error == .connectionLost(duringFlight: true))
         try await cut.settled()
