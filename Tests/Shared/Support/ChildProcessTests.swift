@@ -53,8 +53,8 @@ struct ChildProcessTests {
     }
 
     @Test func productsAreFoundBesideTheTests() throws {
-        let fleet = ChildProcess.product("fleet")
-        #expect(FileManager.default.isExecutableFile(atPath: fleet))
+        let lifecycle = ChildProcess.product("lifecycle")
+        #expect(FileManager.default.isExecutableFile(atPath: lifecycle))
         #expect(throws: SpawnFailed.self) { try ChildProcess.start(ChildProcess.product("no such product")) }
     }
 

@@ -20,7 +20,7 @@ struct PrivateClusterTests {
         let cluster = try await PrivateCluster.shared()
         let name = try await cluster.makeNamedDatabase()
         let tcp = cluster.tcpURL(database: name)
-        let psql = try await psqlPath(cluster)
+        let psql = try psqlPath()
         #expect(try await ChildProcess.start(psql, ["-Atc", "SELECT 1", tcp]).exit() == .exited(0))
         let wrong = tcp.replacingOccurrences(of: cluster.password, with: "wrong")
         let refused = try ChildProcess.start(psql, ["-Atc", "SELECT 1", wrong])
@@ -32,12 +32,12 @@ struct PrivateClusterTests {
 
     @Test func aTemplateIsPreparedOnceAndCopied() async throws {
         let cluster = try await PrivateCluster.shared()
-        let prepared = Counter()
+        let prepared = Tally()
         let templates = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<4 {
                 group.addTask {
                     try await cluster.template("one table") { url in
-                        await prepared.increment()
+                        prepared.add()
                         let name = try #require(URL(string: url)?.lastPathComponent)
                         try await cluster.sql("CREATE TABLE dormice (name text)", database: name)
                     }
@@ -45,7 +45,7 @@ struct PrivateClusterTests {
             }
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
-        #expect(await prepared.count == 1)
+        #expect(prepared.count == 1)
         let name = try await cluster.makeNamedDatabase(template: try #require(templates.first))
         #expect(try await cluster.sql("SELECT count(*) FROM dormice", database: name) == "0")
     }
@@ -78,12 +78,7 @@ struct PrivateClusterTests {
         #expect(failure?.description.contains("shared_buffers") == true)
     }
 
-    private func psqlPath(_ cluster: PrivateCluster) async throws -> String {
+    private func psqlPath() throws -> String {
         try #require(["/usr/bin/psql", "/usr/local/bin/psql"].first(where: FileManager.default.isExecutableFile))
     }
-}
-
-actor Counter {
-    private(set) var count = 0
-    func increment() { count += 1 }
 }
