@@ -12,7 +12,6 @@ let strict: [SwiftSetting] = [
 
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
-let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -21,19 +20,17 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
-let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
 let asyncAlgorithms = Target.Dependency.product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
-let histogram = Target.Dependency.product(name: "Histogram", package: "hdrhistogram-swift")
-let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 /// What code above the database may use of the shared house.
 let pure: [Target.Dependency] = ["Records", "Timeline", "Contracts", "Machines", collections]
-let durable: [Target.Dependency] = pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
+let durable: [Target.Dependency] =
+    pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
 
 func shared(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
     .target(
@@ -63,7 +60,8 @@ func service(
     ]
 }
 
-func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target
+{
     .testTarget(
         name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict)
 }
@@ -71,18 +69,14 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
-        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
-        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.0"),
-        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
@@ -98,19 +92,19 @@ let package = Package(
         shared("Timeline", ["Records"]),
         shared("Contracts", ["Records", "Timeline", collections, crypto]),
         shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
-        shared("Postgres", ["CLibpq", logging, collections]),
+        shared("Postgres", ["CLibpq", logging, collections, crypto]),
         shared(
             "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
-            resources: [.copy("Migrations")]),
+            resources: [.embedInCode("Migrations")]),
         shared(
             "Runtime",
             ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
-            resources: [.copy("Migrations")]),
+            resources: [.embedInCode("Migrations")]),
         shared(
             "ServiceKit",
             pure + [
                 "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
-                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL,
+                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
             ]),
         .target(
             name: "TestSupport",
@@ -119,28 +113,17 @@ let package = Package(
                 nioPosix, logging,
             ],
             path: "Tests/Support", swiftSettings: strict),
-        .executableTarget(
-            name: "benchmarks",
-            dependencies: durable + ["TestSupport", httpClient, histogram, arguments], path: "Tests/Benchmarks",
-            swiftSettings: strict),
-
+        tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
         tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
-        tests("EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "TestSupport", logging, lifecycle]),
-        tests("RuntimeTests", "Shared/Runtime", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix]),
-        tests("LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"]),
-        tests("FetchTests", "Services/Fetch", durable + ["FetchMachine", "FetchService", "TestSupport"]),
-        tests("PushTests", "Services/Push", durable + ["PushMachine", "PushService", "TestSupport"]),
-        tests("TransferTests", "Services/Transfer", durable + ["TransferMachine", "TransferService", "TestSupport"]),
-        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport"]),
-        tests("SuiteTests", "Suite", durable + ["TestSupport", httpClient]),
+        tests(
+            "RuntimeTests", "Shared/Runtime",
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
+        tests(
+            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle")
-        + service("Fetch")
-        + service("Push", [jwt, crypto, x509, hummingbirdTLS, hummingbirdHTTP2, nioSSL])
-        + service("Transfer", [httpClient, nioCore, nioPosix, crypto])
-        + service("Ops", machine: false, [mustache])
-        + service("Fleet", machine: false, [httpClient, nioCore, yams])
 )

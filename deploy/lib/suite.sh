@@ -2,8 +2,8 @@
 # The suite as a whole: its services, their ports, its folders, how it stops. Sourced, never run; needs output.sh,
 # process.sh and cluster.sh.
 
-# In the order of migration; the first four come in replicas, of `ops` one is enough: it only reads.
-export services=(lifecycle fetch push transfer ops)
+# In the order of migration. All come in replicas but `ops`, of which one is enough: it only reads.
+export services=(lifecycle)
 
 # use_data DIR: makes the folders of an installation, and the variables that name them.
 use_data() {
@@ -40,6 +40,16 @@ make_secrets() {
             (umask 077 && new_secret >"$secrets/$name.new" && mv "$secrets/$name.new" "$secrets/$name")
         fi
     done
+}
+
+# has SERVICE: whether it is part of the suite.
+has() { [[ " ${services[*]} " == *" $1 "* ]]; }
+
+# The services keep only digests of operators' keys: "name scopes sha256" a line.
+make_operator_keys() {
+    local digest
+    digest=$(printf '%s' "$(<"$secrets/operator-key")" | sha256sum)
+    (umask 077 && printf 'deploy read,operate %s\n' "${digest%% *}" >"$secrets/operator-keys")
 }
 
 # stop_suite: what drives the services first, then the services, the cluster last.

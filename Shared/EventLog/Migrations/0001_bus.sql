@@ -1,0 +1,115 @@
+-- The event log: partitioned like a log of the Kafka family. Every table has `partition` first in its key, and every
+-- statement of the hot path names exactly one, so that the tables can be distributed by it.
+
+-- One row: what is fixed when the log is created.
+CREATE TABLE bus.settings (
+    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT settings_one_row CHECK (only_row),
+    partitions integer NOT NULL CONSTRAINT settings_partitions CHECK (partitions BETWEEN 1 AND 1024)
+);
+
+-- The head of each partition. Appending takes offsets from it under its row lock, held to the commit: commit order is offset
+-- order, so a reader never skips an event, and offsets are dense.
+CREATE TABLE bus.partitions (
+    partition integer PRIMARY KEY,
+    head bigint NOT NULL DEFAULT 0,
+    -- The day of the newest event. Set under the same lock, so it never goes back along the offsets.
+    day date NOT NULL DEFAULT '1970-01-01'
+) WITH (fillfactor = 50);
+
+CREATE TABLE bus.events (
+    partition integer NOT NULL,
+    log_offset bigint NOT NULL,
+    day date NOT NULL,
+    id uuid NOT NULL,
+    source text NOT NULL,
+    type text NOT NULL,
+    version integer NOT NULL,
+    key text NOT NULL,
+    app text,
+    -- By the suite's clock, milliseconds since 1970.
+    time bigint NOT NULL,
+    correlationid uuid NOT NULL,
+    causationid uuid,
+    traceparent text,
+    -- json, not jsonb: the text is kept byte for byte.
+    data json NOT NULL,
+    appended_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT events_place PRIMARY KEY (partition, log_offset, day)
+) PARTITION BY RANGE (day);
+CREATE INDEX events_key ON bus.events (partition, key, log_offset);
+CREATE INDEX events_correlation ON bus.events (partition, correlationid);
+
+-- One row for each consumer and partition. Its lock serialises every batch of that consumer on that partition.
+CREATE TABLE bus.cursors (
+    partition integer NOT NULL,
+    consumer text NOT NULL,
+    -- Everything up to here was taken in.
+    log_offset bigint NOT NULL DEFAULT 0,
+    owner uuid,
+    epoch bigint NOT NULL DEFAULT 0,
+    lease_expires timestamptz NOT NULL DEFAULT '-infinity',
+    -- How often a lease was taken since the last batch that committed.
+    attempts integer NOT NULL DEFAULT 0,
+    -- The last batch that committed: tells the truth after a commit whose answer was lost.
+    last_batch uuid,
+    CONSTRAINT cursors_one PRIMARY KEY (partition, consumer)
+) WITH (fillfactor = 50);
+
+-- The processes that share a consumer's partitions; a member that stops renewing is dead.
+CREATE TABLE bus.members (
+    consumer text NOT NULL,
+    member uuid NOT NULL,
+    expires timestamptz NOT NULL,
+    CONSTRAINT members_one PRIMARY KEY (consumer, member)
+);
+
+CREATE TABLE bus.idempotency (
+    partition integer NOT NULL,
+    service text NOT NULL,
+    key text NOT NULL,
+    fingerprint bytea NOT NULL,
+    answer bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT idempotency_one PRIMARY KEY (partition, service, key)
+);
+CREATE INDEX idempotency_age ON bus.idempotency (created_at);
+
+-- One row: how the suite's time follows from real time.
+CREATE TABLE bus.clock (
+    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT clock_one_row CHECK (only_row),
+    is_virtual boolean NOT NULL DEFAULT false,
+    real_epoch bigint NOT NULL DEFAULT 0,
+    virtual_epoch bigint NOT NULL DEFAULT 0,
+    rate double precision NOT NULL DEFAULT 1 CONSTRAINT clock_rate CHECK (rate >= 0 AND rate <= 100000)
+);
+INSERT INTO bus.clock DEFAULT VALUES;
+
+-- Keeps a table for each day ready. Runs with its owner's rights, so that services need none to create tables.
+CREATE FUNCTION bus.ensure_days(ahead integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    wanted date;
+    made integer := 0;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('dormouse.days'));
+    FOR wanted IN SELECT current_date + n FROM generate_series(-1, least(greatest(ahead, 1), 30)) AS n LOOP
+        IF to_regclass(format('bus.%I', 'events_' || to_char(wanted, 'YYYYMMDD'))) IS NULL THEN
+            EXECUTE format('CREATE TABLE bus.%I PARTITION OF bus.events FOR VALUES FROM (%L) TO (%L)',
+                'events_' || to_char(wanted, 'YYYYMMDD'), wanted, wanted + 1);
+            made := made + 1;
+        END IF;
+    END LOOP;
+    RETURN made;
+END $$;
+REVOKE ALL ON FUNCTION bus.ensure_days(integer) FROM PUBLIC;
+
+-- Row policies bind what is written to the role that writes it.
+ALTER TABLE bus.events ENABLE ROW LEVEL SECURITY;
+CREATE POLICY events_read ON bus.events FOR SELECT USING (true);
+CREATE POLICY events_append ON bus.events FOR INSERT WITH CHECK (current_user = 'dormouse_' || source);
+ALTER TABLE bus.cursors ENABLE ROW LEVEL SECURITY;
+CREATE POLICY cursors_read ON bus.cursors FOR SELECT USING (true);
+CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (current_user = 'dormouse_' || consumer);
+ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
+CREATE POLICY idempotency_own ON bus.idempotency
+    USING (current_user = 'dormouse_' || service) WITH CHECK (current_user = 'dormouse_' || service);

@@ -1,0 +1,21 @@
+public import Contracts
+
+/// What devices, and the people who hold them, ask of `lifecycle`.
+public enum LifecycleCommand: Sendable, Equatable {
+    /// Registers a device, or describes a registered one anew.
+    case register(Registration)
+    case deregister
+    case updateConditions(Conditions)
+    case power(PowerEvent)
+    /// Installs an app, or updates an installed one to another manifest.
+    case install(app: String, Manifest)
+    case uninstall(app: String)
+    case transition(app: String, AppTransition)
+    /// A reported handler returned.
+    case completeCallback(app: String, Callback, CallbackCompletion)
+    case beginTask(app: String, TaskRequest)
+    case endTask(app: String, task: String)
+    case completeWake(app: String, wake: String, WakeCompletion)
+    /// - Parameter app: nil for the whole device.
+    case changeSettings(app: String?, Settings)
+}

@@ -1,0 +1,159 @@
+public import Contracts
+import OrderedCollections
+public import Timeline
+
+extension LifecycleMachine {
+    public mutating func apply(_ event: LifecycleEvent, at time: Instant) {
+        switch event {
+        case .deviceRegistered(let event): registration = event.registration
+        case .deviceUpdated(let event): registration = event.registration
+        case .deviceDeregistered: self = LifecycleMachine()
+        case .devicePowered(let event): apply(event)
+        case .conditionsChanged(let event): conditions = conditions.merging(event.conditions)
+        case .settingsChanged(let event):
+            guard let app = event.app else { return backgroundRefresh = event.settings.backgroundRefresh }
+            change(app) { $0.backgroundRefresh = event.settings.backgroundRefresh }
+        case .appInstalled(let event):
+            guard let app = event.app else { return }
+            apps[app, default: InstalledApp()].manifest = event.manifest
+        case .appUninstalled(let event):
+            guard let app = event.app else { return }
+            apps.removeValue(forKey: app)
+            switcher.removeAll { $0 == app }
+        case .appLaunched(let event): apply(event, at: time)
+        case .appActivated(let event): apply(event)
+        case .appResigned(let event): change(event.app) { $0.state = event.state }
+        case .appBackgrounded(let event): apply(event, at: time)
+        case .appSuspended(let event):
+            change(event.app) {
+                $0.state = event.state; $0.taskClock = nil
+            }
+        case .appWoken(let event): apply(event, at: time)
+        case .appTerminated(let event): apply(event, at: time)
+        case .callbackCompleted(let event): apply(event, at: time)
+        case .taskBegun(let event): apply(event, at: time)
+        case .taskEnded(let event): change(event.app) { $0.tasks.removeValue(forKey: event.task) }
+        case .taskExpiring(let event): change(event.app) { $0.tasks[event.task]?.isExpiring = true }
+        case .wakeCompleted(let event): apply(event, at: time)
+        case .wakeRefused: break
+        }
+    }
+
+    private mutating func change(_ app: String?, _ body: (inout InstalledApp) -> Void) {
+        guard let app, var record = apps[app] else { return }
+        body(&record)
+        apps[app] = record
+    }
+
+    private mutating func toFrontOfSwitcher(_ app: String?) {
+        guard let app else { return }
+        switcher.removeAll { $0 == app }
+        switcher.insert(app, at: 0)
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.DevicePowered) {
+        isPoweredOn = event.power != .off
+        guard isPoweredOn else { return }
+        for app in apps.keys { change(app) { $0.forceQuit = false } }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.AppLaunched, at time: Instant) {
+        toFrontOfSwitcher(event.app)
+        change(event.app) { app in
+            app.state = event.state
+            app.forceQuit = false
+            app.launchedAt = time
+            if let deadline = event.deadline {
+                app.pendingCallbacks = [PendingCallback(.didFinishLaunching, until: deadline)]
+            }
+        }
+    }
+
+    /// In the foreground no limit of the background binds any more.
+    private mutating func apply(_ event: LifecycleEvent.AppActivated) {
+        toFrontOfSwitcher(event.app)
+        change(event.app) { app in
+            app.state = event.state
+            app.taskClock = nil
+            app.pendingCallbacks = []
+            for wake in app.wakes.keys { app.wakes[wake]?.deadline = nil }
+            for task in app.tasks.keys { app.tasks[task]?.isExpiring = false }
+        }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.AppBackgrounded, at time: Instant) {
+        change(event.app) { app in
+            app.state = event.state
+            app.taskClock = time
+            app.taskTime = event.taskTime
+            if let deadline = event.deadline {
+                app.pendingCallbacks.append(PendingCallback(.didEnterBackground, until: deadline))
+            } else {
+                app.snapshotTakenAt = time
+            }
+        }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.CallbackCompleted, at time: Instant) {
+        change(event.app) { app in
+            app.pendingCallbacks.removeAll { $0.callback == event.callback }
+            guard event.callback == .didEnterBackground else { return }
+            app.snapshotTakenAt = time
+            app.snapshotLabel = event.snapshotLabel
+        }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.TaskBegun, at time: Instant) {
+        var task = BackgroundTask()
+        task.name = event.name
+        task.expirationHandler = event.expirationHandler
+        task.begunAt = time
+        change(event.app) { $0.tasks[event.task] = task }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.AppWoken, at time: Instant) {
+        var wake = Wake()
+        wake.reason = event.reason
+        wake.request = event.request
+        wake.deadline = event.deadline
+        change(event.app) { app in
+            app.state = event.state
+            app.wakes[event.wake] = wake
+            app.launchedAt = app.launchedAt ?? time
+            guard let taskTime = event.taskTime else { return }
+            app.taskClock = time
+            app.taskTime = taskTime
+        }
+        // The user did not use it: it comes last.
+        if let app = event.app, !switcher.contains(app) { switcher.append(app) }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.WakeCompleted, at time: Instant) {
+        change(event.app) { app in
+            app.wakes.removeValue(forKey: event.wake)
+            app.completedWakes = app.completedWakes.suffix(3) + [event.wake]
+            app.snapshotTakenAt = time
+            app.snapshotLabel = event.snapshotLabel
+        }
+    }
+
+    private mutating func apply(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
+        if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
+        change(event.app) { app in
+            if event.reason == .forceQuit { app.forceQuit = true }
+            guard event.from != .notRunning else { return }
+            app.state = event.state
+            app.launchedAt = nil
+            app.pendingCallbacks = []
+            app.tasks = [:]
+            app.taskClock = nil
+            app.wakes = [:]
+            var end = Termination()
+            end.at = time
+            end.code = event.code
+            end.from = event.from
+            end.reason = event.reason
+            app.lastEnd = end
+        }
+    }
+}

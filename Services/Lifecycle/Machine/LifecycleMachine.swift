@@ -1,0 +1,119 @@
+public import Contracts
+public import Machines
+public import OrderedCollections
+public import Records
+public import Timeline
+
+/// One device with all its apps: one foreground app, one switcher order.
+///
+/// The states of an app and what leads from one to another:
+///
+/// ```mermaid
+/// stateDiagram-v2
+///     [*] --> notRunning
+///     notRunning --> inactive: launch
+///     inactive --> active: handlers returned, dismiss
+///     active --> inactive: interrupt, switcher
+///     inactive --> background: home, accept
+///     active --> background: home, other app, lock
+///     notRunning --> background: wake
+///     suspended --> background: wake
+///     background --> suspended: no work left
+///     background --> active: open
+///     suspended --> active: open
+///     background --> notRunning: swipe, missed limit, crash
+///     suspended --> notRunning: swipe
+/// ```
+public struct LifecycleMachine: Machine {
+    public typealias Command = LifecycleCommand
+    public typealias OwnEvent = LifecycleEvent
+    public typealias Refusal = LifecycleRefusal
+    public typealias Policy = LifecyclePolicy
+
+    /// Nil while the device is not registered.
+    public var registration: Registration?
+    public var isPoweredOn = true
+    public var conditions = Conditions.atRegistration
+    /// Background App Refresh for the whole device.
+    public var backgroundRefresh = Switch.on
+    public var apps: OrderedDictionary<String, InstalledApp> = [:]
+    /// The app switcher, most recent first.
+    public var switcher: [String] = []
+
+    public static let version = 1
+    public static let follows: Set<String> = [FetchEvent.RefreshDue.type]
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("registration", &registration)
+        fields.field("isPoweredOn", &isPoweredOn)
+        fields.field("conditions", &conditions)
+        fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.field("apps", &apps)
+        fields.field("switcher", &switcher)
+    }
+
+    /// The app on screen, if one is.
+    public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }
+
+    public var nextDeadline: Instant? { apps.values.compactMap(\.nextDeadline).min() }
+
+    public static func decide(
+        _ input: Input<LifecycleCommand>, _ decision: inout Decision<LifecycleMachine>
+    ) throws(LifecycleRefusal) {
+        switch input {
+        case .command(let command): try decision.obey(command)
+        case .event(let event): try decision.follow(event)
+        case .deadline: decision.enforceLimits()
+        }
+    }
+}
+
+extension Decision<LifecycleMachine> {
+    fileprivate mutating func obey(_ command: LifecycleCommand) throws(LifecycleRefusal) {
+        if case .register(let registration) = command { return register(registration) }
+        guard state.registration != nil else { throw .deviceNotRegistered }
+        switch command {
+        case .register(let registration): register(registration)
+        case .deregister: emit(.deviceDeregistered(.init()))
+        case .updateConditions(let report): updateConditions(report)
+        case .power(let event): power(event)
+        case .install(let app, let manifest): install(app, manifest)
+        case .uninstall(let app): try uninstall(app)
+        case .transition(let app, let event): try transition(app, event)
+        case .completeCallback(let app, let callback, let completion):
+            try completeCallback(app, callback, completion)
+        case .beginTask(let app, let request): try beginTask(app, request)
+        case .endTask(let app, let task): try endTask(app, task)
+        case .completeWake(let app, let wake, let completion): try completeWake(app, wake, completion)
+        case .changeSettings(let app, let settings): try changeSettings(app, settings)
+        }
+    }
+
+    fileprivate mutating func follow(_ event: Event) throws(LifecycleRefusal) {
+        guard state.registration != nil, event.type == FetchEvent.RefreshDue.type else { return }
+        do throws(ContractError) {
+            switch try FetchEvent(type: event.type, version: event.version, data: event.data) {
+            case .refreshDue(let due): wakeForFetch(due)
+            }
+        } catch {
+            throw .unreadableEvent(error)
+        }
+    }
+
+    /// The limits of the device's generation.
+    var profile: Profile { policy[state.registration?.profile ?? .ios18] }
+
+    func installed(_ app: String) throws(LifecycleRefusal) -> InstalledApp {
+        guard let record = state.apps[app] else { throw .appNotInstalled(app) }
+        return record
+    }
+
+    /// The app, where its code can run.
+    func running(_ app: String) throws(LifecycleRefusal) -> InstalledApp {
+        let record = try installed(app)
+        guard record.state.isRunning else { throw .appNotRunning(record.state) }
+        return record
+    }
+}

@@ -1,0 +1,51 @@
+public import Contracts
+
+/// Why a command was refused. Nothing is changed then.
+public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    case deviceNotRegistered
+    case deviceOff
+    case appNotInstalled(String)
+    case illegalTransition(AppState, AppTransition)
+    /// The call stands for code of an app that can't run any.
+    case appNotRunning(AppState)
+    /// `UIBackgroundTaskIdentifier.invalid`: running in the background is impossible.
+    case invalidTask
+    case unknownWake(String)
+    case alreadyCompleted
+    /// The reason of the wake asks for a result.
+    case resultMissing(WakeReason)
+    /// Another service's event that can't be read.
+    case unreadableEvent(ContractError)
+
+    /// The stable word for it in error documents.
+    public var code: String {
+        switch self {
+        case .deviceNotRegistered: "device_not_registered"
+        case .deviceOff: "device_off"
+        case .appNotInstalled: "app_not_installed"
+        case .illegalTransition: "illegal_transition"
+        case .appNotRunning: "app_not_running"
+        case .invalidTask: "invalid_task"
+        case .unknownWake: "unknown_wake"
+        case .alreadyCompleted: "already_completed"
+        case .resultMissing: "result_missing"
+        case .unreadableEvent: "unreadable_event"
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .deviceNotRegistered: "The device is not registered."
+        case .deviceOff: "The device is switched off."
+        case .appNotInstalled(let app): "The app \(app) is not installed."
+        case .illegalTransition(let state, let event):
+            "\"\(event.rawValue)\" is not possible for an app in state \"\(state.rawValue)\"."
+        case .appNotRunning(let state): "The app runs no code: its state is \"\(state.rawValue)\"."
+        case .invalidTask: "The app can't get time in the background."
+        case .unknownWake(let wake): "The app was not woken by \(wake)."
+        case .alreadyCompleted: "It was completed before, or there was nothing to complete."
+        case .resultMissing(let reason): "The completion of a \(reason.rawValue) wake needs a result."
+        case .unreadableEvent(let error): error.description
+        }
+    }
+}

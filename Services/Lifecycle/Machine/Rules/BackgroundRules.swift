@@ -1,0 +1,53 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// Entering the background, the handlers that must return there, and suspension.
+extension Decision<LifecycleMachine> {
+    /// Leaves the foreground, and is suspended at once where nothing is left to do.
+    mutating func enterBackground(_ app: String, _ cause: BackgroundCause) {
+        leaveForeground(app, cause)
+        settle(app)
+    }
+
+    /// An app that exits on suspend is terminated instead, after Apple's reading of `UIApplicationExitsOnSuspend`; the
+    /// source documents say "suspended".
+    mutating func leaveForeground(_ app: String, _ cause: BackgroundCause) {
+        guard let record = state.apps[app] else { return }
+        let resigning: [Callback] = record.state == .active ? [.willResignActive] : []
+        if record.manifest.exitsOnSuspend || state.registration?.multitasking == false {
+            return terminate(app, .exitedOnSuspend, callbacks: resigning + [.willTerminate])
+        }
+        let deadline =
+            switch record.manifest.handlersReturn {
+            case .immediately: nil as Instant?
+            case .reported: now + profile.didEnterBackground
+            }
+        emit(
+            .appBackgrounded(
+                .init(
+                    app: app, cause: cause, callbacks: resigning + [.didEnterBackground], deadline: deadline,
+                    taskTime: profile.backgroundTasks)))
+    }
+
+    mutating func completeCallback(
+        _ app: String, _ callback: Callback, _ completion: CallbackCompletion
+    ) throws(LifecycleRefusal) {
+        let record = try running(app)
+        guard record.pendingCallbacks.contains(where: { $0.callback == callback }) else { throw .alreadyCompleted }
+        emit(
+            .callbackCompleted(.init(app: app, callback: callback, snapshotLabel: completion.snapshotLabel)))
+        if callback == .didFinishLaunching, record.state == .inactive {
+            emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
+        }
+        settle(app)
+    }
+
+    /// What follows in the background from everything else: expiration orders, and suspension once no work is left.
+    mutating func settle(_ app: String) {
+        guard let record = state.apps[app], record.state == .background else { return }
+        orderExpirations(app, record)
+        if !record.hasWork { emit(.appSuspended(.init(app: app))) }
+    }
+}

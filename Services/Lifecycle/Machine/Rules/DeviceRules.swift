@@ -1,0 +1,52 @@
+import Contracts
+import Machines
+import OrderedCollections
+
+// Devices, their conditions and power; what is installed and how it is set.
+extension Decision<LifecycleMachine> {
+    mutating func register(_ registration: Registration) {
+        guard state.registration != registration else { return }
+        if state.registration == nil {
+            emit(.deviceRegistered(.init(registration: registration)))
+        } else {
+            emit(.deviceUpdated(.init(registration: registration)))
+        }
+    }
+
+    mutating func updateConditions(_ report: Conditions) {
+        guard state.conditions.merging(report) != state.conditions else { return }
+        let locksNow = report.locked == true && state.conditions.locked != true
+        emit(.conditionsChanged(.init(conditions: report)))
+        if locksNow { clearForeground(.locked) }
+    }
+
+    /// Nothing survives the loss of power; coming up again clears the force-quit flags.
+    mutating func power(_ event: PowerEvent) {
+        switch event {
+        case .boot where state.isPoweredOn, .off where !state.isPoweredOn: return
+        case .boot, .reboot, .off: break
+        }
+        for (app, record) in state.apps where record.state != .notRunning { terminate(app, .powerOff) }
+        emit(.devicePowered(.init(power: event)))
+    }
+
+    /// An update over a running app ends its process first.
+    mutating func install(_ app: String, _ manifest: Manifest) {
+        if let record = state.apps[app] {
+            guard record.manifest != manifest else { return }
+            if record.state != .notRunning { terminate(app, .updated) }
+        }
+        emit(.appInstalled(.init(app: app, manifest: manifest)))
+    }
+
+    mutating func uninstall(_ app: String) throws(LifecycleRefusal) {
+        _ = try installed(app)
+        emit(.appUninstalled(.init(app: app)))
+    }
+
+    mutating func changeSettings(_ app: String?, _ settings: Settings) throws(LifecycleRefusal) {
+        let current = if let app { try installed(app).backgroundRefresh } else { state.backgroundRefresh }
+        guard current != settings.backgroundRefresh else { return }
+        emit(.settingsChanged(.init(app: app, settings: settings)))
+    }
+}

@@ -1,0 +1,71 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// What the user does to apps, by Apple's table of states. Everything not told here is an illegal transition.
+extension Decision<LifecycleMachine> {
+    mutating func transition(_ app: String, _ event: AppTransition) throws(LifecycleRefusal) {
+        let record = try installed(app)
+        guard state.isPoweredOn else { throw .deviceOff }
+        guard isLegal(event, for: app, record) else { throw .illegalTransition(record.state, event) }
+        switch event {
+        case .launch: launch(app, record)
+        case .open: open(app)
+        case .interrupt, .switcher:
+            emit(.appResigned(.init(app: app, cause: event, callbacks: [.willResignActive])))
+        case .dismiss: emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
+        case .accept: enterBackground(app, .callAccepted)
+        case .home: enterBackground(app, .home)
+        case .swipe: swipe(app)
+        case .crash: terminate(app, .crash)
+        case .exit: terminate(app, .exit)
+        }
+    }
+
+    private func isLegal(_ event: AppTransition, for app: String, _ record: InstalledApp) -> Bool {
+        switch event {
+        case .launch: record.state == .notRunning
+        case .open: record.state == .background || record.state == .suspended
+        case .interrupt, .switcher: record.state == .active
+        // An app that is inactive because it launches was not interrupted.
+        case .dismiss, .accept: record.state == .inactive && !record.isLaunching
+        case .home: record.state.isForeground
+        case .swipe: record.state != .notRunning || state.switcher.contains(app)
+        case .crash, .exit: record.state.isRunning
+        }
+    }
+
+    private mutating func launch(_ app: String, _ record: InstalledApp) {
+        clearForeground(.otherApp)
+        switch record.manifest.handlersReturn {
+        case .immediately:
+            emit(
+                .appLaunched(
+                    .init(app: app, callbacks: [.willFinishLaunching, .didFinishLaunching, .didBecomeActive])))
+        case .reported:
+            emit(
+                .appLaunched(
+                    .init(
+                        app: app, callbacks: [.willFinishLaunching, .didFinishLaunching], state: .inactive,
+                        deadline: now + profile.launch)))
+        }
+    }
+
+    private mutating func open(_ app: String) {
+        clearForeground(.otherApp)
+        emit(.appActivated(.init(app: app, callbacks: [.willEnterForeground, .didBecomeActive])))
+    }
+
+    /// Sends the app on screen, if one is, to the background.
+    mutating func clearForeground(_ cause: BackgroundCause) {
+        if let other = state.foreground { enterBackground(other, cause) }
+    }
+
+    /// The app on screen passes through the background first; a suspended one is never told.
+    private mutating func swipe(_ app: String) {
+        if state.apps[app]?.state.isForeground == true { leaveForeground(app, .swiped) }
+        let callbacks: [Callback] = state.apps[app]?.state == .background ? [.willTerminate] : []
+        terminate(app, .forceQuit, callbacks: callbacks)
+    }
+}

@@ -1,0 +1,73 @@
+public import Foundation
+import Records
+public import Timeline
+
+/// An event as the log keeps it, after CloudEvents 1.0. `partition` and `offset` are its place.
+public struct Event: Sendable, Equatable {
+    /// UUIDv7.
+    public var id: UUID
+    public var source: String
+    public var type: String
+    public var version: Int
+    public var key: AggregateKey
+    public var app: String?
+    /// When it happened, by the suite's clock.
+    public var time: Instant
+    /// The first cause: all that follows from one outside input carries the same.
+    public var correlation: UUID
+    /// The id of the event that it follows from; nil for answers to commands and deadlines.
+    public var causation: UUID?
+    public var traceparent: String?
+    /// JSON text, members sorted.
+    public var data: [UInt8]
+    public var partition = 0
+    /// Dense from 1 within the partition; 0 until appended.
+    public var offset = 0
+
+    public init(
+        id: UUID, source: String, type: String, version: Int, key: AggregateKey, app: String?, time: Instant,
+        correlation: UUID, causation: UUID?, traceparent: String?, data: [UInt8]
+    ) {
+        self.id = id
+        self.source = source
+        self.type = type
+        self.version = version
+        self.key = key
+        self.app = app
+        self.time = time
+        self.correlation = correlation
+        self.causation = causation
+        self.traceparent = traceparent
+        self.data = data
+    }
+
+    /// `<key>` or `<key>/<app>`.
+    public var subject: String { app.map { "\(key)/\($0)" } ?? key.description }
+
+    /// The CloudEvents JSON form; byte for byte the same for the same event.
+    public var cloudEvent: [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            if let causation { json.member("causationid") { $0.write(causation.lowercased) } }
+            json.member("correlationid") { $0.write(correlation.lowercased) }
+            json.member("data") { $0.append(raw: data) }
+            json.member("datacontenttype") { $0.write("application/json") }
+            json.member("dataschema") { $0.write("urn:dormouse:\(type):\(version)") }
+            json.member("id") { $0.write(id.lowercased) }
+            json.member("offset") { $0.write(String(offset)) }
+            json.member("partition") { $0.write(partition) }
+            json.member("source") { $0.write("/" + source) }
+            json.member("specversion") { $0.write("1.0") }
+            json.member("subject") { $0.write(subject) }
+            json.member("time") { time.write(to: &$0) }
+            if let traceparent { json.member("traceparent") { $0.write(traceparent) } }
+            json.member("type") { $0.write(type) }
+        }
+        return json.bytes
+    }
+}
+
+extension UUID {
+    /// The text of RFC 9562, lower-case.
+    public var lowercased: String { uuidString.lowercased() }
+}

@@ -1,0 +1,109 @@
+public import Records
+
+extension LifecycleEvent {
+    /// A device came under the suite's care: powered on, unlocked, on Wi-Fi, fully charged.
+    public struct DeviceRegistered: EventData {
+        public static let type = "lifecycle.device.registered"
+        public static let summary =
+            "A device came under the suite's care: powered on, unlocked, on Wi-Fi, fully charged."
+
+        public var registration: Registration = .placeholder
+
+        public init() {}
+
+        public init(registration: Registration) {
+            self.registration = registration
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("registration", &registration)
+        }
+    }
+
+    /// A registered device was described anew.
+    public struct DeviceUpdated: EventData {
+        public static let type = "lifecycle.device.updated"
+        public static let summary = "A registered device was described anew."
+
+        public var registration: Registration = .placeholder
+
+        public init() {}
+
+        public init(registration: Registration) {
+            self.registration = registration
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("registration", &registration)
+        }
+    }
+
+    /// A device left, with all its apps.
+    public struct DeviceDeregistered: EventData {
+        public static let type = "lifecycle.device.deregistered"
+        public static let summary = "A device left, with all its apps."
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
+    }
+
+    /// A device was switched on or off, or restarted; what ran has ended before.
+    public struct DevicePowered: EventData {
+        public static let type = "lifecycle.device.powered"
+        public static let summary = "A device was switched on or off, or restarted; what ran has ended before."
+
+        public var power: PowerEvent = .placeholder
+
+        public init() {}
+
+        public init(power: PowerEvent) {
+            self.power = power
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("power", &power)
+        }
+    }
+
+    /// Some conditions of a device changed; the rest stays as it was.
+    public struct ConditionsChanged: EventData {
+        public static let type = "lifecycle.conditions.changed"
+        public static let summary = "Some conditions of a device changed; the rest stays as it was."
+
+        /// Only what was reported.
+        public var conditions: Conditions = .placeholder
+
+        public init() {}
+
+        public init(conditions: Conditions) {
+            self.conditions = conditions
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("conditions", &conditions)
+        }
+    }
+
+    /// The user changed a setting, of an app or of the whole device.
+    public struct SettingsChanged: EventData {
+        public static let type = "lifecycle.settings.changed"
+        public static let summary = "The user changed a setting, of an app or of the whole device."
+
+        /// The app; nil for the whole device.
+        public var app: String?
+        public var settings: Settings = .placeholder
+
+        public init() {}
+
+        public init(app: String? = nil, settings: Settings) {
+            self.app = app
+            self.settings = settings
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.omittable("app", &app)
+            fields.field("settings", &settings)
+        }
+    }
+}

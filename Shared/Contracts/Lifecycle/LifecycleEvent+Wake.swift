@@ -1,0 +1,127 @@
+public import Records
+public import Timeline
+
+extension LifecycleEvent {
+    /// The system let an app run in the background, for a reason and a limited time.
+    public struct AppWoken: EventData {
+        public static let type = "lifecycle.app.woken"
+        public static let summary = "The system let an app run in the background, for a reason and a limited time."
+
+        public var app: String?
+        /// Delivered to the app, in this order.
+        public var callbacks: [Callback] = []
+        /// When the app is killed unless the wake was completed.
+        public var deadline: Instant = .epoch
+        /// The state before.
+        public var from: AppState = .placeholder
+        /// In seconds.
+        public var limit: Interval = .zero
+        public var reason: WakeReason = .placeholder
+        /// Whose wake it is: of a fetch, its id.
+        public var request: String?
+        /// The state after it.
+        public var state: AppState = .background
+        /// What background tasks get in this run, in seconds; nil where the app already ran.
+        public var taskTime: Interval?
+        public var wake: String = ""
+
+        public init() {}
+
+        public init(
+            app: String, callbacks: [Callback], deadline: Instant, from: AppState, limit: Interval,
+            reason: WakeReason, request: String? = nil, state: AppState = .background, taskTime: Interval? = nil,
+            wake: String
+        ) {
+            self.app = app
+            self.callbacks = callbacks
+            self.deadline = deadline
+            self.from = from
+            self.limit = limit
+            self.reason = reason
+            self.request = request
+            self.state = state
+            self.taskTime = taskTime
+            self.wake = wake
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("callbacks", &callbacks)
+            fields.field("deadline", &deadline)
+            fields.field("from", &from)
+            fields.field("limit", &limit)
+            fields.field("reason", &reason)
+            fields.omittable("request", &request)
+            fields.field("state", &state)
+            fields.omittable("taskTime", &taskTime)
+            fields.field("wake", &wake)
+        }
+    }
+
+    /// The app finished what it was woken for, and the switcher got a new snapshot.
+    public struct WakeCompleted: EventData {
+        public static let type = "lifecycle.wake.completed"
+        public static let summary = "The app finished what it was woken for, and the switcher got a new snapshot."
+
+        public var app: String?
+        public var reason: WakeReason = .placeholder
+        /// Whose wake it was.
+        public var request: String?
+        /// What the app found, where the reason asks for it.
+        public var result: WakeResult?
+        /// What the app shows in the switcher from now on.
+        public var snapshotLabel: String?
+        public var wake: String = ""
+
+        public init() {}
+
+        public init(
+            app: String, reason: WakeReason, request: String? = nil, result: WakeResult? = nil,
+            snapshotLabel: String? = nil, wake: String
+        ) {
+            self.app = app
+            self.reason = reason
+            self.request = request
+            self.result = result
+            self.snapshotLabel = snapshotLabel
+            self.wake = wake
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("reason", &reason)
+            fields.omittable("request", &request)
+            fields.omittable("result", &result)
+            fields.omittable("snapshotLabel", &snapshotLabel)
+            fields.field("wake", &wake)
+        }
+    }
+
+    /// An app was not woken, and why.
+    public struct WakeRefused: EventData {
+        public static let type = "lifecycle.wake.refused"
+        public static let summary = "An app was not woken, and why."
+
+        public var app: String?
+        public var reason: WakeReason = .placeholder
+        public var refusal: WakeRefusal = .placeholder
+        /// Whose wake it would have been.
+        public var request: String?
+
+        public init() {}
+
+        public init(app: String, reason: WakeReason, refusal: WakeRefusal, request: String? = nil) {
+            self.app = app
+            self.reason = reason
+            self.refusal = refusal
+            self.request = request
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("reason", &reason)
+            fields.field("refusal", &refusal)
+            fields.omittable("request", &request)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// The events of `lifecycle`: who may run, for how long, and why. Source: `lifecycle`.
+public enum LifecycleEvent: EventFamily {
+    case deviceRegistered(DeviceRegistered)
+    case deviceUpdated(DeviceUpdated)
+    case deviceDeregistered(DeviceDeregistered)
+    case devicePowered(DevicePowered)
+    case conditionsChanged(ConditionsChanged)
+    case settingsChanged(SettingsChanged)
+    case appInstalled(AppInstalled)
+    case appUninstalled(AppUninstalled)
+    case appLaunched(AppLaunched)
+    case appActivated(AppActivated)
+    case appResigned(AppResigned)
+    case appBackgrounded(AppBackgrounded)
+    case appSuspended(AppSuspended)
+    case appWoken(AppWoken)
+    case appTerminated(AppTerminated)
+    case callbackCompleted(CallbackCompleted)
+    case taskBegun(TaskBegun)
+    case taskEnded(TaskEnded)
+    case taskExpiring(TaskExpiring)
+    case wakeCompleted(WakeCompleted)
+    case wakeRefused(WakeRefused)
+
+    public static let source = "lifecycle"
+
+    public static let catalogue: [EventKind<LifecycleEvent>] = [
+        EventKind(LifecycleEvent.deviceRegistered),
+        EventKind(LifecycleEvent.deviceUpdated),
+        EventKind(LifecycleEvent.deviceDeregistered),
+        EventKind(LifecycleEvent.devicePowered),
+        EventKind(LifecycleEvent.conditionsChanged),
+        EventKind(LifecycleEvent.settingsChanged),
+        EventKind(LifecycleEvent.appInstalled),
+        EventKind(LifecycleEvent.appUninstalled),
+        EventKind(LifecycleEvent.appLaunched),
+        EventKind(LifecycleEvent.appActivated),
+        EventKind(LifecycleEvent.appResigned),
+        EventKind(LifecycleEvent.appBackgrounded),
+        EventKind(LifecycleEvent.appSuspended),
+        EventKind(LifecycleEvent.appWoken),
+        EventKind(LifecycleEvent.appTerminated),
+        EventKind(LifecycleEvent.callbackCompleted),
+        EventKind(LifecycleEvent.taskBegun),
+        EventKind(LifecycleEvent.taskEnded),
+        EventKind(LifecycleEvent.taskExpiring),
+        EventKind(LifecycleEvent.wakeCompleted),
+        EventKind(LifecycleEvent.wakeRefused),
+    ]
+
+    public var data: any EventData {
+        switch self {
+        case .deviceRegistered(let data): data
+        case .deviceUpdated(let data): data
+        case .deviceDeregistered(let data): data
+        case .devicePowered(let data): data
+        case .conditionsChanged(let data): data
+        case .settingsChanged(let data): data
+        case .appInstalled(let data): data
+        case .appUninstalled(let data): data
+        case .appLaunched(let data): data
+        case .appActivated(let data): data
+        case .appResigned(let data): data
+        case .appBackgrounded(let data): data
+        case .appSuspended(let data): data
+        case .appWoken(let data): data
+        case .appTerminated(let data): data
+        case .callbackCompleted(let data): data
+        case .taskBegun(let data): data
+        case .taskEnded(let data): data
+        case .taskExpiring(let data): data
+        case .wakeCompleted(let data): data
+        case .wakeRefused(let data): data
+        }
+    }
+}

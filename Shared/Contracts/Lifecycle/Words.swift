@@ -1,0 +1,100 @@
+public import Records
+
+/// The generation of iOS whose limits a device keeps.
+public enum ProfileName: String, Word { case ios6, ios7, ios13, ios15, ios18 }
+
+/// The states of an app, after Apple's "Managing your app's life cycle".
+public enum AppState: String, Word {
+    case notRunning, inactive, active, background, suspended
+
+    /// On screen: at most one app of a device is.
+    public var isForeground: Bool { self == .inactive || self == .active }
+    /// Whether the app's code can run.
+    public var isRunning: Bool { isForeground || self == .background }
+}
+
+/// The methods of the app delegate that the system calls, by their short names.
+public enum Callback: String, Word {
+    case willFinishLaunching, didFinishLaunching, didBecomeActive, willResignActive, didEnterBackground
+    case willEnterForeground, willTerminate
+    /// `application(_:performFetchWithCompletionHandler:)`.
+    case performFetch
+}
+
+/// What a user, or the app itself, does to an app.
+public enum AppTransition: String, Word {
+    case launch, open, interrupt, dismiss, accept, home
+    /// The app switcher is opened over the app.
+    case switcher
+    /// The app's entry is swiped out of the switcher.
+    case swipe
+    case crash, exit
+}
+
+/// Why the foreground app went to the background.
+public enum BackgroundCause: String, Word { case home, otherApp, callAccepted, locked, swiped }
+
+/// What happens to the power of a device.
+public enum PowerEvent: String, Word { case boot, reboot, off }
+
+/// `UIBackgroundModes`.
+public enum BackgroundMode: String, Word {
+    case audio, location, voip
+    case newsstandContent = "newsstand-content"
+    case externalAccessory = "external-accessory"
+    case bluetoothCentral = "bluetooth-central"
+    case bluetoothPeripheral = "bluetooth-peripheral"
+    case fetch
+    case remoteNotification = "remote-notification"
+    case processing
+    case nearbyInteraction = "nearby-interaction"
+    case pushToTalk = "push-to-talk"
+    case networkAuthentication = "network-authentication"
+}
+
+/// How the app's handlers end.
+public enum HandlersReturn: String, Word {
+    /// At once: nothing has to be posted for them.
+    case immediately
+    /// When the device posts their completion.
+    case reported
+}
+
+/// A switch of the user.
+public enum Switch: String, Word { case on, off }
+
+/// `UIBackgroundRefreshStatus`.
+public enum BackgroundRefreshStatus: String, Word { case available, denied, restricted }
+
+/// What an app is woken for.
+public enum WakeReason: String, Word { case fetch }
+
+/// `UIBackgroundFetchResult`.
+public enum WakeResult: String, Word { case newData, noData, failed }
+
+/// Why an app was not woken.
+public enum WakeRefusal: String, Word {
+    case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
+    case backgroundRefreshDenied, lowPowerMode
+    /// It is on screen: the system calls background handlers in the background only.
+    case inForeground
+}
+
+/// The exit codes of Apple's "Understanding the exception types in a crash report".
+public enum TerminationCode: String, Word {
+    case watchdog = "0x8badf00d"
+    case backgroundTaskTimeout = "0x2182bad2"
+    case backgroundFetchTimeout = "0x2182bad4"
+    case forceQuit = "0xdeadfa11"
+}
+
+/// Why a process ended.
+public enum EndReason: String, Word {
+    case forceQuit, crash, exit
+    /// It does not run in the background: its manifest or the device says so.
+    case exitedOnSuspend
+    case launchTimeout, didEnterBackgroundTimeout, backgroundTaskTimeout, fetchTimeout
+    case powerOff
+    /// Another version of the app was installed over it.
+    case updated
+}

@@ -1,0 +1,41 @@
+public import Contracts
+public import Postgres
+import Timeline
+
+/// Reads events of one partition.
+public enum LogReader {
+    static let columns = """
+        partition::int8, log_offset, id, source, type, version::int8, key, app, time, correlationid, causationid,
+        traceparent, data::text
+        """
+
+    /// Events after an offset, of the given types, oldest first. Parameters: partition, offset, types, limit.
+    public static let following = Statement(
+        """
+        SELECT \(columns) FROM bus.events
+        WHERE partition = $1 AND log_offset > $2 AND type = ANY($3) ORDER BY log_offset LIMIT $4
+        """)
+
+    /// All events after an offset, oldest first. Parameters: partition, offset, limit.
+    public static let all = Statement(
+        "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")
+
+    /// The history of one aggregate, oldest first. Parameters: partition, key, source.
+    public static let history = Statement(
+        """
+        SELECT \(columns) FROM bus.events
+        WHERE partition = $1 AND key = $2 AND source = $3 ORDER BY log_offset
+        """)
+
+    /// The event in a row of one of the statements above.
+    public static func event(_ row: Row) throws(PostgresError) -> Event {
+        var event = Event(
+            id: try row.uuid(2), source: try row.text(3), type: try row.text(4), version: try row.int(5),
+            key: AggregateKey(try row.text(6)), app: try row.optionalText(7),
+            time: Instant(milliseconds: Int64(try row.int(8))), correlation: try row.uuid(9),
+            causation: try row.optionalUUID(10), traceparent: try row.optionalText(11), data: try row.bytes(12))
+        event.partition = try row.int(0)
+        event.offset = try row.int(1)
+        return event
+    }
+}

@@ -1,0 +1,106 @@
+public import Logging
+public import Postgres
+
+/// Why a process can't work with this log. Each says what to do.
+public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
+    case notMigrated
+    case wrongPartitionCount(configured: Int, inDatabase: Int)
+
+    public var description: String {
+        switch self {
+        case .notMigrated:
+            "the database has no event log: run the service's `migrate` command first"
+        case .wrongPartitionCount(let configured, let inDatabase):
+            "PARTITIONS is \(configured), but the log in the database was created with \(inDatabase), which can't change: "
+                + "set PARTITIONS=\(inDatabase)"
+        }
+    }
+}
+
+/// The log's own part of the database: schema `bus`.
+public enum LogSchema {
+    /// Creates or updates the schema, and makes a new log with `partitions` partitions.
+    ///
+    /// - Parameter connection: as the schema's owner.
+    /// - Throws: ``LogError`` when the log exists with another number of partitions.
+    public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
+        let sql = String(decoding: PackageResources._001_bus_sql, as: UTF8.self)
+        let migrator = Migrator(schema: "bus", migrations: [try Migration(fileName: "0001_bus.sql", sql: sql)])
+        _ = try await migrator.apply(on: connection, logger: logger)
+        _ = try await connection.run([
+            Call(
+                Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
+                [.int4(Int32(partitions))]),
+            Call(
+                Statement(
+                    """
+                    INSERT INTO bus.partitions (partition)
+                    SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
+                    """)),
+            Call(Statement("SELECT bus.ensure_days(7)")),
+        ])
+        try await verify(connection, partitions: partitions)
+    }
+
+    /// Registers a consumer on every partition, from the log's start. Idempotent.
+    public static func register(consumer: String, _ connection: Connection) async throws {
+        _ = try await connection.run(
+            Call(
+                Statement(
+                    """
+                    INSERT INTO bus.cursors (partition, consumer) SELECT partition, $1 FROM bus.partitions
+                    ON CONFLICT DO NOTHING
+                    """), [.text(consumer)]))
+    }
+
+    /// Creates a service's login role if need be, sets its password, and grants it what a service may do with the log.
+    ///
+    /// - Parameter service: lower-case letters; the role is `dormouse_<service>`.
+    public static func grant(service: String, password: String?, _ connection: Connection) async throws {
+        let role = "dormouse_\(service)"
+        precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
+        let quoted = password.map {
+            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        }
+        let script = """
+            DO $role$ BEGIN
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+            END $role$;
+            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+            ALTER ROLE \(role) SET idle_in_transaction_session_timeout = '5s';
+            GRANT USAGE ON SCHEMA bus TO \(role);
+            GRANT SELECT ON ALL TABLES IN SCHEMA bus TO \(role);
+            GRANT UPDATE (head, day) ON bus.partitions TO \(role);
+            GRANT INSERT ON bus.events TO \(role);
+            GRANT UPDATE (log_offset, owner, epoch, lease_expires, attempts, last_batch) ON bus.cursors TO \(role);
+            GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
+            GRANT INSERT, DELETE ON bus.idempotency TO \(role);
+            GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
+            """
+        // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
+        // makes one of the two fail with "tuple concurrently updated".
+        for attempt in 1... {
+            do {
+                return try await connection.script(script)
+            } catch {
+                guard error.sqlState == "XX000", attempt < 20 else { throw error }
+            }
+        }
+    }
+
+    /// Checks at start that the log is there and has the configured number of partitions.
+    public static func verify(_ connection: Connection, partitions: Int) async throws {
+        let inDatabase: Int?
+        do {
+            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?
+                .int(0)
+        } catch {
+            throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error
+        }
+        guard let inDatabase else { throw LogError.notMigrated }
+        guard inDatabase == partitions else {
+            throw LogError.wrongPartitionCount(configured: partitions, inDatabase: inDatabase)
+        }
+    }
+}

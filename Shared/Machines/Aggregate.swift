@@ -1,0 +1,116 @@
+public import Contracts
+public import Foundation
+import Records
+public import Timeline
+
+/// Where an input comes from: what its events carry on.
+public struct Origin: Sendable, Equatable {
+    /// 128 bits that name the input. Everything random in its decision derives from it.
+    public var id: UUID
+    public var correlation: UUID
+    public var causation: UUID?
+    public var traceparent: String?
+
+    /// An input from outside the suite.
+    public init(id: UUID, traceparent: String? = nil) {
+        self.id = id
+        correlation = id
+        self.traceparent = traceparent
+    }
+
+    /// An input that is another service's event.
+    public init(following event: Event) {
+        id = event.id
+        correlation = event.correlation
+        causation = event.id
+        traceparent = event.traceparent
+    }
+}
+
+/// A deadline that came and changed nothing: it would come for ever.
+public struct StuckDeadline: Error, Sendable, CustomStringConvertible {
+    public let key: AggregateKey
+    public let due: Instant
+
+    public var description: String { "the deadline of \(key) at \(due) came and is still there" }
+}
+
+/// A machine with its place in time: what both runtimes keep of one aggregate, and the one way in which inputs reach it.
+public struct Aggregate<M: Machine>: Sendable {
+    public let key: AggregateKey
+    public private(set) var state: M
+    /// The moment of the last decision that changed anything.
+    public private(set) var now: Instant
+    /// How many events the state is the fold of.
+    public private(set) var eventCount: Int
+
+    public init(key: AggregateKey) {
+        self.key = key
+        state = M()
+        now = .epoch
+        eventCount = 0
+    }
+
+    public init(key: AggregateKey, state: M, now: Instant, eventCount: Int) {
+        self.key = key
+        self.state = state
+        self.now = now
+        self.eventCount = eventCount
+    }
+
+    /// The fold of a history: the state that the log says it has.
+    public init(key: AggregateKey, folding history: [Event]) throws(ContractError) {
+        self.init(key: key)
+        for event in history {
+            state.apply(try M.OwnEvent(type: event.type, version: event.version, data: event.data), at: event.time)
+            now = max(now, event.time)
+            eventCount += 1
+        }
+    }
+
+    /// Fires all deadlines up to a moment, each as of its due time.
+    ///
+    /// - Parameter limit: at most so many; the rest waits for the next call.
+    /// - Returns: their events in order.
+    public mutating func fireDeadlines(until moment: Instant, policy: M.Policy, limit: Int = 1000)
+        throws -> [Event]
+    {
+        var fired: [Event] = []
+        var count = 0
+        while let due = state.nextDeadline, due <= moment, count < limit {
+            count += 1
+            let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
+            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy)
+            guard !events.isEmpty || state.nextDeadline.map({ $0 > due }) ?? true else {
+                throw StuckDeadline(key: key, due: due)
+            }
+            fired += events
+        }
+        return fired
+    }
+
+    /// Decides one input as of `arrival`, or as of the aggregate's last moment when that is later.
+    ///
+    /// - Throws: the machine's refusal; the aggregate is then unchanged.
+    /// - Returns: the events, sealed.
+    public mutating func decide(
+        _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy
+    ) throws(M.Refusal) -> [Event] {
+        let moment = max(now, arrival)
+        var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: origin.id)
+        try M.decide(input, &decision)
+        guard !decision.events.isEmpty else { return [] }
+        let sealed = decision.events.map { event in
+            let data = event.data
+            return Event(
+                id: decision.eventID(), source: M.name, type: Swift.type(of: data).type,
+                version: Swift.type(of: data).version, key: key, app: data.app, time: moment,
+                correlation: origin.correlation, causation: origin.causation, traceparent: origin.traceparent,
+                data: data.jsonBytes)
+        }
+        state = decision.state
+        now = moment
+        eventCount += sealed.count
+        return sealed
+    }
+}

@@ -1,0 +1,78 @@
+public import Contracts
+import Foundation
+public import Records
+public import Timeline
+
+/// What a service knows about one aggregate, and the rules by which it changes: a pure value.
+///
+/// No I/O, no clock, no randomness, no iteration over unordered collections, floating point with + − × ÷ √ only: the same
+/// inputs give the same events, byte for byte, on any machine. State is nothing but the fold of the machine's own events.
+public protocol Machine: Record {
+    associatedtype Command: Sendable
+    associatedtype OwnEvent: EventFamily
+    associatedtype Refusal: Error, Sendable
+    /// Limits and weights that a deployment may choose; the same for every aggregate.
+    associatedtype Policy: Sendable
+
+    /// The version of the stored form. Newer stored states are refused, older ones folded anew from the log.
+    static var version: Int { get }
+    /// The types of other services' events that it takes as input.
+    static var follows: Set<String> { get }
+
+    /// Decides what follows from one input, by emitting events into the decision. Throwing drops everything emitted.
+    static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
+
+    /// Takes in one of its own events. Total: never fails.
+    mutating func apply(_ event: OwnEvent, at time: Instant)
+
+    /// The earliest moment at which time itself is an input; nil when there is none.
+    var nextDeadline: Instant? { get }
+}
+
+extension Machine {
+    /// The service's name: event source, consumer and database schema.
+    public static var name: String { OwnEvent.source }
+}
+
+/// Something to decide about.
+public enum Input<Command: Sendable>: Sendable {
+    /// From a REST call.
+    case command(Command)
+    /// Another service's event, one of ``Machine/follows``.
+    case event(Event)
+    /// The moment that ``Machine/nextDeadline`` named has come.
+    case deadline(Instant)
+}
+
+/// One decision under way: the state that the emitted events lead to, the events, and what they may draw on.
+public struct Decision<M: Machine>: Sendable {
+    public let key: AggregateKey
+    /// The moment of the decision. Never earlier than that of the aggregate's former decision.
+    public let now: Instant
+    public let policy: M.Policy
+    /// The state with everything emitted so far applied.
+    public private(set) var state: M
+    public private(set) var events: [M.OwnEvent] = []
+    private var identifiers: DecisionIdentifiers
+
+    init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID) {
+        self.key = key
+        self.now = now
+        self.policy = policy
+        self.state = state
+        identifiers = DecisionIdentifiers(seed: inputID)
+    }
+
+    /// Emits an event: it is applied to ``state`` at once.
+    public mutating func emit(_ event: M.OwnEvent) {
+        state.apply(event, at: now)
+        events.append(event)
+    }
+
+    /// A new identifier, a UUIDv7 as text; the same whenever the same input is decided again.
+    public mutating func identifier() -> String { identifiers.uuid(at: now).lowercased }
+    /// A uniform number of 64 bits; the same whenever the same input is decided again.
+    public mutating func randomNumber() -> UInt64 { identifiers.number() }
+
+    mutating func eventID() -> UUID { identifiers.uuid(at: now) }
+}

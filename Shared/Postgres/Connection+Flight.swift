@@ -1,0 +1,122 @@
+import CLibpq
+import Synchronization
+
+extension Connection {
+    /// Runs one call.
+    public func run(_ call: Call) async throws(PostgresError) -> Rows {
+        try await run([call])[0]
+    }
+
+    /// One pipeline flight: all calls are sent at once, with one sync at the end, so they cost one round trip. Outside
+    /// of a transaction they are one implicit transaction. Missing prepares fly along.
+    ///
+    /// In a cancelled task the server is asked to stop; calls that all succeed before it does so return as usual.
+    /// - Returns: the rows of each call, in order.
+    /// - Throws: the first failure, with its call's index; later calls of the flight did not run.
+    public func run(_ calls: [Call]) async throws(PostgresError) -> [Rows] {
+        await takeTurn()
+        defer { passTurn() }
+        return try await fly(calls)
+    }
+
+    /// As `run`, for a holder of the turn.
+    func fly(
+        _ calls: [Call], shielded: Bool = false, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) -> [Rows] {
+        guard shielded || !Task.isCancelled else { throw .cancelled }
+        let session = try liveSession()
+        guard !calls.isEmpty else { return [] }
+        for (index, call) in calls.enumerated() where call.parameters.count > Int(PQ_QUERY_PARAM_MAX_LIMIT) {
+            throw .invalidCall(callIndex: index, reason: "it has more than 65,535 parameters")
+        }
+        status.store(.busy, ordering: .relaxed)
+        var unconfirmed: [Int] = []
+        let steps = try send(calls, session, preparing: &unconfirmed)
+        var flight = Flight(
+            steps: steps,
+            expectations: calls.map { Flight.Expectation(rows: $0.rowsExpected, isCommit: $0.statement.isCommit) })
+        var results: [Rows?] = Array(repeating: nil, count: calls.count)
+        let wasCancelled = try await exchange(session, shielded: shielded, deadline: deadline) { pointer in
+            let (answer, handle) = Self.read(pointer)
+            switch flight.receive(answer) {
+            case .wait: return .more
+            case .markPrepared(let call): unconfirmed.removeAll { $0 == call }
+            case .keep(let call): results[call] = handle.map(Rows.init)
+            case .forget(let call): prepared.remove(calls[call])
+            case .finished: return .finished
+            case .broken: return .broken
+            }
+            return .more
+        }
+        for call in unconfirmed { prepared.remove(calls[call]) }
+        publishStatus(session)
+        guard let failure = flight.failure else { return results.compactMap(\.self) }
+        if wasCancelled, failure.sqlState == "57014" { throw .cancelled }
+        throw failure
+    }
+
+    /// What the pool and `close` may know without asking.
+    func publishStatus(_ session: Session) {
+        let transaction = PQtransactionStatus(session.pointer)
+        status.store(transaction == PQTRANS_IDLE ? .idle : .inTransaction, ordering: .releasing)
+    }
+
+    /// Translates one result; nil is the end of a statement.
+    private static func read(_ pointer: OpaquePointer?) -> (Flight.Answer, ResultHandle?) {
+        guard let pointer else { return (.end, nil) }
+        let handle = ResultHandle(pointer)
+        switch PQresultStatus(pointer) {
+        case PGRES_TUPLES_OK, PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+            let rows = Rows(handle: handle)
+            return (.succeeded(rowsTouched: rows.touched, tag: rows.commandTag), handle)
+        case PGRES_PIPELINE_SYNC: return (.synchronized, nil)
+        case PGRES_PIPELINE_ABORTED: return (.aborted, nil)
+        case PGRES_FATAL_ERROR: return (.failed(ServerError(pointer)), nil)
+        default: return (.unexpected, nil)
+        }
+    }
+
+    /// - Parameter preparing: gets the calls whose statement this flight prepares. They are entered at once, so that a
+    ///   second use in the flight finds them; the caller takes out those that the server did not confirm.
+    private func send(
+        _ calls: [Call], _ session: Session, preparing: inout [Int]
+    ) throws(PostgresError) -> [Flight.Step] {
+        var steps: [Flight.Step] = []
+        steps.reserveCapacity(calls.count + 2)
+        for (index, call) in calls.enumerated() {
+            let sent: Int32
+            if let name = prepared.name(of: call) {
+                sent = sendPrepared(call, name, session)
+            } else if prepared.isFull {
+                sent = sendUnprepared(call, session)
+            } else {
+                let name = prepared.freshName()
+                preparing.append(index)
+                prepared.insert(call, name: name)
+                steps.append(.prepare(call: index))
+                let types = call.parameters.map(\.type)
+                let count = Int32(types.count)
+                sent =
+                    PQsendPrepare(session.pointer, name, call.statement.sql, count, types) == 1
+                    ? sendPrepared(call, name, session) : 0
+            }
+            guard sent == 1 else { throw lost("sending failed") }
+            steps.append(.execute(call: index))
+        }
+        guard PQpipelineSync(session.pointer) == 1 else { throw lost("sending failed") }
+        return steps
+    }
+
+    private func sendPrepared(_ call: Call, _ name: String, _ session: Session) -> Int32 {
+        binder.bind(call.parameters) { count, values, lengths, formats in
+            PQsendQueryPrepared(session.pointer, name, count, values, lengths, formats, 1)
+        }
+    }
+
+    private func sendUnprepared(_ call: Call, _ session: Session) -> Int32 {
+        let types = call.parameters.map(\.type)
+        return binder.bind(call.parameters) { count, values, lengths, formats in
+            PQsendQueryParams(session.pointer, call.statement.sql, count, types, values, lengths, formats, 1)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import CLibpq
+import Synchronization
+
+extension Connection {
+    /// Runs several statements in one string through the simple protocol, for migrations: outside of a transaction they
+    /// are one transaction, results are dropped. COPY is refused.
+    public func script(_ sql: String) async throws(PostgresError) {
+        await takeTurn()
+        defer { passTurn() }
+        try await perform(sql)
+    }
+
+    /// As `script`, for a holder of the turn.
+    func perform(_ sql: String, shielded: Bool = false, deadline: ContinuousClock.Instant? = nil)
+        async throws(PostgresError)
+    {
+        guard shielded || !Task.isCancelled else { throw .cancelled }
+        let session = try liveSession()
+        guard !sql.utf8.contains(0) else { throw .invalidCall(callIndex: 0, reason: "the script holds a zero byte") }
+        status.store(.busy, ordering: .relaxed)
+        // Pipeline mode has no simple protocol. Leaving and entering it is a matter of libpq alone.
+        guard PQexitPipelineMode(session.pointer) == 1, PQsendQuery(session.pointer, sql) == 1 else {
+            throw lost("sending failed")
+        }
+        var failure: ServerError?
+        let wasCancelled = try await exchange(session, shielded: shielded, deadline: deadline) { pointer in
+            guard let pointer else { return .finished }
+            defer { PQclear(pointer) }
+            switch PQresultStatus(pointer) {
+            case PGRES_FATAL_ERROR:
+                if failure == nil { failure = ServerError(pointer) }
+                return .more
+            case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH: return .broken
+            default: return .more
+            }
+        }
+        guard PQenterPipelineMode(session.pointer) == 1 else { throw lost("pipeline mode was refused") }
+        publishStatus(session)
+        guard let failure else { return }
+        if wasCancelled, failure.sqlState == "57014" { throw .cancelled }
+        throw .server(failure)
+    }
+
+    /// Makes the session fit for the next user: a transaction left open is rolled back, also in a cancelled task.
+    /// - Returns: false when the session is of no use any more.
+    func recover() async -> Bool {
+        await takeTurn()
+        defer { passTurn() }
+        guard let session, !closedByOwner else { return false }
+        if PQtransactionStatus(session.pointer) != PQTRANS_IDLE {
+            do {
+                try await perform("ROLLBACK", shielded: true, deadline: .now + Self.cancelPatience)
+            } catch {
+                drop("a transaction left open could not be rolled back")
+                return false
+            }
+        }
+        return status.load(ordering: .acquiring) == .idle
+    }
+}

@@ -1,0 +1,120 @@
+/// Where the database is and how a session there is to behave. Immutable and checked: what `init` accepts is well
+/// formed. Descriptions never hold the password.
+public struct ConnectionOptions: Sendable {
+    /// Which servers of the list will do (libpq's `target_session_attrs`).
+    public enum TargetSession: String, Sendable, CaseIterable {
+        case any
+        case readWrite = "read-write"
+        case readOnly = "read-only"
+        case primary
+        case standby
+        case preferStandby = "prefer-standby"
+    }
+
+    /// Notices a dead peer in about 25 s on a silent connection, and after 15 s when sent data stays unacknowledged.
+    public struct Keepalive: Sendable {
+        public var idleSeconds: Int
+        public var intervalSeconds: Int
+        public var count: Int
+        /// 0 leaves it to the system.
+        public var tcpUserTimeoutMilliseconds: Int
+
+        public init(
+            idleSeconds: Int = 10, intervalSeconds: Int = 5, count: Int = 3, tcpUserTimeoutMilliseconds: Int = 15_000
+        ) {
+            self.idleSeconds = idleSeconds
+            self.intervalSeconds = intervalSeconds
+            self.count = count
+            self.tcpUserTimeoutMilliseconds = tcpUserTimeoutMilliseconds
+        }
+    }
+
+    /// A stopped process must not hold its partition's lock: 5 s, then the server ends its transaction and session.
+    public static let defaultSettings = ["idle_in_transaction_session_timeout": "5s"]
+
+    /// For each host and, for a name with several addresses, for all of them together.
+    public let connectTimeoutSeconds: Int
+    /// What libpq gets beside host, port and `target_session_attrs`, sorted by keyword.
+    let parameters: [(keyword: String, value: String)]
+    let hosts: [HostAddress]
+    let target: TargetSession
+    let database: String
+
+    /// - Parameters:
+    ///   - url: `postgres://user@host:port,host2:port2/database?option=value`, or `host=… dbname=…`. What it leaves out
+    ///     comes from libpq's environment variables and defaults.
+    ///   - password: replaces one in the URL.
+    ///   - applicationName: what `pg_stat_activity` shows, unless the URL says otherwise.
+    ///   - connectTimeoutSeconds: for each host; the URL's `connect_timeout` comes first.
+    ///   - settings: of the session, such as `statement_timeout` or `lock_timeout`, over ``defaultSettings``.
+    /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
+    public init(
+        url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
+        settings: [String: String] = [:], keepalive: Keepalive = Keepalive(), target: TargetSession = .readWrite
+    ) throws(PostgresError) {
+        var given = try Conninfo.parse(url)
+        func take(_ keyword: String) -> String? { given.removeValue(forKey: keyword) }
+
+        hosts = try HostAddress.list(host: take("host"), hostaddr: take("hostaddr"), port: take("port"))
+        if let name = take("target_session_attrs") {
+            guard let named = TargetSession(rawValue: name) else {
+                throw .invalidOptions(part: "target_session_attrs", reason: "is none of libpq's six")
+            }
+            self.target = named
+        } else {
+            self.target = target
+        }
+        let timeout = take("connect_timeout")
+        guard let seconds = timeout.map({ Int($0) }) ?? connectTimeoutSeconds, (1...3600).contains(seconds) else {
+            throw .invalidOptions(part: "connect_timeout", reason: "must be 1 to 3600 seconds")
+        }
+        self.connectTimeoutSeconds = seconds
+        database = given["dbname"] ?? ""
+
+        let merged = Self.defaultSettings.merging(settings) { $1 }
+        let session = try merged.sorted { $0.key < $1.key }.map(Self.option)
+        given["options"] = (session + [given["options"]].compactMap(\.self)).joined(separator: " ")
+        if let password { given["password"] = password }
+        let defaults = [
+            "client_encoding": "UTF8", "application_name": applicationName, "keepalives": "1",
+            "keepalives_idle": "\(keepalive.idleSeconds)", "keepalives_interval": "\(keepalive.intervalSeconds)",
+            "keepalives_count": "\(keepalive.count)", "tcp_user_timeout": "\(keepalive.tcpUserTimeoutMilliseconds)",
+        ]
+        let all = given.merging(defaults) { first, _ in first }
+        if let bad = all.first(where: { $0.value.utf8.contains(0) }) {
+            throw .invalidOptions(part: bad.key, reason: "holds a zero byte")
+        }
+        parameters = all.sorted { $0.key < $1.key }.map { (keyword: $0.key, value: $0.value) }
+    }
+
+    /// `-c name=value` for the start packet, escaped as the server's `pg_split_opts` reads it.
+    private static func option(_ name: String, _ value: String) throws(PostgresError) -> String {
+        guard !name.isEmpty, name.utf8.allSatisfy({ isNameByte($0) }) else {
+            throw .invalidOptions(part: "settings", reason: "a setting's name may hold letters, digits, _ and . only")
+        }
+        let escaped = value.flatMap { $0 == "\\" || $0.isWhitespace ? ["\\", $0] : [$0] }
+        return "-c \(name)=\(String(escaped))"
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    /// `host:port/database` of one of the hosts, for messages.
+    func name(of host: HostAddress) -> String { "\(host)/\(database)" }
+}
+
+extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The hosts and the database; no role, no password.
+    public var description: String { "\(hosts.map(\.description).joined(separator: ","))/\(database)" }
+
+    public var debugDescription: String { description }
+
+    /// Keeps the password out of `dump` and of reflection in logs.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}

@@ -1,0 +1,45 @@
+/// Why a schema cannot be brought up to date, in one line that says what to do.
+public enum MigrationProblem: Error, Sendable, Equatable {
+    /// A file name that is not `0001_words.sql`.
+    case badName(String)
+    /// The numbers of the files leave one out, start elsewhere than at 1, or hold one twice.
+    case gap(schema: String, expected: Int, found: Int)
+    /// A file was edited after it had been applied.
+    case changed(schema: String, number: Int, name: String)
+    /// The database has migrations that this program does not know.
+    case databaseNewer(schema: String, database: Int, code: Int)
+    /// The database misses a migration older than others that it has.
+    case missingInDatabase(schema: String, number: Int)
+    /// A `{{variable}}` in a file has no value.
+    case unknownVariable(schema: String, number: Int, variable: String)
+    /// The statements of a file failed; its transaction was rolled back.
+    case failed(schema: String, number: Int, name: String, ServerError)
+}
+
+extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertible {
+    public var description: String {
+        switch self {
+        case .badName(let name): "migration \(name) is misnamed; call it like 0001_words.sql"
+        case .gap(let schema, let expected, let found):
+            "schema \(schema): migration \(expected) is missing before \(found); number the files 1, 2, 3 …"
+        case .changed(let schema, let number, let name):
+            "schema \(schema): migration \(number) (\(name)) was edited after it was applied; restore the file and put "
+                + "the change into a new one"
+        case .databaseNewer(let schema, let database, let code):
+            "schema \(schema): the database is at migration \(database), this program knows \(code); run a newer program"
+        case .missingInDatabase(let schema, let number):
+            "schema \(schema): the database lacks the record of migration \(number); restore its migrations table"
+        case .unknownVariable(let schema, let number, let variable):
+            "schema \(schema): migration \(number) uses {{\(variable)}}, which has no value; pass it to the migrator"
+        case .failed(let schema, let number, let name, let error):
+            "schema \(schema): migration \(number) (\(name)) failed and was rolled back: SQLSTATE \(error.sqlState)"
+        }
+    }
+
+    public var debugDescription: String {
+        switch self {
+        case .failed(_, _, _, let error): "\(description) [\(error.debugDescription)]"
+        case .badName, .gap, .changed, .databaseNewer, .missingInDatabase, .unknownVariable: description
+        }
+    }
+}

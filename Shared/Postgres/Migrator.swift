@@ -1,0 +1,130 @@
+public import Logging
+
+/// Brings one schema up to date: each file in a transaction of its own, together with its row in
+/// `<schema>.migrations`, under an advisory lock that lets one migrator work at a time.
+public struct Migrator: Sendable {
+    private let schema: String
+    private let migrations: [Migration]
+    private let variables: [String: String]
+
+    /// - Parameters:
+    ///   - schema: created when missing.
+    ///   - variables: put in for `{{name}}` as they are. They are SQL, so they come from code or configuration, never
+    ///     from a request. The checksum is of the text without them.
+    public init(schema: String, migrations: [Migration], variables: [String: String] = [:]) {
+        self.schema = schema
+        self.migrations = migrations
+        self.variables = variables
+    }
+
+    /// Applies what is missing, in order. Two that start at once are safe: the second waits, then finds nothing to do.
+    /// - Parameter connection: a direct one; session locks don't pass through a transaction pooler.
+    /// - Returns: the numbers applied now.
+    /// - Throws: ``PostgresError/migration(_:)``, or what the connection throws.
+    @discardableResult
+    public func apply(on connection: Connection, logger: Logger) async throws(PostgresError) -> [Int] {
+        _ = try await connection.run(Call(.lock, [.text("migrations of \(schema)")]))
+        let outcome: Result<[Int], PostgresError>
+        do throws(PostgresError) {
+            outcome = .success(try await applyLocked(on: connection, logger))
+        } catch {
+            outcome = .failure(error)
+        }
+        // A lost connection has freed the lock; a cancelled task cannot ask for it, so the session is closed instead.
+        do throws(PostgresError) {
+            _ = try await connection.run(Call(.unlock, [.text("migrations of \(schema)")]))
+        } catch {
+            await connection.close()
+        }
+        return try outcome.get()
+    }
+
+    /// What ``apply(on:logger:)`` would apply, changing nothing.
+    public func pending(on connection: Connection) async throws(PostgresError) -> [Migration] {
+        try MigrationPlan(schema: schema, migrations: migrations, applied: try await applied(on: connection)).pending
+    }
+
+    private func applyLocked(on connection: Connection, _ logger: Logger) async throws(PostgresError) -> [Int] {
+        let plan = try await pending(on: connection)
+        // Every text is complete before the first one runs.
+        let scripts = try plan.map { migration throws(PostgresError) in try filledIn(migration) }
+        if !plan.isEmpty { try await prepare(connection) }
+        for (migration, script) in zip(plan, scripts) {
+            try await apply(migration, script, on: connection)
+            logger.info(
+                "migrated",
+                metadata: ["schema": "\(schema)", "number": "\(migration.number)", "name": "\(migration.name)"])
+        }
+        return plan.map(\.number)
+    }
+
+    private func apply(
+        _ migration: Migration, _ script: String, on connection: Connection
+    ) async throws(PostgresError) {
+        let row: [Parameter] = [
+            .int4(Int32(clamping: migration.number)), .text(migration.name), .text(migration.checksum),
+        ]
+        do throws(PostgresError) {
+            _ = try await connection.run(Call(Statement("BEGIN")))
+            try await connection.script(script)
+            _ = try await connection.run([
+                Call(Statement("INSERT INTO \(table) (number, name, checksum) VALUES ($1, $2, $3)"), row),
+                Call(.commit),
+            ])
+        } catch {
+            _ = await connection.recover()
+            guard case .server(let reason) = error else { throw error }
+            throw .migration(
+                .failed(schema: schema, number: migration.number, name: migration.name, reason))
+        }
+    }
+
+    private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
+        guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
+        let rows = try await connection.run(Call(Statement("SELECT number, checksum FROM \(table) ORDER BY number")))
+        return try rows.map { row throws(PostgresError) in
+            MigrationPlan.Applied(number: try row.int(0), checksum: try row.text(1))
+        }
+    }
+
+    /// `CREATE SCHEMA IF NOT EXISTS` asks for the right to create even where nothing is to be created, and a migrator
+    /// role may own its schema without that right.
+    private func prepare(_ connection: Connection) async throws(PostgresError) {
+        let quoted = Listener.quoted(schema)
+        if try await !connection.run(Call(.schemaExists, [.text(quoted)]))[0].bool(0) {
+            try await connection.script("CREATE SCHEMA \(quoted)")
+        }
+        try await connection.script(
+            """
+            CREATE TABLE IF NOT EXISTS \(table) (
+                number integer CONSTRAINT migrations_pkey PRIMARY KEY,
+                name text NOT NULL,
+                checksum text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            )
+            """)
+    }
+
+    private func filledIn(_ migration: Migration) throws(PostgresError) -> String {
+        var filled = ""
+        var rest = migration.sql[...]
+        while let match = rest.firstMatch(of: /\{\{([A-Za-z0-9_]+)\}\}/) {
+            let name = String(match.1)
+            guard let value = variables[name] else {
+                throw .migration(.unknownVariable(schema: schema, number: migration.number, variable: name))
+            }
+            filled += rest[..<match.range.lowerBound] + value
+            rest = rest[match.range.upperBound...]
+        }
+        return filled + rest
+    }
+
+    private var table: String { "\(Listener.quoted(schema)).migrations" }
+}
+
+extension Statement {
+    fileprivate static let lock = Statement("SELECT pg_advisory_lock(hashtextextended($1, 0))")
+    fileprivate static let unlock = Statement("SELECT pg_advisory_unlock(hashtextextended($1, 0))")
+    fileprivate static let tableExists = Statement("SELECT to_regclass($1) IS NOT NULL")
+    fileprivate static let schemaExists = Statement("SELECT to_regnamespace($1) IS NOT NULL")
+}

@@ -1,0 +1,105 @@
+import DequeModule
+
+/// The pure side of the pool: who has what, who waits, in which order. `Member` is a connection, `Waiter` whoever is to
+/// be told; nothing here waits or connects.
+struct PoolState<Member, Waiter> {
+    /// A member at rest, the latest one first in line: warm caches on both sides, and the rest may age.
+    struct Resting {
+        let member: Member
+        let since: ContinuousClock.Instant
+    }
+
+    private struct Waiting {
+        let id: UInt64
+        let since: ContinuousClock.Instant
+        let waiter: Waiter
+    }
+
+    enum Acquisition {
+        case member(Resting)
+        /// Open one: its place is counted already.
+        case permit
+        case wait
+        case closed
+    }
+
+    enum Handover {
+        case to(Waiter)
+        case none
+        /// The pool is closed: end the member.
+        case closed
+    }
+
+    let size: Int
+    private(set) var isClosed = false
+    /// At rest, in use, or being opened.
+    private(set) var open = 0
+    private(set) var resting: [Resting] = []
+    private var waiting: Deque<Waiting> = []
+    /// A member was found broken at this moment: those at rest since before may be too.
+    private(set) var lastBreak: ContinuousClock.Instant?
+
+    var waitingCount: Int { waiting.count }
+
+    init(size: Int) { self.size = size }
+
+    /// What a newcomer may have now; after `.wait` it calls ``enqueue(_:_:at:)``.
+    mutating func acquire() -> Acquisition {
+        if isClosed { return .closed }
+        guard waiting.isEmpty else { return .wait }
+        if let latest = resting.popLast() { return .member(latest) }
+        guard open < size else { return .wait }
+        open += 1
+        return .permit
+    }
+
+    mutating func enqueue(_ id: UInt64, _ waiter: Waiter, at now: ContinuousClock.Instant) {
+        waiting.append(Waiting(id: id, since: now, waiter: waiter))
+    }
+
+    /// The member goes to whoever has waited longest, else to rest.
+    mutating func release(_ member: Member, at now: ContinuousClock.Instant) -> Handover {
+        if isClosed {
+            open -= 1
+            return .closed
+        }
+        if let next = waiting.popFirst() { return .to(next.waiter) }
+        resting.append(Resting(member: member, since: now))
+        return .none
+    }
+
+    /// A member is gone, or could not be opened; its place goes to whoever has waited longest.
+    mutating func giveUpPlace(at now: ContinuousClock.Instant) -> Handover {
+        lastBreak = now
+        if !isClosed, let next = waiting.popFirst() { return .to(next.waiter) }
+        open -= 1
+        return isClosed ? .closed : .none
+    }
+
+    /// Nil when the waiter has been served already.
+    mutating func abandon(_ id: UInt64) -> Waiter? {
+        guard let index = waiting.firstIndex(where: { $0.id == id }) else { return nil }
+        return waiting.remove(at: index).waiter
+    }
+
+    /// Those who have waited since `limit` or before, longest first.
+    mutating func expire(_ limit: ContinuousClock.Instant) -> [Waiter] {
+        var expired: [Waiter] = []
+        while let first = waiting.first, first.since <= limit {
+            waiting.removeFirst()
+            expired.append(first.waiter)
+        }
+        return expired
+    }
+
+    var longestWaitSince: ContinuousClock.Instant? { waiting.first?.since }
+
+    mutating func close() -> (members: [Member], waiters: [Waiter]) {
+        isClosed = true
+        let all = (resting.map(\.member), waiting.map(\.waiter))
+        open -= resting.count
+        resting = []
+        waiting = []
+        return all
+    }
+}

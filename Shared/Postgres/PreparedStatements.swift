@@ -1,0 +1,48 @@
+/// The statements that one connection has prepared. The same text with other parameter types is another statement.
+struct PreparedStatements {
+    /// Beyond this many (text that somebody builds at run time) statements run unprepared, so that the server's memory
+    /// stays bounded.
+    static let limit = 512
+
+    private struct Entry {
+        let sql: String
+        let types: [UInt32]
+        let name: String
+
+        func matches(_ call: Call) -> Bool {
+            // Equal literals share storage, so comparing the text is nearly always a comparison of pointers.
+            types.count == call.parameters.count
+                && zip(types, call.parameters).allSatisfy { $0 == $1.type } && sql == call.statement.sql
+        }
+    }
+
+    private var entries: [UInt64: [Entry]] = [:]
+    private var count = 0
+    private var named = 0
+
+    var isFull: Bool { count >= Self.limit }
+
+    func name(of call: Call) -> String? {
+        entries[call.statement.fingerprint]?.first { $0.matches(call) }?.name
+    }
+
+    /// A name that this connection has never used, so that a failed PREPARE or a forgotten one can't be in the way.
+    mutating func freshName() -> String {
+        named += 1
+        return "s\(named)"
+    }
+
+    mutating func insert(_ call: Call, name: String) {
+        let entry = Entry(sql: call.statement.sql, types: call.parameters.map(\.type), name: name)
+        entries[call.statement.fingerprint, default: []].append(entry)
+        count += 1
+    }
+
+    mutating func remove(_ call: Call) {
+        guard var same = entries[call.statement.fingerprint], let index = same.firstIndex(where: { $0.matches(call) })
+        else { return }
+        same.remove(at: index)
+        entries[call.statement.fingerprint] = same.isEmpty ? nil : same
+        count -= 1
+    }
+}

@@ -1,0 +1,42 @@
+import Dispatch
+
+/// Tells once that a socket became readable or writable. The sources live as long as the socket and rest suspended, so
+/// that waiting costs no registration. Used on its queue only.
+final class SocketWatch {
+    private let read: any DispatchSourceRead
+    private let write: any DispatchSourceWrite
+    private var reading = false
+    private var writing = false
+    private let gone = DispatchGroup()
+
+    /// - Parameter wake: runs on `queue` whenever an armed direction is ready, until ``disarm()``.
+    init(_ socket: Int32, queue: DispatchQueue, wake: @escaping @Sendable () -> Void) {
+        read = DispatchSource.makeReadSource(fileDescriptor: socket, queue: queue)
+        write = DispatchSource.makeWriteSource(fileDescriptor: socket, queue: queue)
+        let gone = gone
+        gone.enter()
+        gone.enter()
+        read.setEventHandler(handler: wake)
+        write.setEventHandler(handler: wake)
+        read.setCancelHandler { gone.leave() }
+        write.setCancelHandler { gone.leave() }
+    }
+
+    func arm(read wantsRead: Bool, write wantsWrite: Bool) {
+        if wantsRead, !reading { read.resume() } else if !wantsRead, reading { read.suspend() }
+        if wantsWrite, !writing { write.resume() } else if !wantsWrite, writing { write.suspend() }
+        reading = wantsRead
+        writing = wantsWrite
+    }
+
+    func disarm() { arm(read: false, write: false) }
+
+    /// Ends the watch; `done` runs on `queue` once the socket may be closed. To be called exactly once.
+    func cancel(on queue: DispatchQueue, _ done: @escaping @Sendable () -> Void) {
+        read.cancel()
+        write.cancel()
+        // A suspended source never runs its cancel handler.
+        arm(read: true, write: true)
+        gone.notify(queue: queue, execute: done)
+    }
+}

@@ -1,0 +1,115 @@
+/// One thing that is wrong with a document, and where.
+public struct Fault: Error, Sendable, Equatable {
+    /// JSON pointer (RFC 6901) into the document; empty for the document itself.
+    public let pointer: String
+    /// A sentence for people, safe to show.
+    public let detail: String
+
+    public init(pointer: String, detail: String) {
+        self.pointer = pointer
+        self.detail = detail
+    }
+}
+
+/// Everything that is wrong with a document.
+public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible {
+    public let faults: [Fault]
+
+    public init(_ faults: [Fault]) { self.faults = faults }
+
+    public var description: String {
+        faults.map { $0.pointer.isEmpty ? $0.detail : "\($0.pointer): \($0.detail)" }.joined(separator: "; ")
+    }
+}
+
+/// Reads records from JSON strictly: every fault is found, not only the first; unknown members are faults unless the reader is
+/// lenient (as for events of a newer minor form).
+public struct JSONReader: FieldVisitor {
+    public private(set) var faults: [Fault] = []
+    private let isLenient: Bool
+    private var path: [String] = []
+    private var members: [JSON.Member] = []
+    private var known: [String] = []
+
+    public init(lenient: Bool = false) { isLenient = lenient }
+
+    /// Adds a fault at the place that is being read.
+    public mutating func fault(_ detail: String) {
+        let pointer = path.map { step in
+            "/"
+                + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
+                .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
+        }
+        faults.append(Fault(pointer: pointer.joined(), detail: detail))
+    }
+
+    /// Reads a value at one step further down.
+    public mutating func descend<T: Value>(_ step: String, _ json: JSON, as type: T.Type = T.self) -> T? {
+        path.append(step)
+        defer { path.removeLast() }
+        return T.read(json, &self)
+    }
+
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+        known.append(name)
+        guard let json = members.first(where: { $0.name == name })?.value else {
+            if presence == .required {
+                if let missing = T.ifMissing { value = missing } else { mark(name, "is required") }
+            }
+            return
+        }
+        guard let read = descend(name, json, as: T.self) else { return }
+        if let rule, !rule.holds(read) { mark(name, rule.words) }
+        value = read
+    }
+
+    private mutating func mark(_ name: String, _ detail: String) {
+        path.append(name)
+        fault(detail)
+        path.removeLast()
+    }
+
+    /// Reads an object into a record.
+    mutating func record<R: Record>(_ json: JSON) -> R? {
+        guard case .object(let own) = json else {
+            fault("must be an object, not \(json.kind)")
+            return nil
+        }
+        let outer = (members, known)
+        (members, known) = (own, [])
+        let before = faults.count
+        var record = R()
+        record.visit(&self)
+        if !isLenient {
+            for member in own where !known.contains(member.name) { mark(member.name, "is not a known member") }
+        }
+        (members, known) = outer
+        return faults.count == before ? record : nil
+    }
+}
+
+extension Record {
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Self? { reader.record(json) }
+}
+
+extension Value {
+    /// Reads the JSON form.
+    ///
+    /// - Parameter lenient: whether unknown members are passed over.
+    /// - Throws: every fault that was found.
+    public init(json: JSON, lenient: Bool = false) throws(DocumentError) {
+        var reader = JSONReader(lenient: lenient)
+        let value = Self.read(json, &reader)
+        guard let value, reader.faults.isEmpty else { throw DocumentError(reader.faults) }
+        self = value
+    }
+
+    /// Reads JSON text.
+    public init(jsonBytes: some Collection<UInt8>, lenient: Bool = false) throws(DocumentError) {
+        let json: JSON
+        do { json = try JSON(parsing: jsonBytes) } catch {
+            throw DocumentError([Fault(pointer: "", detail: error.description)])
+        }
+        try self.init(json: json, lenient: lenient)
+    }
+}

@@ -1,0 +1,130 @@
+extension Bool: Value {
+    public static var placeholder: Bool { false }
+    public static var schema: JSON { ["type": "boolean"] }
+    public func write(to binary: inout BinaryWriter) { binary.append(self ? 1 : 0) }
+    public func write(to json: inout JSONWriter) { json.write(self) }
+
+    public static func read(from binary: inout BinaryReader) -> Bool {
+        let byte = binary.byte()
+        if byte > 1 { binary.fail() }
+        return byte == 1
+    }
+
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Bool? {
+        guard let truth = json.bool else { return reader.refuse("true or false", json) }
+        return truth
+    }
+}
+
+extension Int: Value {
+    public static var placeholder: Int { 0 }
+    public static var schema: JSON { ["type": "integer"] }
+    public func write(to binary: inout BinaryWriter) {
+        binary.append(varint: UInt64(bitPattern: Int64((self << 1) ^ (self >> 63))))
+    }
+    public func write(to json: inout JSONWriter) { json.write(self) }
+
+    public static func read(from binary: inout BinaryReader) -> Int {
+        let raw = binary.varint()
+        return Int(bitPattern: UInt(raw >> 1)) ^ -Int(bitPattern: UInt(raw & 1))
+    }
+
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Int? {
+        guard let number = json.int else { return reader.refuse("a whole number", json) }
+        return number
+    }
+}
+
+extension Double: Value {
+    public static var placeholder: Double { 0 }
+    public static var schema: JSON { ["type": "number"] }
+    public func write(to binary: inout BinaryWriter) {
+        for shift in stride(from: UInt64(0), to: 64, by: 8) {
+            binary.append(UInt8(truncatingIfNeeded: bitPattern >> shift))
+        }
+    }
+    public func write(to json: inout JSONWriter) { json.write(self) }
+
+    public static func read(from binary: inout BinaryReader) -> Double {
+        var pattern: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 64, by: 8) { pattern |= UInt64(binary.byte()) << shift }
+        return Double(bitPattern: pattern)
+    }
+
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Double? {
+        guard let number = json.double else { return reader.refuse("a number", json) }
+        return number
+    }
+}
+
+extension String: Value {
+    public static var placeholder: String { "" }
+    public static var schema: JSON { ["type": "string"] }
+    public func write(to binary: inout BinaryWriter) {
+        binary.append(varint: UInt64(utf8.count))
+        binary.append(contentsOf: utf8)
+    }
+    public func write(to json: inout JSONWriter) { json.write(self) }
+
+    public static func read(from binary: inout BinaryReader) -> String {
+        let length = binary.count()
+        guard let text = String(validating: binary.slice(length), as: UTF8.self) else {
+            binary.fail()
+            return ""
+        }
+        return text
+    }
+
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> String? {
+        guard let text = json.string else { return reader.refuse("a string", json) }
+        // PostgreSQL's text and json can't hold it, and nobody means it.
+        guard !text.utf8.contains(0) else {
+            reader.fault("must not contain U+0000")
+            return nil
+        }
+        return text
+    }
+}
+
+extension JSONReader {
+    mutating func refuse<T>(_ wanted: String, _ json: JSON) -> T? {
+        fault("must be \(wanted), not \(json.kind)")
+        return nil
+    }
+}
+
+/// An enumeration of words: a JSON string, one byte in binary (the position among `allCases`).
+public protocol Word: Value, RawRepresentable, CaseIterable, Hashable where RawValue == String {}
+
+extension Word {
+    // A type without cases can't have values; no enumeration here is one.
+    public static var placeholder: Self { allCases[allCases.startIndex] }
+    public static var schema: JSON { ["type": "string", "enum": .array(allCases.map { .string($0.rawValue) })] }
+
+    public func write(to binary: inout BinaryWriter) {
+        var position: UInt8 = 0
+        for word in Self.allCases {
+            if word == self { break }
+            position += 1
+        }
+        binary.append(position)
+    }
+    public func write(to json: inout JSONWriter) { json.write(rawValue) }
+
+    public static func read(from binary: inout BinaryReader) -> Self {
+        let position = Int(binary.byte())
+        guard position < allCases.count else {
+            binary.fail()
+            return placeholder
+        }
+        return allCases[allCases.index(allCases.startIndex, offsetBy: position)]
+    }
+
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Self? {
+        guard let text = json.string, let word = Self(rawValue: text) else {
+            reader.fault("must be one of " + allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", "))
+            return nil
+        }
+        return word
+    }
+}

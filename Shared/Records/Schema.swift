@@ -1,0 +1,41 @@
+/// Builds the JSON Schema of a record from the fields that it tells.
+public struct SchemaBuilder: FieldVisitor {
+    private var properties: [JSON.Member] = []
+    private var required: [JSON] = []
+
+    public init() {}
+
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+        var schema = T.schema
+        if let rule, case .object(var members) = schema {
+            members.append(contentsOf: rule.keywords.map { JSON.Member($0.0, $0.1) })
+            schema = .object(members)
+        }
+        if presence == .defaulted, case .object(var members) = schema, let initial = try? JSON(parsing: value.jsonBytes)
+        {
+            members.append(JSON.Member("default", initial))
+            schema = .object(members)
+        }
+        properties.append(JSON.Member(name, schema))
+        if presence == .required, T.ifMissing == nil { required.append(.string(name)) }
+    }
+
+    /// The schema of an object with the fields told so far; no others are allowed.
+    public var schema: JSON {
+        var members = [
+            JSON.Member("type", "object"), JSON.Member("properties", .object(properties)),
+            JSON.Member("additionalProperties", false),
+        ]
+        if !required.isEmpty { members.append(JSON.Member("required", .array(required))) }
+        return .object(members)
+    }
+}
+
+extension Record {
+    public static var schema: JSON {
+        var builder = SchemaBuilder()
+        var record = Self()
+        record.visit(&builder)
+        return builder.schema
+    }
+}

@@ -1,0 +1,126 @@
+public import Contracts
+public import EventLog
+import Foundation
+public import Logging
+public import Machines
+public import Postgres
+public import ServiceLifecycle
+import Timeline
+import Records
+
+/// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
+///
+/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor rows'
+/// locks keep their batches apart.
+public final class DurableRuntime<M: Machine>: Service {
+    private let workers: [PartitionWorker<M>]
+    private let leases: LeaseKeeper<M>
+    private let hints: HintSender
+    private let listener: Listener
+    private let pool: ConnectionPool
+
+    /// - Parameters:
+    ///   - options: where the database is, for the listening connection.
+    ///   - partitions: the log's number of partitions.
+    public init(
+        pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
+        logger: Logger
+    ) {
+        let member = UUID()
+        let hints = HintSender(pool: pool, sender: member, logger: logger)
+        self.pool = pool
+        self.hints = hints
+        listener = Listener(options, channels: [HintSender.channel], logger: logger)
+        workers = (0..<partitions).map {
+            PartitionWorker(partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, logger: logger)
+        }
+        leases = LeaseKeeper(pool: pool, member: member, workers: workers, logger: logger)
+    }
+
+    /// Submits a command and waits until it is committed.
+    ///
+    /// - Throws: the machine's refusal, or ``RuntimeError``. After `databaseUnavailable` during a lost commit the caller may
+    ///   repeat the command with its idempotency key.
+    public func submit(_ submission: Submission<M>) async throws -> Answer {
+        try await workers[submission.key.partition(of: workers.count)].submit(submission)
+    }
+
+    /// The stored state of an aggregate, with the partition offset of its last event; nil where nothing happened to it.
+    public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
+        let statement = Statement(
+            "SELECT state, event_count, decided_at, version FROM \(M.name).states WHERE partition = $1 AND key = $2")
+        let rows = try await pool.run([
+            Call(statement, [.int4(Int32(key.partition(of: workers.count))), .text(key.description)])
+        ])
+        guard let row = rows[0].first else { return nil }
+        guard let state = M(binary: try row.bytes(0)) else { throw RuntimeError.malformedState(key: key) }
+        let now = Instant(milliseconds: Int64(try row.int(2)))
+        return (Aggregate(key: key, state: state, now: now, eventCount: try row.int(1)), try row.int(3))
+    }
+
+    /// Compares a stored state with the fold of the aggregate's history in the log.
+    public func foldCheck(_ key: AggregateKey) async throws -> Bool {
+        guard let stored = try await state(key) else { return true }
+        let rows = try await pool.run([
+            Call(
+                LogReader.history,
+                [.int4(Int32(key.partition(of: workers.count))), .text(key.description), .text(M.name)])
+        ])
+        let history = try rows[0].map { try LogReader.event($0) }
+        return try Aggregate<M>(key: key, folding: history).state.binary == stored.aggregate.state.binary
+    }
+
+    /// How many partitions this process owns now.
+    public var ownedPartitions: Int { get async { await leases.owned.count } }
+    /// Whether the listening connection is up.
+    public var isListening: Bool { get async { await listener.isListening } }
+
+    public func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in workers { group.addTask { await worker.run() } }
+            group.addTask { await self.background() }
+            try await group.next()
+            // The background ended: graceful shutdown. What waits is finished, then the leases are let go.
+            for worker in self.workers { await worker.stop() }
+            while let _ = try await group.next() {}
+            await self.leases.releaseAll()
+        }
+    }
+
+    private func background() async {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { try? await self.listener.run() }
+                group.addTask { try? await self.hints.run() }
+                group.addTask { await self.leases.run() }
+                group.addTask { await self.follow() }
+                group.addTask { await self.tick() }
+                await group.waitForAll()
+            }
+        }
+    }
+
+    private func follow() async {
+        for await event in listener.events {
+            switch event {
+            case .listening: for worker in workers { await worker.wake() }
+            case .notification(_, let payload):
+                guard let hint = hints.read(payload), !hint.isOwn else { continue }
+                for partition in hint.partitions where workers.indices.contains(partition) {
+                    await workers[partition].wake()
+                }
+            case .lost: continue
+            }
+        }
+    }
+
+    /// Deadlines to 10 ms, and every 500 ms a look at the log for hints that were lost.
+    private func tick() async {
+        var count = 0
+        while !Task.isCancelled {
+            count += 1
+            for worker in workers { await count % 50 == 0 ? worker.wake() : worker.wakeIfDue() }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+}

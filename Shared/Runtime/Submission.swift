@@ -1,0 +1,76 @@
+public import Contracts
+public import Machines
+
+/// A command on its way to its aggregate.
+public struct Submission<M: Machine>: Sendable {
+    public var key: AggregateKey
+    public var command: M.Command
+    public var origin: Origin
+    /// Given when the caller may repeat the command: the same key and fingerprint get the same answer, once done.
+    public var idempotency: Idempotency?
+    /// Renders the answer from the state after the command and the command's events, inside the batch, so that it can be
+    /// stored with them.
+    public var answer: @Sendable (Aggregate<M>, [Event]) -> [UInt8]
+
+    public init(
+        key: AggregateKey, command: M.Command, origin: Origin, idempotency: Idempotency? = nil,
+        answer: @escaping @Sendable (Aggregate<M>, [Event]) -> [UInt8]
+    ) {
+        self.key = key
+        self.command = command
+        self.origin = origin
+        self.idempotency = idempotency
+        self.answer = answer
+    }
+}
+
+/// What makes a repeated request recognisable. Kept for 24 h.
+public struct Idempotency: Sendable, Hashable {
+    public var key: String
+    /// A digest of the request: the same key with another one is refused.
+    public var fingerprint: [UInt8]
+
+    public init(key: String, fingerprint: [UInt8]) {
+        self.key = key
+        self.fingerprint = fingerprint
+    }
+}
+
+/// What a committed command gets.
+public struct Answer: Sendable, Equatable {
+    public var body: [UInt8]
+    /// The log has everything of this command up to here.
+    public var partition: Int
+    public var offset: Int
+    /// True when the answer was stored by an earlier request with the same idempotency key.
+    public var isReplay: Bool
+}
+
+/// Why the runtime did not run a command, other than the machine's own refusal. Nothing was changed, except where said.
+public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Too many commands wait for this partition: try again after a moment.
+    case overloaded
+    /// The runtime is stopping.
+    case stopping
+    /// The idempotency key was used with another request.
+    case idempotencyConflict
+    /// The database can't be reached; the command was not run.
+    case databaseUnavailable
+    /// The stored state is newer than this program.
+    case newerState(key: AggregateKey, version: Int)
+    case malformedState(key: AggregateKey)
+    /// More than 64 KiB.
+    case stateTooLarge(key: AggregateKey, bytes: Int)
+
+    public var description: String {
+        switch self {
+        case .overloaded: "too many commands are waiting; try again in a moment"
+        case .stopping: "the service is stopping"
+        case .idempotencyConflict: "this Idempotency-Key was used for another request"
+        case .databaseUnavailable: "the database can't be reached; nothing was changed"
+        case .newerState(let key, let version): "the state of \(key) has version \(version), newer than this program"
+        case .malformedState(let key): "the stored state of \(key) can't be read"
+        case .stateTooLarge(let key, let bytes): "the state of \(key) would take \(bytes) bytes; 65,536 is the limit"
+        }
+    }
+}

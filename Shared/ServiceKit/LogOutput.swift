@@ -1,0 +1,124 @@
+import Foundation
+public import Logging
+import Records
+import Timeline
+
+/// How log lines look.
+public enum LogFormat: String, Sendable, CaseIterable {
+    /// One JSON object a line, members in ascending order.
+    case json
+    /// For people, with colour on a terminal.
+    case pretty
+    /// Pretty on a terminal, else JSON.
+    case auto
+}
+
+/// The keys of log metadata, in one place.
+public enum LogKey {
+    public static let trace = "trace"
+    public static let method = "method"
+    public static let route = "route"
+    public static let error = "error"
+}
+
+/// Writes log lines, standard error by default. Values under names that speak of secrets are never written, nor passwords in
+/// URLs, nor bearer credentials.
+public struct LogOutput: LogHandler {
+    public var logLevel: Logger.Level
+    public var metadata: Logger.Metadata = [:]
+    public var metadataProvider: Logger.MetadataProvider?
+    private let label: String
+    private let isPretty: Bool
+    private let hasColour: Bool
+    private let write: @Sendable (String) -> Void
+
+    /// - Parameter write: takes each line with its end.
+    public init(
+        label: String, level: Logger.Level, format: LogFormat,
+        write: @escaping @Sendable (String) -> Void = LogOutput.standardError
+    ) {
+        self.label = label
+        logLevel = level
+        hasColour = isatty(STDERR_FILENO) == 1
+        isPretty = format == .pretty || format == .auto && hasColour
+        self.write = write
+    }
+
+    /// Writes to standard error.
+    public static let standardError: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        var all = metadataProvider?.get() ?? [:]
+        all.merge(metadata) { $1 }
+        all.merge(event.metadata ?? [:]) { $1 }
+        if let error = event.error { all[LogKey.error] = .string(String(describing: error)) }
+        let message = Redaction.apply(event.message.description)
+        let members = all.map { JSON.Member($0.key, Redaction.apply($0.value, under: $0.key)) }
+        let time = RealClock().now.description
+        write(
+            (isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
+    }
+
+    private func json(_ level: Logger.Level, _ time: String, _ message: String, _ members: [JSON.Member]) -> String {
+        let own: Set = ["time", "level", "service", "message"]
+        let line = JSON.object(
+            [
+                JSON.Member("time", .string(time)), JSON.Member("level", .string(level.rawValue)),
+                JSON.Member("service", .string(label)), JSON.Member("message", .string(message)),
+            ] + members.filter { !own.contains($0.name) })
+        return String(decoding: line.bytes, as: UTF8.self)
+    }
+
+    private func pretty(_ level: Logger.Level, _ time: String, _ message: String, _ members: [JSON.Member]) -> String {
+        let rest = members.sorted { $0.name < $1.name }.map { member in
+            " \(member.name)=\(member.value.string ?? String(decoding: member.value.bytes, as: UTF8.self))"
+        }
+        let word = level.rawValue.uppercased()
+        let padded = word + String(repeating: " ", count: max(0, 8 - word.count))
+        // A line end within a message would let input write log lines of its own.
+        let body = (message + rest.joined()).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        return "\(time.dropFirst(11)) \(hasColour ? level.colour + padded + "\u{1B}[0m" : padded) "
+            + body.joined(separator: "\\n")
+    }
+}
+
+extension Logger.Level {
+    fileprivate var colour: String {
+        switch self {
+        case .trace, .debug: "\u{1B}[2m"
+        case .info, .notice: "\u{1B}[32m"
+        case .warning: "\u{1B}[33m"
+        case .error, .critical: "\u{1B}[31m"
+        }
+    }
+}
+
+/// Takes secrets out of what is logged.
+enum Redaction {
+    private static let secretWords = ["authorization", "token", "password", "secret", "credential", "key", "cookie"]
+
+    static func apply(_ value: Logger.MetadataValue, under name: String) -> JSON {
+        let name = name.lowercased()
+        guard !secretWords.contains(where: name.hasSuffix) else { return "[redacted]" }
+        switch value {
+        case .string(let text): return .string(apply(text))
+        case .stringConvertible(let thing): return .string(apply(thing.description))
+        case .array(let items): return .array(items.map { apply($0, under: "") })
+        case .dictionary(let members):
+            return .object(members.map { JSON.Member($0.key, apply($0.value, under: $0.key)) })
+        }
+    }
+
+    static func apply(_ text: String) -> String {
+        guard text.contains("://") || text.contains("earer ") else { return text }
+        return
+            text
+            .replacing(/:\/\/([^:@\/\s]*):[^@\/\s]*@/) { "://\($0.output.1):[redacted]@" }
+            .replacing(/([Bb]earer) [^\s"']+/) { "\($0.output.1) [redacted]" }
+    }
+}

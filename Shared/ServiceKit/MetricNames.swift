@@ -1,0 +1,11 @@
+/// The metrics that every service has. Services and the runtime add theirs here, so that names stand in one place.
+extension Metric {
+    public static let requests = Metric(
+        "dormouse_http_requests_total", "Requests answered, by method, route and status.", .counter)
+    public static let requestSeconds = Metric(
+        "dormouse_http_request_duration_seconds", "Seconds from a request's head to its answer's head, by route.",
+        .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
+    public static let requestsInFlight = Metric(
+        "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
+    public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
+}

@@ -1,0 +1,112 @@
+import Synchronization
+
+/// What is measured: a name, its meaning and its kind. All are listed in `MetricNames.swift`.
+public struct Metric: Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        case counter
+        case gauge
+        /// The upper bounds of its buckets, ascending, without infinity.
+        case histogram([Double])
+    }
+
+    public let name: String
+    public let help: String
+    public let kind: Kind
+
+    public init(_ name: String, _ help: String, _ kind: Kind) {
+        self.name = name
+        self.help = help
+        self.kind = kind
+    }
+}
+
+/// The measured values of a process, written in Prometheus's text format (version 0.0.4).
+public final class Metrics: Sendable {
+    public typealias Labels = KeyValuePairs<String, String>
+
+    private struct Sample {
+        var value = 0.0
+        /// Histograms: how many fell at most to each bound, not yet summed up.
+        var buckets: [Int] = []
+        var count = 0
+    }
+
+    private let samples = Mutex<[Metric: [String: Sample]]>([:])
+
+    public init() {}
+
+    /// Adds to a counter or a gauge.
+    public func add(_ amount: Double = 1, to metric: Metric, _ labels: Labels = [:]) {
+        change(metric, labels) { $0.value += amount }
+    }
+
+    /// Sets a gauge.
+    public func set(_ metric: Metric, to value: Double, _ labels: Labels = [:]) {
+        change(metric, labels) { $0.value = value }
+    }
+
+    /// Notes one observation in a histogram.
+    public func observe(_ value: Double, in metric: Metric, _ labels: Labels = [:]) {
+        guard case .histogram(let bounds) = metric.kind else { return }
+        change(metric, labels) { sample in
+            if sample.buckets.isEmpty { sample.buckets = Array(repeating: 0, count: bounds.count) }
+            if let bucket = bounds.firstIndex(where: { value <= $0 }) { sample.buckets[bucket] += 1 }
+            sample.value += value
+            sample.count += 1
+        }
+    }
+
+    private func change(_ metric: Metric, _ labels: Labels, _ body: (inout Sample) -> Void) {
+        let key = labels.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
+        samples.withLock { body(&$0[metric, default: [:]][key, default: Sample()]) }
+    }
+
+    /// All values, by name and labels in ascending order.
+    public var text: String {
+        let all = samples.withLock { $0 }
+        var lines: [String] = []
+        for (metric, rows) in all.sorted(by: { $0.key.name < $1.key.name }) {
+            lines.append("# HELP \(metric.name) \(metric.help)")
+            switch metric.kind {
+            case .counter: lines.append("# TYPE \(metric.name) counter")
+            case .gauge: lines.append("# TYPE \(metric.name) gauge")
+            case .histogram: lines.append("# TYPE \(metric.name) histogram")
+            }
+            for (labels, sample) in rows.sorted(by: { $0.key < $1.key }) {
+                lines.append(contentsOf: Self.lines(metric, labels, sample))
+            }
+        }
+        return lines.map { $0 + "\n" }.joined()
+    }
+
+    private static func lines(_ metric: Metric, _ labels: String, _ sample: Sample) -> [String] {
+        let braces = labels.isEmpty ? "" : "{\(labels)}"
+        guard case .histogram(let bounds) = metric.kind else {
+            return ["\(metric.name)\(braces) \(number(sample.value))"]
+        }
+        let prefix = labels.isEmpty ? "" : labels + ","
+        var sum = 0
+        var lines: [String] = []
+        for (bound, count) in zip(bounds, sample.buckets) {
+            sum += count
+            lines.append("\(metric.name)_bucket{\(prefix)le=\"\(number(bound))\"} \(sum)")
+        }
+        lines.append("\(metric.name)_bucket{\(prefix)le=\"+Inf\"} \(sample.count)")
+        lines.append("\(metric.name)_sum\(braces) \(number(sample.value))")
+        lines.append("\(metric.name)_count\(braces) \(sample.count)")
+        return lines
+    }
+
+    private static func number(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? value.description }
+
+    private static func escaped(_ text: String) -> String {
+        text.flatMap { character -> String in
+            switch character {
+            case "\\": #"\\"#
+            case "\"": #"\""#
+            case "\n": #"\n"#
+            default: String(character)
+            }
+        }.map(String.init).joined()
+    }
+}

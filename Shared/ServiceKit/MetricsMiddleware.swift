@@ -1,0 +1,27 @@
+import HTTPTypes
+public import Hummingbird
+
+/// Counts and times requests, by route and not by path, so that the number of rows stays bounded.
+public struct MetricsMiddleware: RouterMiddleware {
+    private let metrics: Metrics
+
+    public init(metrics: Metrics) { self.metrics = metrics }
+
+    public func handle(
+        _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
+    ) async throws -> Response {
+        let start = ContinuousClock.now
+        metrics.add(to: .requestsInFlight)
+        defer { metrics.add(-1, to: .requestsInFlight) }
+        let response = try await next(request, context)
+        let route = context.endpointPath ?? "none"
+        let method = Self.methods.contains(request.method) ? request.method.rawValue : "other"
+        let status = String(response.status.code)
+        metrics.add(to: .requests, ["method": method, "route": route, "status": status])
+        metrics.observe((ContinuousClock.now - start) / .seconds(1), in: .requestSeconds, ["route": route])
+        return response
+    }
+
+    // A caller may invent methods; each would be a row of its own.
+    private static let methods: Set<HTTPRequest.Method> = [.get, .head, .put, .post, .patch, .delete, .options]
+}

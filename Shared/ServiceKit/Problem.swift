@@ -1,0 +1,57 @@
+public import HTTPTypes
+public import Records
+
+/// What went wrong, as callers are told: RFC 9457 `application/problem+json`. Thrown by handlers and middlewares; rendered once,
+/// by ``ProblemMiddleware``.
+public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
+    public var status: HTTPResponse.Status
+    /// The stable name of the problem, by which clients tell problems apart.
+    public var code: String
+    /// A few words for people, the same for every occurrence.
+    public var title: String
+    /// What was wrong this time; safe to show.
+    public var detail: String?
+    /// What is wrong with the document that was sent, and where.
+    public var faults: [Fault]
+    /// Seconds after which another try may help; sent as `Retry-After`.
+    public var retryAfter: Int?
+    /// Further headers of the answer.
+    public var headers: HTTPFields
+
+    public init(
+        _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil, faults: [Fault] = [],
+        retryAfter: Int? = nil, headers: HTTPFields = [:]
+    ) {
+        self.status = status
+        self.code = code
+        self.title = title
+        self.detail = detail
+        self.faults = faults
+        self.retryAfter = retryAfter
+        self.headers = headers
+    }
+
+    /// The same problem with words about this occurrence.
+    public func because(_ detail: String, faults: [Fault] = []) -> Problem {
+        var problem = self
+        problem.detail = detail
+        problem.faults = faults
+        return problem
+    }
+
+    public var description: String { "\(status.code) \(code): \(detail ?? title)" }
+
+    /// The body of the answer.
+    public var json: JSON {
+        var members = [
+            JSON.Member("type", .string("urn:dormouse:problem:\(code)")), JSON.Member("title", .string(title)),
+            JSON.Member("status", .int(status.code)), JSON.Member("code", .string(code)),
+        ]
+        if let detail { members.append(JSON.Member("detail", .string(detail))) }
+        if !faults.isEmpty {
+            let items = faults.map { JSON.object(["pointer": .string($0.pointer), "detail": .string($0.detail)]) }
+            members.append(JSON.Member("faults", .array(items)))
+        }
+        return .object(members)
+    }
+}

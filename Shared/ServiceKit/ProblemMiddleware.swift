@@ -1,0 +1,79 @@
+import HTTPTypes
+public import Hummingbird
+import Logging
+import NIOCore
+import Records
+
+/// The outermost layer: renders every thrown error exactly once, and gives every answer its `traceparent`.
+///
+/// What is no ``Problem`` and not known otherwise answers `internal_error`; its description goes to the log alone.
+public struct ProblemMiddleware: RouterMiddleware {
+    private let table: RouteTable
+
+    /// - Parameter table: by which a wrong method is told from a wrong path.
+    public init(table: RouteTable) { self.table = table }
+
+    public func handle(
+        _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
+    ) async throws -> Response {
+        var context = context
+        let parent = request.headers[.traceparent].flatMap(Traceparent.init)
+        context.traceparent = parent?.child() ?? .random()
+        context.logger[metadataKey: LogKey.trace] = .string(context.traceparent.traceID)
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch {
+            response = Response(problem: problem(of: error, request, context))
+        }
+        response.headers[.traceparent] = context.traceparent.description
+        return response
+    }
+
+    private func problem(of error: any Error, _ request: Request, _ context: ServiceContext) -> Problem {
+        switch error {
+        case let problem as Problem: return problem
+        case let error as DocumentError: return Problem(error)
+        case let error as JSONSyntaxError: return Problem(error)
+        case is NIOTooManyBytesError: return .bodyTooLarge
+        case let error as HTTPError: return problem(of: error, request, context)
+        default:
+            context.logger.error(
+                "request failed",
+                metadata: [
+                    LogKey.method: .string(request.method.rawValue),
+                    LogKey.route: .string(context.endpointPath ?? "none"),
+                    LogKey.error: .string(String(describing: error)),
+                ])
+            return .internalError
+        }
+    }
+
+    private func problem(of error: HTTPError, _ request: Request, _ context: ServiceContext) -> Problem {
+        switch error.status {
+        case .notFound:
+            let allowed = table.methods(at: request.uri.path)
+            guard !allowed.isEmpty else { return .notFound }
+            var problem = Problem.methodNotAllowed
+            problem.headers[.allow] = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+            return problem
+        case .contentTooLarge: return .bodyTooLarge
+        default:
+            let code = error.status.reasonPhrase.lowercased().split(separator: " ").joined(separator: "_")
+            return Problem(
+                error.status, code.isEmpty ? "http_\(error.status.code)" : code, error.status.reasonPhrase,
+                headers: error.headers)
+        }
+    }
+}
+
+extension Response {
+    /// The answer that tells of a problem.
+    public init(problem: Problem) {
+        var headers = problem.headers
+        headers[.contentType] = "application/problem+json"
+        if let seconds = problem.retryAfter { headers[.retryAfter] = String(seconds) }
+        self.init(
+            status: problem.status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: problem.json.bytes)))
+    }
+}

@@ -1,0 +1,65 @@
+import HTTPTypes
+public import Hummingbird
+import NIOCore
+public import Records
+
+extension Request {
+    /// The most that a JSON body may have, in bytes.
+    public static let documentLimit = 64 * 1024
+
+    /// Reads the body as a record, strictly: unknown members are faults.
+    ///
+    /// - Throws: ``Problem``: `unsupported_media_type`, `body_too_large`, `malformed_json`, `invalid_document`.
+    public func document<R: Record>(as type: R.Type = R.self, limit: Int = Request.documentLimit) async throws -> R {
+        let media = headers[.contentType]?.split(separator: ";").first.map { $0.trimmed().lowercased() }
+        guard media == "application/json" else { throw Problem.unsupportedMediaType }
+        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge(limit) }
+        let bytes: ByteBuffer
+        do { bytes = try await body.collect(upTo: limit) } catch is NIOTooManyBytesError {
+            throw Problem.tooLarge(limit)
+        }
+        return try R(json: JSON(parsing: bytes.readableBytesView))
+    }
+
+    /// A whole number of the query, for example `?limit=50`.
+    ///
+    /// - Throws: `invalid_query` where it is no number or out of range.
+    public func query(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
+        guard let text = uri.queryParameters[name[...]] else { return standard }
+        guard let number = Int(text), range.contains(number) else {
+            throw .invalidQuery.because("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// The `Idempotency-Key`, under which a repeated request has its effect once; nil where there is none.
+    ///
+    /// - Throws: `invalid_header` where it is no identifier.
+    public func idempotencyKey() throws(Problem) -> String? {
+        guard let key = headers[.idempotencyKey] else { return nil }
+        guard isIdentifier(key) else {
+            throw .invalidHeader.because("Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
+        }
+        return key
+    }
+}
+
+extension Problem {
+    fileprivate static func tooLarge(_ limit: Int) -> Problem { bodyTooLarge.because("at most \(limit) bytes") }
+}
+
+extension HTTPField.Name {
+    /// W3C trace context.
+    public static let traceparent = HTTPField.Name("traceparent")!
+    public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
+    public static let lastEventID = HTTPField.Name("Last-Event-ID")!
+}
+
+extension StringProtocol {
+    func trimmed() -> String {
+        var rest = self[...]
+        while rest.first?.isWhitespace == true { rest = rest.dropFirst() }
+        while rest.last?.isWhitespace == true { rest = rest.dropLast() }
+        return String(rest)
+    }
+}

@@ -1,0 +1,106 @@
+public import HTTPTypes
+public import Hummingbird
+public import Records
+
+/// One route: what it does and what the API description says of it.
+public struct Route: Sendable {
+    /// Who may ask.
+    public enum Access: Sendable {
+        /// Anybody.
+        case open
+        /// Whoever shows a valid credential; the handler looks further.
+        case caller
+        /// Operators whose key has the scope.
+        case scope(Caller.Scope)
+    }
+
+    public typealias Handler = @Sendable (Request, ServiceContext) async throws -> Response
+
+    public let method: HTTPRequest.Method
+    /// With parameters in braces, for example `/v1/devices/{device}`.
+    public let path: String
+    public let summary: String
+    public let access: Access
+    public let request: (any Record.Type)?
+    public let response: (any Record.Type)?
+    /// The status of success.
+    public let status: HTTPResponse.Status
+    /// The problems of its own, beside those that follow from the rest of the description.
+    public let problems: [Problem]
+    let handler: Handler
+
+    /// Every problem that the route may answer.
+    var allProblems: [Problem] {
+        var all = problems
+        if path.contains("{") { all += [.invalidIdentifier, .notFound] }
+        if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
+        switch access {
+        case .open: break
+        case .caller: all += [.unauthenticated, .invalidCredential]
+        case .scope: all += [.unauthenticated, .invalidCredential, .forbidden]
+        }
+        return all + [.busy, .internalError]
+    }
+}
+
+/// The routes of a service. Registering one is documenting it.
+public struct RouteTable: Sendable {
+    public private(set) var routes: [Route] = []
+
+    public init() {}
+
+    /// Adds a route.
+    public mutating func add(
+        _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
+        request: (any Record.Type)? = nil, response: (any Record.Type)? = nil, status: HTTPResponse.Status = .ok,
+        problems: [Problem] = [], use handler: @escaping Route.Handler
+    ) {
+        routes.append(
+            Route(
+                method: method, path: path, summary: summary, access: access, request: request, response: response,
+                status: status, problems: problems, handler: handler))
+    }
+
+    /// The methods that a path has; empty where there is no such path.
+    func methods(at path: String) -> [HTTPRequest.Method] {
+        let parts = path.split(separator: "/")
+        return routes.filter { route in
+            let pattern = route.path.split(separator: "/")
+            return pattern.count == parts.count && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+        }.map(\.method)
+    }
+
+    /// What answers requests by these routes: limits, problems, metrics and credentials around the handlers.
+    ///
+    /// - Parameter limit: how many requests may be under way; open routes are not counted, so that a full service still
+    ///   tells that it is alive.
+    public func responder(
+        authenticator: Authenticator, metrics: Metrics, limit: Int = 1024
+    ) -> RouterResponder<ServiceContext> {
+        let router = Router(context: ServiceContext.self)
+        router.add(middleware: MetricsMiddleware(metrics: metrics))
+        router.add(middleware: ProblemMiddleware(table: self))
+        let guarded = router.group().add(middleware: InFlightLimit(limit))
+        for route in routes {
+            let path = RouterPath(route.path)
+            switch route.access {
+            case .open: router.on(path, method: route.method, use: route.handler)
+            case .caller:
+                guarded.on(path, method: route.method) { request, context in
+                    var context = context
+                    context.caller = try await authenticator.caller(of: request)
+                    return try await route.handler(request, context)
+                }
+            case .scope(let scope):
+                guarded.on(path, method: route.method) { request, context in
+                    var context = context
+                    let caller = try await authenticator.caller(of: request)
+                    try caller.require(scope)
+                    context.caller = caller
+                    return try await route.handler(request, context)
+                }
+            }
+        }
+        return router.buildResponder()
+    }
+}

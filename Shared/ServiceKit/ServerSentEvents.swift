@@ -1,0 +1,110 @@
+import AsyncAlgorithms
+import HTTPTypes
+public import Hummingbird
+public import NIOCore
+import ServiceLifecycle
+
+/// One server-sent event (HTML standard, section 9.2).
+public struct ServerSentEvent: Sendable, Hashable {
+    /// What `Last-Event-ID` resumes after: `partition:offset`, comma-separated for several partitions.
+    public var id: String?
+    public var event: String?
+    /// Any text; each of its lines becomes a `data:` line.
+    public var data: String
+
+    public init(id: String? = nil, event: String? = nil, data: String) {
+        self.id = id
+        self.event = event
+        self.data = data
+    }
+
+    /// The text on the wire.
+    public var text: String {
+        var text = ""
+        if let id { text += "id: \(id)\n" }
+        if let event { text += "event: \(event)\n" }
+        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            text += "data: \(line)\n"
+        }
+        return text + "\n"
+    }
+}
+
+extension Response {
+    /// A stream of server-sent events. It ends with the sequence, and when the service shuts down; where the sequence fails
+    /// the connection is cut, so that the client comes back with `Last-Event-ID`.
+    ///
+    /// - Parameters:
+    ///   - channel: the request's connection; closed when a write is not taken for `patience`, so that slow readers hold
+    ///     nothing. Behind it stands the back-pressure of the connection: an event is asked for when the last one went out.
+    ///   - heartbeat: how often a comment is sent, which tells both sides that the connection lives.
+    public init<Events: AsyncSequence & Sendable>(
+        events: Events, on channel: any Channel, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
+        patience: TimeAmount = .seconds(30)
+    ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
+        let told = chain(events.map(Signal.event), [Signal.end].async)
+        let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
+        let body = ResponseBody { writer in
+            metrics?.add(to: .streamsOpen)
+            defer { metrics?.add(-1, to: .streamsOpen) }
+            func write(_ text: String) async throws {
+                let limit = channel.eventLoop.scheduleTask(in: patience) { channel.close(promise: nil) }
+                defer { limit.cancel() }
+                try await writer.write(ByteBuffer(string: text))
+            }
+            try await write(": open\n\n")
+            signals: for try await signal in merge(told, beats).cancelOnGracefulShutdown() {
+                switch signal {
+                case .event(let event): try await write(event.text)
+                case .heartbeat: try await write(": heartbeat\n\n")
+                case .end: break signals
+                }
+            }
+            try await writer.finish(nil)
+        }
+        self.init(
+            status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"], body: body)
+    }
+}
+
+private enum Signal: Sendable {
+    case event(ServerSentEvent)
+    case heartbeat
+    case end
+}
+
+/// Where a stream is resumed: offsets by partition.
+public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
+    public let offsets: [Int: Int64]
+
+    public init(_ offsets: [Int: Int64]) { self.offsets = offsets }
+
+    /// Reads `partition:offset[,partition:offset…]`; nil where it is not that.
+    public init?(_ text: String) {
+        var offsets: [Int: Int64] = [:]
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let numbers = part.split(separator: ":", omittingEmptySubsequences: false)
+            guard numbers.count == 2, let partition = Int(numbers[0]), let offset = Int64(numbers[1]), partition >= 0,
+                offset >= 0, offsets.updateValue(offset, forKey: partition) == nil
+            else { return nil }
+        }
+        self.offsets = offsets
+    }
+
+    public var description: String {
+        offsets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
+    }
+}
+
+extension Request {
+    /// Where the client wants its stream resumed; nil where it begins.
+    ///
+    /// - Throws: `invalid_header` where `Last-Event-ID` is not one of ours.
+    public func resumePoint() throws(Problem) -> ResumePoint? {
+        guard let text = headers[.lastEventID] else { return nil }
+        guard let point = ResumePoint(text) else {
+            throw .invalidHeader.because("Last-Event-ID must be partition:offset, or several with commas")
+        }
+        return point
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+public import Logging
+
+/// The settings of a service process: flags before environment before `.env` before defaults.
+public struct ServiceConfiguration: Sendable {
+    private let values: [String: String]
+
+    /// The settings that every service has, in the order in which help lists them.
+    ///
+    /// - Parameter port: the service's own default.
+    public static func settings(port: Int) -> [Setting] {
+        [
+            Setting("DATABASE_URL", "postgresql://localhost/dormouse", "PostgreSQL, by URL; several hosts with commas"),
+            Setting("DATABASE_PASSWORD_FILE", nil, "file with the password for DATABASE_URL"),
+            .number("DATABASE_POOL_SIZE", 4, 1...256, "connections to PostgreSQL"),
+            Setting("HOST", "127.0.0.1", "address to listen on"),
+            .number("PORT", port, 0...65535, "port to listen on; 0 takes a free one"),
+            .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
+            .choice("LOG_LEVEL", "info", Logger.Level.allCases.map(\.rawValue), "least severe level that is logged"),
+            .choice(
+                "LOG_FORMAT", "auto", LogFormat.allCases.map(\.rawValue), "auto is pretty on a terminal, else json"),
+            Setting("OPERATOR_KEY_FILE", nil, "file of operators' keys: \"name scopes sha256\" a line"),
+            Setting("MIGRATION_DATABASE_URL", nil, "as DATABASE_URL, for the role that owns the tables"),
+            Setting("ROLE_PASSWORD_FILE", nil, "file with the password that migrations give the service's role"),
+            .flag("VIRTUAL_TIME", "follow the suite's virtual clock"),
+            .number("SHUTDOWN_TIMEOUT", 10, 1...300, "seconds that requests under way get on shutdown"),
+            .flag("INSECURE_DEV", "let everybody in without a credential; on loopback only"),
+        ]
+    }
+
+    /// What a command line asks for.
+    public enum Request: Sendable {
+        case run(ServiceConfiguration)
+        /// The text of `--help`.
+        case help(String)
+    }
+
+    /// Reads the settings.
+    ///
+    /// - Parameters:
+    ///   - arguments: the command line without the program's name.
+    ///   - dotEnv: the text of the `.env` file, empty where there is none.
+    ///   - more: the service's own settings.
+    /// - Throws: the first thing that is wrong.
+    public static func read(
+        service: String, port: Int, more: [Setting] = [], arguments: [String], environment: [String: String],
+        dotEnv: String = ""
+    ) throws(ConfigurationError) -> Request {
+        let settings = settings(port: port) + more
+        let flags = try flags(arguments, settings)
+        guard flags["HELP"] == nil else { return .help(help(service: service, settings)) }
+        let file = try parse(dotEnv: dotEnv)
+        var values: [String: String] = [:]
+        for setting in settings {
+            let given = flags[setting.name] ?? environment[setting.name] ?? file[setting.name]
+            // An empty variable is how compose files say "unset".
+            guard let value = given.flatMap({ $0.isEmpty && flags[setting.name] == nil ? nil : $0 }) ?? setting.standard
+            else { continue }
+            guard setting.accepts(value) else {
+                throw ConfigurationError("\(setting.name) (\(setting.flag)) must be \(setting.words)")
+            }
+            values[setting.name] = value
+        }
+        let configuration = ServiceConfiguration(values: values)
+        if configuration.isInsecure, !["127.0.0.1", "::1", "localhost"].contains(configuration.host) {
+            throw ConfigurationError("INSECURE_DEV (--insecure-dev) is for loopback only: HOST must be 127.0.0.1")
+        }
+        return .run(configuration)
+    }
+
+    /// The value of a service's own setting; nil where it is unset.
+    public subscript(_ name: String) -> String? { values[name] }
+    /// The value of a setting that is a number.
+    public func number(_ name: String) -> Int? { values[name].flatMap { Int($0) } }
+
+    public var databaseURL: String { self["DATABASE_URL"] ?? "" }
+    public var migrationDatabaseURL: String? { self["MIGRATION_DATABASE_URL"] }
+    public var databasePoolSize: Int { number("DATABASE_POOL_SIZE") ?? 4 }
+    public var host: String { self["HOST"] ?? "127.0.0.1" }
+    public var port: Int { number("PORT") ?? 0 }
+    public var partitions: Int { number("PARTITIONS") ?? 16 }
+    public var logLevel: Logger.Level { self["LOG_LEVEL"].flatMap { Logger.Level(rawValue: $0) } ?? .info }
+    public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap { LogFormat(rawValue: $0) } ?? .auto }
+    public var isVirtualTime: Bool { self["VIRTUAL_TIME"] == "true" }
+    public var isInsecure: Bool { self["INSECURE_DEV"] == "true" }
+    public var shutdownTimeout: Duration { .seconds(number("SHUTDOWN_TIMEOUT") ?? 10) }
+
+    /// The text of the file that a `…_FILE` setting names, without its last line end; nil where it is unset.
+    ///
+    /// - Throws: where the file can't be read.
+    public func secret(_ name: String) throws(ConfigurationError) -> String? {
+        guard let path = self[name] else { return nil }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw ConfigurationError("\(name): cannot read the file that it names")
+        }
+        let text = String(decoding: data, as: UTF8.self)
+        return text.last?.isNewline == true ? String(text.dropLast()) : text
+    }
+
+    /// The operators' keys of `OPERATOR_KEY_FILE`; none where it is unset.
+    public func operatorKeys() throws(ConfigurationError) -> OperatorKeys {
+        guard let text = try secret("OPERATOR_KEY_FILE") else { return OperatorKeys() }
+        return try OperatorKeys(file: text)
+    }
+}

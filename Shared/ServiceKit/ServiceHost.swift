@@ -1,0 +1,95 @@
+import Foundation
+public import Hummingbird
+public import Logging
+import NIOCore
+public import ServiceLifecycle
+public import UnixSignals
+
+/// Runs a service: its own loops, then the HTTP server before them.
+public struct ServiceHost: Sendable {
+    private let name: String
+    private let configuration: ServiceConfiguration
+    private let responder: RouterResponder<ServiceContext>
+    private let services: [any Service]
+    private let logger: Logger
+
+    /// - Parameter services: in the order in which they depend on one another; shut down in reverse, after the server has
+    ///   answered what was under way.
+    public init(
+        name: String, configuration: ServiceConfiguration, responder: RouterResponder<ServiceContext>,
+        services: [any Service], logger: Logger
+    ) {
+        self.name = name
+        self.configuration = configuration
+        self.responder = responder
+        self.services = services
+        self.logger = logger
+    }
+
+    /// Everything that runs, as one group.
+    ///
+    /// - Parameter ready: called once with the port that the server listens on.
+    public func group(
+        signals: [UnixSignal] = [], ready: @escaping @Sendable (Int) async -> Void
+    ) -> ServiceGroup {
+        let server = Application(
+            responder: responder,
+            server: .http1(
+                configuration: .init(
+                    idleTimeout: .seconds(60),
+                    httpDecoderConfiguration: .init(
+                        maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))),
+            configuration: .init(address: .hostname(configuration.host, port: configuration.port)),
+            onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
+            logger: logger)
+        let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []
+        var settings = ServiceGroupConfiguration(
+            services: services + warnings + [server], gracefulShutdownSignals: signals, logger: logger)
+        settings.maximumGracefulShutdownDuration = configuration.shutdownTimeout
+        return ServiceGroup(configuration: settings)
+    }
+
+    /// Runs until SIGTERM or SIGINT, and then until all is finished, at most `SHUTDOWN_TIMEOUT` seconds. Prints one line on
+    /// standard output when the service answers.
+    ///
+    /// - Throws: ``StartupError`` where the port can't be had; else what a service threw.
+    public func run() async throws {
+        let group = group(signals: [.sigterm, .sigint]) { port in
+            FileHandle.standardOutput.write(Data("\(name) is ready on http://\(configuration.host):\(port)\n".utf8))
+        }
+        do { try await group.run() } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw StartupError.portInUse(configuration.port)
+        } catch let error as IOError where error.errnoCode == EACCES {
+            throw StartupError.portForbidden(configuration.port)
+        }
+    }
+}
+
+/// Why a service could not start, in one line that says what to do. The process exits with 1.
+public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
+    case portInUse(Int)
+    case portForbidden(Int)
+
+    public var description: String {
+        switch self {
+        case .portInUse(let port):
+            "port \(port) is in use: stop what listens there, or choose another with --port"
+        case .portForbidden(let port):
+            "port \(port) needs more rights than this process has: choose one above 1023 with --port"
+        }
+    }
+}
+
+/// Says each minute that everybody is let in.
+private struct InsecureWarning: Service {
+    let logger: Logger
+
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                logger.warning("insecure: requests without a credential are let in (--insecure-dev)")
+                try await Task.sleep(for: .seconds(60))
+            }
+        }
+    }
+}

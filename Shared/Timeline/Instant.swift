@@ -1,0 +1,90 @@
+public import Records
+
+/// A moment: milliseconds since 1970-01-01T00:00:00Z. JSON: RFC 3339 in UTC with milliseconds.
+public struct Instant: Sendable, Hashable, Comparable {
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    public static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
+    public static func + (instant: Instant, interval: Interval) -> Instant {
+        Instant(milliseconds: instant.milliseconds + interval.milliseconds)
+    }
+    public static func - (instant: Instant, interval: Interval) -> Instant {
+        Instant(milliseconds: instant.milliseconds - interval.milliseconds)
+    }
+    public static func - (left: Instant, right: Instant) -> Interval {
+        Interval(milliseconds: left.milliseconds - right.milliseconds)
+    }
+
+    public static let epoch = Instant(milliseconds: 0)
+
+    /// Moments that documents may name: years 1970 to 9999.
+    public static let documented = epoch...Instant(milliseconds: 253_402_300_799_999)
+}
+
+/// A length of time in milliseconds. JSON: a number of seconds.
+public struct Interval: Sendable, Hashable, Comparable {
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    public static func milliseconds(_ count: Int64) -> Interval { Interval(milliseconds: count) }
+    public static func seconds(_ count: Int64) -> Interval { Interval(milliseconds: count * 1000) }
+    @_disfavoredOverload
+    public static func seconds(_ count: Double) -> Interval { Interval(milliseconds: Int64((count * 1000).rounded())) }
+    public static func minutes(_ count: Int64) -> Interval { .seconds(count * 60) }
+    public static func hours(_ count: Int64) -> Interval { .seconds(count * 3600) }
+    public static func days(_ count: Int64) -> Interval { .seconds(count * 86400) }
+    public static let zero = Interval(milliseconds: 0)
+
+    public var seconds: Double { Double(milliseconds) / 1000 }
+
+    public static func < (left: Interval, right: Interval) -> Bool { left.milliseconds < right.milliseconds }
+    public static func + (left: Interval, right: Interval) -> Interval {
+        Interval(milliseconds: left.milliseconds + right.milliseconds)
+    }
+    public static func - (left: Interval, right: Interval) -> Interval {
+        Interval(milliseconds: left.milliseconds - right.milliseconds)
+    }
+    public static func * (interval: Interval, factor: Int64) -> Interval {
+        Interval(milliseconds: interval.milliseconds * factor)
+    }
+    public static func / (interval: Interval, divisor: Int64) -> Interval {
+        Interval(milliseconds: interval.milliseconds / divisor)
+    }
+}
+
+extension Instant: Value {
+    public static var placeholder: Instant { .epoch }
+    public static var schema: JSON { ["type": "string", "format": "date-time"] }
+    public func write(to binary: inout BinaryWriter) { Int(milliseconds).write(to: &binary) }
+    public static func read(from binary: inout BinaryReader) -> Instant {
+        Instant(milliseconds: Int64(Int.read(from: &binary)))
+    }
+    public func write(to json: inout JSONWriter) { json.write(description) }
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Instant? {
+        guard let text = json.string, let instant = Instant(text) else {
+            reader.fault("must be a date and time by RFC 3339, for example \"2026-11-21T07:40:00.000Z\"")
+            return nil
+        }
+        return instant
+    }
+}
+
+extension Interval: Value {
+    public static var placeholder: Interval { .zero }
+    public static var schema: JSON { ["type": "number"] }
+    public func write(to binary: inout BinaryWriter) { Int(milliseconds).write(to: &binary) }
+    public static func read(from binary: inout BinaryReader) -> Interval {
+        Interval(milliseconds: Int64(Int.read(from: &binary)))
+    }
+    public func write(to json: inout JSONWriter) { json.write(seconds) }
+    public static func read(_ json: JSON, _ reader: inout JSONReader) -> Interval? {
+        guard let seconds = json.double, abs(seconds) <= 1e11 else {
+            reader.fault("must be a number of seconds")
+            return nil
+        }
+        return .seconds(seconds)
+    }
+}

@@ -1,0 +1,136 @@
+import Contracts
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import Testing
+import Timeline
+
+/// Random lives of a device. A failure names its seed.
+@Suite struct LifecycleProperties {
+    @Test(arguments: (1...40).map { UInt64($0) * 7919 })
+    func anyLifeKeepsTheLaws(seed: UInt64) throws {
+        print("lifecycle property seed \(seed)")
+        var life = RandomLife(seed: seed)
+        for _ in 0..<250 {
+            try life.step()
+            life.checkLaws()
+        }
+        #expect(try life.runtime.foldCheck().isEmpty, "seed \(seed)")
+    }
+}
+
+private struct RandomLife {
+    static let key = AggregateKey.device("d")
+    let seed: UInt64
+    var random: SplitMix
+    var runtime: InMemoryRuntime<LifecycleMachine>
+    var now = Instant(milliseconds: 1_750_000_000_000)
+    var device: LifecycleMachine { runtime.state(Self.key) }
+
+    init(seed: UInt64) {
+        self.seed = seed
+        random = SplitMix(state: seed)
+        runtime = InMemoryRuntime(policy: LifecyclePolicy(), seed: String(seed))
+    }
+
+    mutating func step() throws {
+        now = now + .milliseconds(Int64.random(in: 0...9000, using: &random))
+        try runtime.advance(to: now)
+        let before = device.binary
+        do {
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                try runtime.deliver(refreshDue())
+            } else {
+                try runtime.submit(command(), to: Self.key, at: now)
+            }
+        } catch is LifecycleRefusal {
+            #expect(device.binary == before, "seed \(seed): a refusal changes nothing")
+        }
+    }
+
+    func checkLaws() throws {
+        let device = self.device
+        let seed = Comment(rawValue: "seed \(self.seed)")
+        #expect(device.apps.values.count { $0.state.isForeground } <= 1, seed)
+        if let next = device.nextDeadline { #expect(next > now, seed) }
+        for app in device.apps.values {
+            switch app.state {
+            case .notRunning, .suspended:
+                #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskClock == nil, seed)
+            case .background: #expect(app.hasWork && app.taskClock != nil, seed)
+            case .inactive, .active: #expect(app.taskClock == nil, seed)
+            }
+            #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
+            #expect(!(app.forceQuit && app.state != .notRunning), seed)
+            if !app.tasks.isEmpty, let end = app.taskDeadline { #expect(end > now, seed) }
+            #expect(app.pendingCallbacks.allSatisfy { $0.deadline > now }, seed)
+            #expect(app.wakes.values.allSatisfy { $0.deadline.map { $0 > now } ?? true }, seed)
+        }
+        #expect(Set(device.switcher).isSubset(of: device.apps.keys), seed)
+        #expect(Set(device.switcher).count == device.switcher.count, seed)
+        #expect(LifecycleMachine(binary: device.binary)?.binary == device.binary, seed)
+    }
+
+    private mutating func pick<T>(_ items: some Collection<T>) -> T? { items.randomElement(using: &random) }
+
+    private mutating func anyApp() -> String { ["a", "b", "c"][Int.random(in: 0..<3, using: &random)] }
+
+    private mutating func refreshDue() -> Event {
+        let data = FetchEvent.RefreshDue(app: anyApp(), fetch: "f\(now.milliseconds)")
+        let id = DecisionIdentifiers.derived(String(seed), data.fetch)
+        return Event(
+            id: id, source: FetchEvent.source, type: FetchEvent.RefreshDue.type, version: 1, key: Self.key,
+            app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
+    }
+
+    private mutating func command() -> LifecycleCommand {
+        let app = anyApp()
+        let record = device.apps[app]
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0: return .register(Registration(profile: pick(ProfileName.allCases) ?? .ios7))
+        case 1, 2:
+            return .install(
+                app: app,
+                Manifest(
+                    backgroundModes: [.fetch], exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
+                    handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
+        case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
+        case 4:
+            let isRare = Int.random(in: 0..<4, using: &random) == 0
+            return .power(isRare ? pick(PowerEvent.allCases) ?? .off : .boot)
+        case 5:
+            var conditions = Conditions()
+            conditions.locked = Bool.random(using: &random)
+            conditions.lowPowerMode = Bool.random(using: &random)
+            return .updateConditions(conditions)
+        case 6: return .changeSettings(app: app, Settings(backgroundRefresh: pick(Switch.allCases) ?? .on))
+        case 7, 8:
+            return .completeCallback(
+                app: app, record?.pendingCallbacks.first?.callback ?? .didEnterBackground, CallbackCompletion())
+        case 9, 10: return .beginTask(app: app, TaskRequest(expirationHandler: Bool.random(using: &random)))
+        case 11, 12: return .endTask(app: app, task: record?.tasks.keys.last ?? "none")
+        case 13, 14:
+            return .completeWake(
+                app: app, wake: record?.wakes.keys.first ?? record?.completedWakes.last ?? "none",
+                WakeCompletion(result: pick(WakeResult.allCases)))
+        case 15, 16, 17: return .transition(app: app, .launch)
+        case 18: return .transition(app: app, .open)
+        case 19, 20: return .transition(app: app, .home)
+        default: return .transition(app: app, pick(AppTransition.allCases) ?? .home)
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood): the same numbers for the same seed, everywhere.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

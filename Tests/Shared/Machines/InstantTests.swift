@@ -1,0 +1,52 @@
+import Contracts
+import Testing
+import Timeline
+
+@Suite struct InstantTests {
+    @Test(arguments: [
+        ("1970-01-01T00:00:00.000Z", Int64(0)), ("2026-11-21T07:40:00.123Z", 1_795_246_800_123),
+        ("2000-02-29T23:59:59.999Z", 951_868_799_999), ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+    ])
+    func textAndNumberAreTheSameMoment(text: String, milliseconds: Int64) {
+        #expect(Instant(text)?.milliseconds == milliseconds)
+        #expect(Instant(milliseconds: milliseconds).description == text)
+    }
+
+    @Test func offsetsAndFractionsAreRead() {
+        #expect(Instant("2026-11-21T08:40:00.1239+01:00") == Instant("2026-11-21T07:40:00.123Z"))
+        #expect(Instant("2026-11-21T07:40:00Z") == Instant("2026-11-21T07:40:00.000Z"))
+    }
+
+    @Test(arguments: [
+        "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-11-21", "2026-11-21T24:00:00Z", "2026-11-21T07:40:00",
+        "2026-11-21T07:40:00.Z", "2026-11-21T07:40:00Zx", "1969-12-31T23:59:59Z", "",
+    ])
+    func whatIsNoMomentIsRefused(text: String) { #expect(Instant(text) == nil) }
+
+    @Test func everyDayOfFourCenturiesSurvives() {
+        for day in Int64(0)..<146_097 {
+            let instant = Instant(milliseconds: day * 86_400_000)
+            #expect(Instant(instant.description) == instant)
+        }
+    }
+
+    @Test func virtualTimeFollowsItsRate() {
+        let setting = ClockSetting(
+            isVirtual: true, realEpoch: Instant(milliseconds: 1000), virtualEpoch: Instant(milliseconds: 500_000),
+            rate: 60)
+        #expect(setting.instant(atReal: Instant(milliseconds: 2000)) == Instant(milliseconds: 560_000))
+        #expect(setting.real(at: Instant(milliseconds: 560_000)) == Instant(milliseconds: 2000))
+        var frozen = setting
+        frozen.rate = 0
+        #expect(frozen.instant(atReal: Instant(milliseconds: 9000)) == frozen.virtualEpoch)
+        #expect(frozen.real(at: frozen.virtualEpoch + .seconds(1)) == nil)
+    }
+
+    @Test func keysKeepTheirPartition() {
+        #expect((0..<6).map { AggregateKey.device("d\($0)").partition(of: 16) } == [12, 15, 6, 1, 0, 3])
+        let spread = (0..<16000).reduce(into: [Int](repeating: 0, count: 16)) {
+            $0[AggregateKey.device("device-\($1)").partition(of: 16)] += 1
+        }
+        #expect(spread.allSatisfy { (800...1200).contains($0) })
+    }
+}

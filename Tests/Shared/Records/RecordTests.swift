@@ -1,0 +1,99 @@
+import OrderedCollections
+import Records
+import Testing
+
+private enum Shade: String, Word { case light, dark }
+
+private struct Inner: Record, Equatable {
+    var flag = false
+    var level = 0.5
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("flag", &flag)
+        fields.defaulted("level", &level, .range(0...1))
+    }
+}
+
+private struct Outer: Record, Equatable {
+    var name = ""
+    var count = 0
+    var shade = Shade.light
+    var note: String?
+    var cause: String?
+    var inner = Inner()
+    var list: [Int] = []
+    var map: OrderedDictionary<String, Inner> = [:]
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("name", &name, .identifier)
+        fields.field("count", &count, .range(-5...5))
+        fields.field("shade", &shade)
+        fields.field("note", &note)
+        fields.omittable("cause", &cause)
+        fields.field("inner", &inner)
+        fields.defaulted("list", &list, .count(0...3))
+        fields.defaulted("map", &map)
+    }
+}
+
+@Suite struct RecordTests {
+    private let full = Outer(
+        name: "a-1", count: -3, shade: .dark, note: "n", cause: "c", inner: Inner(flag: true, level: 0.25),
+        list: [1, 2],
+        map: ["z": Inner(), "a": Inner(flag: true, level: 1)])
+
+    @Test func binaryGivesBackWhatWasWritten() {
+        #expect(Outer(binary: full.binary) == full)
+        #expect(Outer(binary: Outer().binary) == Outer())
+    }
+
+    @Test func everyTruncationOfBinaryIsMalformed() {
+        let bytes = full.binary
+        for length in 0..<bytes.count { #expect(Outer(binary: Array(bytes.prefix(length))) == nil) }
+        #expect(Outer(binary: bytes + [0]) == nil)
+    }
+
+    @Test func corruptBinaryNeverTraps() {
+        for index in full.binary.indices {
+            for value in [UInt8(0), 1, 0x7F, 0x80, 0xFF] {
+                var bytes = full.binary
+                bytes[index] = value
+                _ = Outer(binary: bytes)
+            }
+        }
+    }
+
+    @Test func jsonGivesBackWhatWasWritten() throws {
+        #expect(try Outer(jsonBytes: full.jsonBytes).jsonBytes == full.jsonBytes)
+    }
+
+    @Test func absentOptionalsAreNullOrLeftOut() {
+        let text = String(decoding: Outer(name: "x").jsonBytes, as: UTF8.self)
+        #expect(text.contains(#""note":null"#))
+        #expect(!text.contains("cause"))
+    }
+
+    @Test func everyFaultIsNamedWithItsPlace() {
+        let text = #"{"name":"a b","count":9,"shade":"grey","inner":{"level":2,"x~/y":1},"list":[1,"2"],"more":0}"#
+        let expected: Set = [
+            "/name", "/count", "/shade", "/inner/flag", "/inner/level", "/inner/x~0~1y", "/list/1", "/more",
+        ]
+        #expect(throws: DocumentError.self) { try Outer(jsonBytes: Array(text.utf8)) }
+        do { _ = try Outer(jsonBytes: Array(text.utf8)) } catch {
+            #expect(Set(error.faults.map(\.pointer)) == expected)
+        }
+    }
+
+    @Test func lenientReadingPassesOverUnknownMembersOnly() throws {
+        let text = Array(#"{"flag":true,"later":1}"#.utf8)
+        #expect(try Inner(jsonBytes: text, lenient: true).flag)
+        #expect(throws: DocumentError.self) { try Inner(jsonBytes: text) }
+        #expect(throws: DocumentError.self) { try Inner(jsonBytes: Array(#"{"flag":1}"#.utf8), lenient: true) }
+    }
+
+    @Test func theSchemaSaysWhatIsRequired() {
+        let schema = Outer.schema
+        #expect(schema["required"] == ["name", "count", "shade", "inner"])
+        #expect(schema["properties"]?["count"]?["maximum"] == 5)
+        #expect(schema["properties"]?["note"]?["type"] == ["string", "null"])
+        #expect(schema["properties"]?["inner"]?["properties"]?["level"]?["default"] == .double(0.5))
+    }
+}

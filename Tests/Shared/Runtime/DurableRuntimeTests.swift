@@ -1,0 +1,139 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Records
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Testing
+import Timeline
+
+@Suite struct DurableRuntimeTests {
+    @Test func everyAcknowledgedCommandIsInTheLogOnceAndOffsetsAreDense() async throws {
+        try await withRuntime { bench, runtime in
+            try await addConcurrently(1000, to: 40, runtime)
+            let events = try await bench.log()
+            #expect(events.filter { $0.type == Added.type }.count == 1000)
+            for partition in 0..<bench.partitions {
+                let offsets = events.filter { $0.partition == partition }.map(\.offset)
+                #expect(offsets == (0..<offsets.count).map { $0 + 1 })
+            }
+            for device in 0..<40 {
+                #expect(try await runtime.foldCheck(.device("d\(device)")))
+                #expect(try await runtime.state(.device("d\(device)"))?.aggregate.state.total == 25)
+            }
+        }
+    }
+
+    @Test func aRefusalFailsItsCommandAloneAndChangesNothing() async throws {
+        try await withRuntime { bench, runtime in
+            async let good = runtime.submit(.add(3, to: "a"))
+            await #expect(throws: Counter.Refusal.self) {
+                try await runtime.submit(Submission(.addThenRefuse, to: "a"))
+            }
+            let body = try await good.body
+            #expect(String(decoding: body, as: UTF8.self) == "3")
+            #expect(try await bench.log().count == 1)
+        }
+    }
+
+    @Test func theSameIdempotencyKeyGetsTheSameAnswerAndRunsOnce() async throws {
+        try await withRuntime { bench, runtime in
+            var command = Submission<Counter>.add(5, to: "a")
+            command.idempotency = Idempotency(key: "k", fingerprint: [1])
+            let first = try await runtime.submit(command)
+            _ = try await runtime.submit(.add(1, to: "a"))
+            let second = try await runtime.submit(command)
+            #expect(second.body == first.body)
+            #expect(second.isReplay && !first.isReplay)
+            #expect(try await bench.log().count == 2)
+            command.idempotency = Idempotency(key: "k", fingerprint: [2])
+            let other = command
+            await #expect(throws: RuntimeError.idempotencyConflict) { try await runtime.submit(other) }
+        }
+    }
+
+    @Test func aDeadlineFiresByItselfAsOfItsMoment() async throws {
+        try await withRuntime { bench, runtime in
+            _ = try await runtime.submit(Submission(.ring(after: .milliseconds(50)), to: "a"))
+            try await bench.waitForLog { $0.contains { $0.type == Rang.type } }
+            let events = try await bench.log()
+            let rang = try #require(events.first { $0.type == Rang.type })
+            let due = try Rang(jsonBytes: rang.data).due
+            #expect(due == rang.time)
+            #expect(try await runtime.foldCheck(.device("a")))
+        }
+    }
+
+    @Test func anotherServicesEventsAreTakenInOnceEach() async throws {
+        try await withRuntime { bench, runtime in
+            for number in 0..<300 { try await bench.append(ping: number, to: "d\(number % 10)") }
+            try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 300 }
+            let counted = try await bench.log().filter { $0.type == PingCounted.type }
+            #expect(counted.count == 300)
+            #expect(Set(counted.compactMap(\.causation)).count == 300)
+            #expect(try await runtime.state(.device("d0"))?.aggregate.state.pings == 30)
+        }
+    }
+
+    @Test func twoReplicasShareThePartitionsAndHandleEachEventOnce() async throws {
+        try await withRuntime { bench, first in
+            try await bench.running { second in
+                try await eventuallyTrue { await [first.ownedPartitions, second.ownedPartitions] == [2, 2] }
+                for number in 0..<200 {
+                    try await bench.append(ping: number, to: "d\(number % 10)")
+                    _ = try await (number % 2 == 0 ? first : second).submit(.add(1, to: "d\(number % 10)"))
+                }
+                try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 200 }
+            }
+            // The second one has gone: the first takes its partitions over.
+            try await eventuallyTrue { await first.ownedPartitions == bench.partitions }
+            try await bench.append(ping: 1000, to: "d1")
+            try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 201 }
+            let counted = try await bench.log().filter { $0.type == PingCounted.type }
+            #expect(Set(counted.compactMap(\.causation)).count == counted.count)
+            for device in 0..<10 { #expect(try await first.foldCheck(.device("d\(device)"))) }
+        }
+    }
+
+    @Test func aProcessConfiguredForAnotherPartitionCountIsToldWhatToDo() async throws {
+        try await withRuntime { bench, _ in
+            let connection = try await Connection.open(bench.options, logger: bench.logger)
+            await #expect(throws: LogError.wrongPartitionCount(configured: 7, inDatabase: bench.partitions)) {
+                try await LogSchema.verify(connection, partitions: 7)
+            }
+            await connection.close()
+        }
+    }
+
+    private func addConcurrently(_ count: Int, to devices: Int, _ runtime: DurableRuntime<Counter>) async throws {
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            for number in 0..<count {
+                let command = Submission<Counter>.add(1, to: "d\(number % devices)")
+                group.addTask { try await runtime.submit(command) }
+            }
+            for try await _ in group {}
+        }
+    }
+
+    private func withRuntime(
+        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { try await body(bench, $0) }
+        await bench.pool.close()
+    }
+}
+
+extension Submission<Counter> {
+    init(_ command: Counter.Command, to device: String) {
+        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { aggregate, _ in
+            Array(String(aggregate.state.total).utf8)
+        }
+    }
+
+    static func add(_ amount: Int, to device: String) -> Submission { Submission(.add(amount), to: device) }
+}

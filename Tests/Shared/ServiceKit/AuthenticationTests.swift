@@ -1,0 +1,81 @@
+import Records
+import ServiceKit
+import Testing
+import Timeline
+
+@Suite struct AuthenticationTests {
+    @Test func withoutACredentialNobodyIsLetIn() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("GET", "/v1/devices/d1", key: nil)
+            #expect(answer.status == 401)
+            #expect(answer.code == "unauthenticated")
+            #expect(answer.headers["www-authenticate"] == #"Bearer realm="dormouse""#)
+            #expect(try await service.send("GET", "/healthz", key: nil).status == 200)
+        }
+    }
+
+    @Test func insecureLetsInWhoShowsNothingButNoWrongCredential() async throws {
+        try await TestService.run(insecure: true) { service in
+            #expect(try await service.send("GET", "/v1/devices/d1", key: nil).status == 200)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: "wrong").status == 401)
+        }
+    }
+
+    @Test func anOperatorsKeyOpensWhatItsScopesAllow() async throws {
+        try await TestService.run { service in
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+            let answer = try await service.send("POST", "/v1/operate")
+            #expect(answer.status == 403)
+            #expect(answer.code == "forbidden")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: "correct horsf").code == "invalid_credential")
+        }
+    }
+
+    @Test func aDeviceOpensItselfAndAFleetItsDevices() async throws {
+        try await TestService.run { service in
+            func status(device: String?, fleet: String) async throws -> Int {
+                let token = try await service.tokens.issue(device: device, fleet: fleet, id: "t", lifetime: .hours(1))
+                return try await service.send("GET", "/v1/devices/d1", key: token).status
+            }
+            #expect(try await status(device: "d1", fleet: "f1") == 200)
+            #expect(try await status(device: "d2", fleet: "f1") == 404)
+            #expect(try await status(device: nil, fleet: "f1") == 200)
+            #expect(try await status(device: nil, fleet: "f2") == 404)
+        }
+    }
+
+    @Test func tamperedExpiredForeignAndRevokedTokensAreRefused() async throws {
+        try await TestService.run(revoked: ["gone"]) { service in
+            let good = try await service.tokens.issue(device: "d2", fleet: "f1", id: "t", lifetime: .hours(1))
+            let other = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            let parts = (good.split(separator: "."), other.split(separator: "."))
+            let tampered = "\(parts.0[0]).\(parts.1[1]).\(parts.0[2])"
+            let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.\(parts.1[1])."
+            let expired = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .seconds(-1))
+            let revoked = try await service.tokens.issue(device: "d1", fleet: "f1", id: "gone", lifetime: .hours(1))
+            let foreign = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
+                .issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            for token in [tampered, unsigned, expired, revoked, foreign] {
+                let answer = try await service.send("GET", "/v1/devices/d1", key: token)
+                #expect(answer.status == 401)
+                #expect(answer.code == "invalid_credential")
+            }
+        }
+    }
+
+    @Test func theKeySetHasThePublicKeyInItsUrlSafeForm() async throws {
+        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k9")
+        let key = try #require(tokens.keySet["keys"]?[0])
+        #expect(key["kid"] == "k9")
+        for member in ["x", "y"] { #expect(key[member]?.string?.utf8.count == 43) }
+    }
+
+    @Test(arguments: ["alice", "alice admin \(String(repeating: "0", count: 64))", "alice read 00", "alice read zz"])
+    func aFaultyKeyFileIsRefusedByLine(_ line: String) {
+        #expect(
+            throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
+        ) {
+            try OperatorKeys(file: "# keys\n\(line)")
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import ServiceKit
+import Testing
+
+@Suite struct MetricsTests {
+    @Test func histogramsAreCumulativeAndLabelsEscaped() {
+        let metrics = Metrics()
+        let wait = Metric("wait_seconds", "Waiting.", .histogram([0.5, 1]))
+        for seconds in [0.2, 0.7, 3] { metrics.observe(seconds, in: wait, ["of": "a\"b"]) }
+        metrics.add(2, to: Metric("things_total", "Things.", .counter))
+        #expect(
+            metrics.text == #"""
+                # HELP things_total Things.
+                # TYPE things_total counter
+                things_total 2
+                # HELP wait_seconds Waiting.
+                # TYPE wait_seconds histogram
+                wait_seconds_bucket{of="a\"b",le="0.5"} 1
+                wait_seconds_bucket{of="a\"b",le="1"} 2
+                wait_seconds_bucket{of="a\"b",le="+Inf"} 3
+                wait_seconds_sum{of="a\"b"} 3.9
+                wait_seconds_count{of="a\"b"} 3
+
+                """#)
+    }
+}

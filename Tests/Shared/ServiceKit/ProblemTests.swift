@@ -1,0 +1,88 @@
+import Records
+import ServiceKit
+import Testing
+
+@Suite struct ProblemTests {
+    @Test func aFaultyDocumentIsAnsweredWithEveryFaultAndItsPlace() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("POST", "/v1/naps", #"{"name":"a b","minutes":61,"pillow":1}"#)
+            #expect(answer.status == 422)
+            #expect(answer.headers["content-type"] == "application/problem+json")
+            #expect(answer.json["type"] == "urn:dormouse:problem:invalid_document")
+            #expect(answer.json["status"] == 422)
+            let pointers = answer.json["faults"]?.items?.compactMap { $0["pointer"]?.string }
+            #expect(pointers == ["/name", "/minutes", "/pillow"])
+        }
+    }
+
+    @Test(arguments: [
+        ("POST", "/v1/naps", #"{"name":"#, 400, "malformed_json"),
+        ("POST", "/v1/naps", "", 400, "malformed_json"),
+        ("POST", "/v1/naps", String(repeating: " ", count: 64 * 1024 + 1), 413, "body_too_large"),
+        ("PUT", "/v1/naps", "{}", 405, "method_not_allowed"),
+        ("GET", "/v1/nothing", nil, 404, "not_found"),
+        ("GET", "/v1/devices/a%20b", nil, 400, "invalid_identifier"),
+        ("GET", "/v1/broken", nil, 500, "internal_error"),
+    ])
+    func badRequestsHaveStableCodes(
+        _ method: String, _ path: String, _ body: String?, _ status: Int, _ code: String
+    ) async throws {
+        try await TestService.run { service in
+            let answer = try await service.send(method, path, body)
+            #expect(answer.status == status)
+            #expect(answer.code == code)
+            if status == 405 { #expect(answer.headers["allow"] == "POST") }
+        }
+    }
+
+    @Test func aBodyOfAnotherTypeIsRefused() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("POST", "/v1/naps", "{}", ["Content-Type": "text/plain"])
+            #expect(answer.status == 415)
+            #expect(answer.code == "unsupported_media_type")
+        }
+    }
+
+    @Test func aGoodDocumentIsTakenWhateverItsParameters() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send(
+                "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, ["Content-Type": "Application/JSON; charset=utf-8"])
+            #expect(answer.status == 201)
+            #expect(answer.body == #"{"minutes":3,"name":"a"}"#)
+            #expect(answer.headers["etag"] == "\"1\"")
+        }
+    }
+
+    @Test func aFailureIsLoggedOnceAndTellsNothing() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("GET", "/v1/broken")
+            #expect(!answer.body.contains("bus.events"))
+            let lines = service.log.all.filter { $0.contains("request failed") }
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains("bus.events") == true)
+        }
+    }
+
+    @Test func theTraceGoesOnUnderTheCallersId() async throws {
+        try await TestService.run { service in
+            let id = "4bf92f3577b34da6a3ce929d0e0e4736"
+            let sent = "00-\(id)-00f067aa0ba902b7-01"
+            let answer = try await service.send("GET", "/v1/nothing", nil, ["traceparent": sent])
+            let back = try #require(answer.headers["traceparent"].flatMap(Traceparent.init))
+            #expect(back.traceID == id)
+            #expect(back.description != sent)
+            let fresh = try await service.send("GET", "/healthz", nil, ["traceparent": "00-0-0-0"])
+            #expect(fresh.headers["traceparent"].flatMap(Traceparent.init) != nil)
+        }
+    }
+
+    @Test(arguments: [("\"7\"", 200), ("*", 200), ("\"6\", \"7\"", 200), ("\"6\"", 412), ("W/\"7\"", 412)])
+    func ifMatchIsHonoured(_ tag: String, _ status: Int) async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("GET", "/v1/devices/d1", nil, ["If-Match": tag])
+            #expect(answer.status == status)
+            #expect(answer.code == (status == 412 ? "precondition_failed" : nil))
+            if status == 200 { #expect(answer.headers["etag"] == "\"7\"") }
+        }
+    }
+}

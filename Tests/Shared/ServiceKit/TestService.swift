@@ -1,0 +1,148 @@
+import AsyncHTTPClient
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import NIOHTTP1
+import Records
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+import Testing
+import Timeline
+
+struct Nap: Record {
+    var name = ""
+    var minutes = 0
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("name", &name, .identifier)
+        fields.field("minutes", &minutes, .range(1...60))
+    }
+}
+
+/// What the log was told.
+final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+/// A signal that is given once.
+struct Gate: Sendable {
+    private let way = AsyncStream<Void>.makeStream()
+    func open() { way.continuation.finish() }
+    func wait() async { for await _ in way.stream {} }
+}
+
+struct Answer {
+    let status: Int
+    let headers: [String: String]
+    let body: String
+    var json: JSON { (try? JSON(parsing: Array(body.utf8))) ?? .null }
+    var code: String? { json["code"]?.string }
+}
+
+/// A small service on a free port, and a client for it.
+struct TestService: Sendable {
+    static let operatorKey = "correct horse"
+
+    let port: Int
+    let tokens: DeviceTokens
+    let metrics: Metrics
+    let log: LogLines
+    let group: ServiceGroup
+
+    /// Runs the service for as long as the body runs.
+    static func run(
+        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], revoked: Set<String> = [],
+        routes more: (inout RouteTable) -> Void = { _ in },
+        _ body: @Sendable @escaping (TestService) async throws -> Void
+    ) async throws {
+        let metrics = Metrics()
+        let log = LogLines()
+        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
+        let verifier = DeviceTokenVerifier()
+        try await verifier.trust(["k1": tokens.publicKey])
+        let line = OperatorKeys.line(name: "alice", scopes: [.read], key: operatorKey)
+        var table = RouteTable()
+        addRoutes(&table)
+        more(&table)
+        table.addHealth(checks, metrics: metrics)
+        table.addOpenAPI(title: "naps", version: "1")
+        let responder = table.responder(
+            authenticator: Authenticator(
+                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, insecure: insecure,
+                isRevoked: { revoked.contains($0.jti) }), metrics: metrics, limit: limit)
+        let host = ServiceHost(
+            name: "naps", configuration: try configuration("--port", "0"), responder: responder, services: [],
+            logger: Logger(label: "naps") { _ in
+                LogOutput(label: "naps", level: .info, format: .json, write: log.append)
+            })
+        let (ports, source) = AsyncStream<Int>.makeStream()
+        let group = host.group { source.yield($0) }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask {
+                defer { source.finish() }
+                try await group.run()
+            }
+            for await port in ports {
+                try await body(TestService(port: port, tokens: tokens, metrics: metrics, log: log, group: group))
+                break
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+    }
+
+    private static func addRoutes(_ table: inout RouteTable) {
+        table.add(.post, "/v1/naps", "Takes a nap", request: Nap.self, response: Nap.self, status: .created) {
+            request, _ in Response(try await request.document(as: Nap.self), status: .created, etag: ETag(version: 1))
+        }
+        table.add(.get, "/v1/devices/{device}", "A device") { request, context in
+            let device = try context.parameters.identifier("device")
+            try context.requireCaller().requireOpen(device: device, fleet: "f1")
+            try request.requireMatch(ETag(version: 7))
+            return Response(json: Array(#"{"seen":true}"#.utf8), etag: ETag(version: 7))
+        }
+        table.add(.post, "/v1/operate", "For operators", access: .scope(.operate)) { _, _ in Response(json: []) }
+        table.add(.get, "/v1/broken", "Fails", access: .open) { _, _ in throw Oops(secret: "table bus.events") }
+    }
+
+    private struct Oops: Error { let secret: String }
+
+    static func configuration(_ arguments: String...) throws -> ServiceConfiguration {
+        let request = try ServiceConfiguration.read(service: "naps", port: 8099, arguments: arguments, environment: [:])
+        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        return configuration
+    }
+
+    func request(
+        _ path: String, _ method: String = "GET", _ headers: [String: String] = [:], key: String? = operatorKey
+    )
+        -> HTTPClientRequest
+    {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = .init(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+        return request
+    }
+
+    func send(
+        _ method: String = "GET", _ path: String, _ body: String? = nil, _ headers: [String: String] = [:],
+        key: String? = operatorKey
+    ) async throws -> Answer {
+        var request = request(path, method, headers, key: key)
+        if let body {
+            request.body = .bytes(ByteBuffer(string: body))
+            if headers["Content-Type"] == nil { request.headers.add(name: "Content-Type", value: "application/json") }
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        return Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, body: String(buffer: bytes))
+    }
+}

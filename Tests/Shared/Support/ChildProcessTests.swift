@@ -1,0 +1,66 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("A child process", .timeLimit(.minutes(1)))
+struct ChildProcessTests {
+    @Test func itsLinesStatusArgumentsAndEnvironmentAreSeen() async throws {
+        let child = try ChildProcess.start(
+            "/bin/sh", ["-c", "echo \"$1 $PET\"; printf 'no newline' >&2; exit 3", "sh", "a b"],
+            environment: ["PET": "dormouse"])
+        #expect(try await child.exit() == .exited(3))
+        #expect(child.output.lines == ["a b dormouse"])
+        #expect(child.errors.lines == ["no newline"])
+        #expect(try await child.waitForLine(containing: "newline") == "no newline")
+    }
+
+    @Test func signalsStopContinueAndEndIt() async throws {
+        let script = "trap 'echo told; exit 4' TERM; echo up; while :; do sleep 0.01; done"
+        let child = try ChildProcess.start("/bin/sh", ["-c", script])
+        try await child.waitForLine(containing: "up")
+        child.signal(SIGSTOP)
+        let pid = child.pid
+        try await eventually(describe: "it is stopped") { try state(of: pid) == "T" }
+        child.signal(SIGTERM)
+        #expect(child.output.lines == ["up"])
+        child.signal(SIGCONT)
+        try await child.waitForLine(containing: "told")
+        #expect(try await child.exit() == .exited(4))
+
+        let other = try ChildProcess.start("/bin/sleep", ["1000"])
+        other.signal(SIGKILL)
+        #expect(try await other.exit() == .signalled(SIGKILL))
+    }
+
+    @Test func aLineThatDoesNotComeFailsWithWhatDidCome() async throws {
+        let ended = try ChildProcess.start("/bin/echo", ["squeak"])
+        let failure = await #expect(throws: ChildFailed.self) { try await ended.waitForLine(containing: "roar") }
+        #expect(failure?.description.contains("squeak") == true)
+
+        let running = try ChildProcess.start("/bin/sleep", ["1000"])
+        await #expect(throws: ChildFailed.self) { try await running.waitForLine(containing: "roar", within: 0.01) }
+        await #expect(throws: ChildFailed.self) { try await running.exit(within: 0.01) }
+    }
+
+    @Test func itEndsWithItsOwner() async throws {
+        var child: ChildProcess? = try ChildProcess.start("/bin/sh", ["-c", "sleep 1000 & echo grandchild $!; wait"])
+        let line = try #require(try await child?.waitForLine(containing: "grandchild "))
+        let (pid, grandchild) = (try #require(child?.pid), try #require(pid_t(line.dropFirst("grandchild ".count))))
+        #expect(isAlive(pid) && isAlive(grandchild))
+        child = nil
+        try await eventually(describe: "both end") { !isAlive(pid) && !isAlive(grandchild) }
+    }
+
+    @Test func productsAreFoundBesideTheTests() throws {
+        let fleet = ChildProcess.product("fleet")
+        #expect(FileManager.default.isExecutableFile(atPath: fleet))
+        #expect(throws: SpawnFailed.self) { try ChildProcess.start(ChildProcess.product("no such product")) }
+    }
+
+    /// The letter of a process's state, as `/proc` has it.
+    private func state(of pid: pid_t) throws -> Character? {
+        let status = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        return status.split(separator: ")").last?.first { $0 != " " }
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("A test process that is killed leaves nothing behind", .timeLimit(.minutes(1)))
+struct LeftBehindTests {
+    @Test func noPostmasterAndNoFolder() async throws {
+        let dead = try await #require(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
+            let cluster = try await PrivateCluster.make(fsync: false)
+            let pid = try String(contentsOfFile: "\(cluster.dataDirectory)/postmaster.pid", encoding: .utf8)
+                .prefix { $0.isNumber }
+            #expect(isAlive(try #require(pid_t(pid))))
+            say("left \(pid) \(cluster.socketDirectory)")
+            kill(getpid(), SIGKILL)
+        }
+        let words = try #require(report("left", in: dead.standardOutputContent))
+        let pid = try #require(pid_t(words[0]))
+        try await eventually(describe: "the postmaster \(pid) ends") { !isAlive(pid) }
+        let folder = words[1]
+        #expect(folder.hasPrefix("/tmp/dormouse-test-"))
+        try await eventually(describe: "\(folder) is removed") { !FileManager.default.fileExists(atPath: folder) }
+    }
+
+    @Test func noChildProcess() async throws {
+        let dead = try await #require(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
+            let child = try ChildProcess.start("/bin/sh", ["-c", "echo up; sleep 1000 & wait"])
+            try await child.waitForLine(containing: "up")
+            #expect(isAlive(child.pid))
+            say("left \(child.pid)")
+            kill(getpid(), SIGKILL)
+        }
+        let words = try #require(report("left", in: dead.standardOutputContent))
+        let pid = try #require(pid_t(words[0]))
+        try await eventually(describe: "the child \(pid) ends") { !isAlive(pid) }
+    }
+}
+
+/// Whether a process runs: a dead one that nobody has reaped yet has no executable any more.
+func isAlive(_ pid: pid_t) -> Bool {
+    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")) != nil
+}
+
+private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+private func report(_ word: String, in output: [UInt8]) -> [String]? {
+    String(decoding: output, as: UTF8.self).split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        .first { $0.first == word }.map { Array($0.dropFirst()) }
+}

@@ -1,0 +1,100 @@
+import TestSupport
+import Testing
+
+@Suite("Waiting without sleeping", .timeLimit(.minutes(1)))
+struct SignalTests {
+    @Test func aSignalGivesItsFirstValueToAllNowAndLater() async throws {
+        let signal = Signal<Int>()
+        async let early = signal.value()
+        #expect(signal.fire(1))
+        #expect(!signal.fire(2))
+        #expect(try await early == 1)
+        #expect(try await signal.value() == 1)
+    }
+
+    @Test func aCancelledWaiterLeaves() async throws {
+        let signal = Signal<Int>()
+        let waiter = Task { try await signal.value() }
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        signal.fire(1)
+        #expect(try await signal.value() == 1)
+    }
+
+    @Test func aGateHoldsUntilItOpensAndAgainWhenClosed() async throws {
+        let gate = Gate()
+        let passed = Tally()
+        let first = Task {
+            try await gate.pass()
+            passed.add()
+        }
+        try await gate.arrivals()
+        #expect(passed.count == 0)
+        gate.open()
+        try await first.value
+        try await gate.pass()
+        gate.close()
+        let second = Task { try await gate.pass() }
+        try await gate.arrivals(3)
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(passed.count == 1)
+    }
+
+    @Test func aTallyWakesAtTheCountAndNotBefore() async throws {
+        let tally = Tally()
+        let third = Task { try await tally.reaches(3) }
+        let never = Task { try await tally.reaches(4) }
+        for _ in 0..<3 { tally.add() }
+        try await third.value
+        never.cancel()
+        await #expect(throws: CancellationError.self) { try await never.value }
+    }
+
+    @Test func theGuardEndsAnOperationThatHangsAndSaysWhich() async throws {
+        let cancelled = Signal<Void>()
+        let never = Signal<Void>()
+        let failure = await #expect(throws: TimedOut.self) {
+            try await withTimeout(seconds: 0.01, "the dormouse to wake") {
+                try await withTaskCancellationHandler {
+                    try await never.value()
+                } onCancel: {
+                    cancelled.fire()
+                }
+            }
+        }
+        #expect(failure?.description == "timed out after 0.01 s: the dormouse to wake")
+        try await cancelled.value()
+    }
+
+    @Test func theGuardDoesNotWaitForAnOperationThatIgnoresCancellation() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        await #expect(throws: TimedOut.self) {
+            try await withTimeout(seconds: 0.01) {
+                await Task { for await _ in stream {} }.value
+            }
+        }
+        continuation.finish()
+    }
+
+    private struct Refused: Error {}
+
+    @Test func theGuardPassesOnValuesErrorsAndCancellation() async throws {
+        #expect(try await withTimeout(seconds: 60) { 7 } == 7)
+        await #expect(throws: Refused.self) { try await withTimeout(seconds: 60) { throw Refused() } }
+        let never = Signal<Void>()
+        let outer = Task { try await withTimeout(seconds: 60) { try await never.value() } }
+        outer.cancel()
+        await #expect(throws: CancellationError.self) { try await outer.value }
+    }
+
+    @Test func eventuallyAsksAgainUntilTrueAndGivesUp() async throws {
+        let asked = Tally()
+        try await eventually(describe: "the third answer") { asked.add() == 3 }
+        #expect(asked.count == 3)
+        let failure = await #expect(throws: TimedOut.self) {
+            try await eventually(within: 0.01, describe: "pigs to fly") { false }
+        }
+        #expect(failure?.what == "pigs to fly")
+    }
+}

@@ -1,0 +1,59 @@
+/// The shell process that holds a cluster. It is the parent of the postmaster, does one order a line, and knows that
+/// the test process is gone when it reads the end of its input, which no way of dying can prevent.
+///
+/// An order is `NUMBER init PASSWORD`, `NUMBER start` or `NUMBER stop MODE`; its answer `@NUMBER ok …` or
+/// `@NUMBER failed`. Because one process does everything in order, the end can't overtake a start.
+enum KeeperScript {
+    static let text = #"""
+        bin=$1 configuration=$2 port=$3 user=$4
+        cd /tmp && umask 077 && dir=$(mktemp -d /tmp/dormouse-test-XXXXXX) && cd "$dir" || exit 1
+
+        init() {
+            printf '%s' "$1" >password &&
+            "$bin/initdb" -D data -U "$user" --pwfile=password --auth-local=trust --auth-host=scram-sha-256 \
+                --encoding=UTF8 --no-locale --no-sync >init.log 2>&1 &&
+            printf '%s\n' "$configuration" >>data/postgresql.conf && rm password && echo "@$number ok $dir" && return
+            cat init.log >&2; echo "@$number failed"
+        }
+
+        running() { [ -n "$holder" ] && [ ! -e ended ]; }
+
+        launch() {
+            rm -f ended; : >start.log
+            ( "$bin/postgres" -D data -p "$port" -k "$dir" 2>&1 | tee -a server.log >start.log; : >ended ) \
+                </dev/null >/dev/null 2>&1 &
+            holder=$!
+            tries=600
+            until "$bin/pg_isready" -q -h "$dir" -p "$port"; do
+                running && [ $((tries -= 1)) -gt 0 ] || return 1
+                sleep 0.05
+            done
+        }
+
+        start() {
+            running && echo "@$number ok" && return
+            # Backends of a killed postmaster may need a moment to notice, and hold the memory until then.
+            again=100
+            until launch; do
+                grep -q 'pre-existing shared memory' start.log && [ $((again -= 1)) -gt 0 ] && sleep 0.05 && continue
+                end QUIT; cat start.log >&2; echo "@$number failed"; return
+            done
+            echo "@$number ok"
+        }
+
+        end() {
+            running && read -r postmaster <data/postmaster.pid && kill -"$1" "$postmaster" && kill -CONT "$postmaster"
+            wait "$holder"
+        } 2>/dev/null
+
+        stop() {
+            case $1 in smart) end TERM ;; fast) end INT ;; immediate) end QUIT ;; kill) end KILL ;; esac
+            echo "@$number ok"
+        }
+
+        holder=
+        while read -r number order argument; do "$order" "$argument"; done
+        end QUIT
+        cd /tmp && rm -rf "$dir"
+        """#
+}

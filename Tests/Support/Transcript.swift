@@ -1,0 +1,63 @@
+import Synchronization
+
+/// The lines that a process has written, kept from its first to its last.
+///
+/// Every reader sees all of them, also those that were written before it came.
+public final class Transcript: Sendable {
+    private struct State {
+        var lines: [String] = []
+        var ended = false
+        var readers: [Int: AsyncStream<String>.Continuation] = [:]
+        var nextReader = 0
+    }
+
+    private let state = Mutex(State())
+
+    init() {}
+
+    /// All lines so far.
+    public var lines: [String] { state.withLock(\.lines) }
+
+    /// The last lines, for the message of a failure.
+    public func tail(_ count: Int = 30) -> String {
+        state.withLock { $0.lines.suffix(count).joined(separator: "\n") }
+    }
+
+    /// All lines from the first on; the sequence ends when the process has closed its output.
+    public func follow() -> AsyncStream<String> {
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        state.withLock { state in
+            // Under the lock, so that no line is missed or comes twice between the replay and what follows.
+            state.lines.forEach { continuation.yield($0) }
+            guard !state.ended else { return continuation.finish() }
+            let reader = state.nextReader
+            state.nextReader += 1
+            state.readers[reader] = continuation
+        }
+        return stream
+    }
+
+    /// The first line, old or new, for which `isWanted` holds; nil when the output ends before.
+    public func first(where isWanted: @Sendable (String) -> Bool) async -> String? {
+        for await line in follow() where isWanted(line) { return line }
+        return nil
+    }
+
+    func append(_ line: String) {
+        state.withLock { state in
+            state.lines.append(line)
+            state.readers = state.readers.filter { _, reader in
+                if case .terminated = reader.yield(line) { false } else { true }
+            }
+        }
+    }
+
+    func end() {
+        let readers = state.withLock { state in
+            state.ended = true
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
+        }
+        readers.forEach { $0.finish() }
+    }
+}
