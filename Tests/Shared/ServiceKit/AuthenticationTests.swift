@@ -51,7 +51,8 @@ import Timeline
             let parts = (good.split(separator: "."), other.split(separator: "."))
             let tampered = "\(parts.0[0]).\(parts.1[1]).\(parts.0[2])"
             let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.\(parts.1[1])."
-            let expired = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: Interval(milliseconds: -1000))
+            let past = Interval(milliseconds: -1000)
+            let expired = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: past)
             let revoked = try await service.tokens.issue(device: "d1", fleet: "f1", id: "gone", lifetime: .hours(1))
             let foreign = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
                 .issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
@@ -72,7 +73,9 @@ import Timeline
 
     @Test(arguments: ["alice", "alice admin \(String(repeating: "0", count: 64))", "alice read 00", "alice read zz"])
     func aFaultyKeyFileIsRefusedByLine(_ line: String) {
-        #expect(throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")) {
+        #expect(
+            throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
+        ) {
             _ = try OperatorKeys(file: "# keys\n\(line)")
         }
     }

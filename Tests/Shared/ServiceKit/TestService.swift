@@ -46,7 +46,7 @@ struct Answer {
 
 /// A small service on a free port, and a client for it.
 struct TestService: Sendable {
-    static let operatorKey = "correct horse"
+    static let operatorKey = "correct-horse"
 
     let port: Int
     let tokens: DeviceTokens

@@ -1,0 +1,100 @@
+import Hummingbird
+import Logging
+import Records
+import ServiceKit
+import ServiceLifecycle
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HostTests {
+    @Test func aRequestUnderWayIsAnsweredAfterShutdownBegins() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        try await TestService.run(routes: { table in
+            table.add(.get, "/v1/slow", "Waits", access: .open) { _, _ in
+                entered.open()
+                await mayGo.wait()
+                return Response(json: Array("{}".utf8))
+            }
+        }) { service async throws in
+            async let answer = service.send("GET", "/v1/slow")
+            await entered.wait()
+            await service.group.triggerGracefulShutdown()
+            mayGo.open()
+            #expect(try await answer.status == 200)
+        }
+    }
+
+    @Test func aPortInUseIsSaidInOneLine() async throws {
+        try await TestService.run { service in
+            let host = ServiceHost(
+                name: "naps", configuration: try TestService.configuration("--port", String(service.port)),
+                responder: RouteTable().responder(
+                    authenticator: Authenticator(operators: OperatorKeys(), tokens: DeviceTokenVerifier()),
+                    metrics: Metrics()), services: [], logger: Logger(label: "naps") { _ in SwiftLogNoOpLogHandler() })
+            await #expect(throws: StartupError.portInUse(service.port)) { try await host.run() }
+            #expect(
+                StartupError.portInUse(8081).description
+                    == "port 8081 is in use: stop what listens there, or choose another with --port")
+        }
+    }
+
+    @Test func aFullServiceRefusesAtOnceButStaysHealthy() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        try await TestService.run(limit: 1, routes: { table in
+            table.add(.get, "/v1/slow", "Waits") { _, _ in
+                entered.open()
+                await mayGo.wait()
+                return Response(json: Array("{}".utf8))
+            }
+        }) { service in
+            async let slow = service.send("GET", "/v1/slow")
+            await entered.wait()
+            let refused = try await service.send("GET", "/v1/devices/d1")
+            #expect(refused.status == 503)
+            #expect(refused.code == "busy")
+            #expect(refused.headers["retry-after"] == "1")
+            #expect(try await service.send("GET", "/healthz").status == 200)
+            mayGo.open()
+            #expect(try await slow.status == 200)
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+        }
+    }
+
+    @Test func readinessNamesTheChecksThatFail() async throws {
+        let checks = [HealthCheck("database") { nil }, HealthCheck("listener") { "reconnecting" }]
+        try await TestService.run(checks: checks) { service in
+            let answer = try await service.send("GET", "/readyz", key: nil)
+            #expect(answer.status == 503)
+            #expect(answer.code == "not_ready")
+            #expect(answer.json["faults"] == [["detail": "reconnecting", "pointer": "/listener"]])
+        }
+        try await TestService.run(checks: [checks[0]]) { service async throws in
+            #expect(try await service.send("GET", "/readyz").json["checks"] == ["database": "ok"])
+        }
+    }
+
+    @Test func requestsAreCountedByRoute() async throws {
+        try await TestService.run { service in
+            _ = try await service.send("GET", "/v1/devices/d1")
+            _ = try await service.send("PROPFIND", "/v1/devices/d2")
+            let text = try await service.send("GET", "/metrics", key: nil).body
+            #expect(
+                text.contains(
+                    #"dormouse_http_requests_total{method="GET",route="/v1/devices/{device}",status="200"} 1"#))
+            #expect(text.contains(#"method="other""#))
+            #expect(!text.contains("d1\""))
+        }
+    }
+
+    @Test func theDescriptionHasEveryRouteWithItsSchemasAndCodes() async throws {
+        try await TestService.run { service in
+            let paths = try await service.send("GET", "/openapi.json", key: nil).json["paths"]
+            let names = try #require(paths?.members).map(\.name)
+            #expect(Set(["/v1/naps", "/openapi.json", "/readyz"]).isSubset(of: names))
+            let nap = paths?["/v1/naps"]?["post"]
+            let schema = nap?["requestBody"]?["content"]?["application/json"]?["schema"]
+            #expect(schema?["required"] == ["name", "minutes"])
+            #expect(nap?["responses"]?["422"]?["description"]?.string?.contains("invalid_document") == true)
+            #expect(paths?["/v1/devices/{device}"]?["get"]?["parameters"]?[0]?["name"] == "device")
+        }
+    }
+}
