@@ -120,7 +120,8 @@ let package = Package(
         tests(
             "RuntimeTests", "Shared/Runtime",
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests("ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
+        tests(
+            "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
             "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
             resources: [.copy("Traces")]),

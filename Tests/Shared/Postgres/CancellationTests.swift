@@ -10,7 +10,9 @@ struct CancellationTests {
         let task = Task { try await connection.run([Call(Statement("SELECT 1")), Call(Statement(sleep))]) }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
-        let error = try await withTimeout(seconds: 10, "the flight to end") { await caught { _ = try await task.value } }
+        let error = try await withTimeout(seconds: 10, "the flight to end") {
+            await caught { _ = try await task.value }
+        }
         #expect(error == .cancelled)
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }

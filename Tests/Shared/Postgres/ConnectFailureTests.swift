@@ -6,8 +6,10 @@ import Testing
 struct ConnectFailureTests {
     @Test(arguments: [
         ("FATAL:  28P01: password authentication failed for user \"x\"\nLOCATION:  auth.c:1", "28P01"),
-        ("connection to server at \"a\" (1.2.3.4), port 5432 failed: FATAL:  3D000: database \"x\" does not exist",
-            "3D000"),
+        (
+            "connection to server at \"a\" (1.2.3.4), port 5432 failed: FATAL:  3D000: database \"x\" does not exist",
+            "3D000"
+        ),
         ("FATAL:  53300: sorry, too many clients already", "53300"),
         ("FATAL:  57P03: the database system is starting up", "57P03"),
     ])

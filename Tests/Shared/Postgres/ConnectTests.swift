@@ -4,11 +4,13 @@ import Testing
 
 @Suite("Connecting")
 struct ConnectTests {
-    private func failure(_ url: String, password: String? = nil) async throws -> ConnectFailure? {
-        let options = try ConnectionOptions(url: url, password: password, connectTimeoutSeconds: 2)
-        guard case .connectFailed(let failure) = await caught({
-            _ = try await Connection.open(options, logger: .quiet)
-        }) else { return nil }
+    private func failure(_ url: String, password: String? = nil, timeout: Int = 30) async throws -> ConnectFailure? {
+        let options = try ConnectionOptions(url: url, password: password, connectTimeoutSeconds: timeout)
+        guard
+            case .connectFailed(let failure) = await caught({
+                _ = try await Connection.open(options, logger: .quiet)
+            })
+        else { return nil }
         return failure
     }
 
@@ -49,10 +51,10 @@ struct ConnectTests {
         try await silent.pause()
         let options = try ConnectionOptions(
             url: "postgres://\(cluster.superuser)@127.0.0.1:\(silent.port),127.0.0.1:\(cluster.port)/postgres",
-            password: cluster.password, connectTimeoutSeconds: 1)
+            password: cluster.password, connectTimeoutSeconds: 8)
         let connection = try await Connection.open(options, logger: .quiet)
         #expect(try await connection.run("SELECT inet_server_port()")[0].int(0) == cluster.port)
-        #expect(try await failure("postgres://x@127.0.0.1:\(silent.port)/postgres")?.reason == .timedOut)
+        #expect(try await failure("postgres://x@127.0.0.1:\(silent.port)/postgres", timeout: 1)?.reason == .timedOut)
         try await silent.stop()
     }
 

@@ -155,7 +155,8 @@ struct ConnectionTests {
 
     @Test func aResultOf100MegabytesArrives() async throws {
         let connection = try await Database().connect()
-        let rows = try await connection.run("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
+        let rows = try await connection.run(
+            "SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
         #expect(rows.count == 100)
         #expect(try rows.reduce(0) { try $0 + $1.bytes(0).count } == 100_000_000)
     }
@@ -174,9 +175,11 @@ struct ConnectionTests {
     @Test func tooManyParametersAreRefusedBeforeAnythingIsSent() async throws {
         let connection = try await Database().connect()
         let many = Call(Statement("SELECT 1"), Array(repeating: .int(1), count: 65_536))
-        guard case .invalidCall(callIndex: 1, _) = await caught({
-            _ = try await connection.run([Call(Statement("SELECT 1")), many])
-        }) else {
+        guard
+            case .invalidCall(callIndex: 1, _) = await caught({
+                _ = try await connection.run([Call(Statement("SELECT 1")), many])
+            })
+        else {
             Issue.record("was sent")
             return
         }

@@ -7,11 +7,13 @@ struct FlightTests {
     private func flight(
         _ steps: [Flight.Step], rows: [Int?]? = nil, commitAt: Int? = nil
     ) -> Flight {
-        let calls = 1 + (steps.map { step in
-            switch step {
-            case .prepare(let call), .execute(let call): call
-            }
-        }.max() ?? 0)
+        let calls =
+            1
+            + (steps.map { step in
+                switch step {
+                case .prepare(let call), .execute(let call): call
+                }
+            }.max() ?? 0)
         return Flight(
             steps: steps,
             expectations: (0..<calls).map { Flight.Expectation(rows: rows?[$0], isCommit: $0 == commitAt) })
@@ -82,7 +84,9 @@ struct FlightTests {
 
     @Test func aServersErrorOutranksAGuard() {
         var flight = flight([.execute(call: 0), .execute(call: 1)], rows: [1, nil])
-        for answer: Flight.Answer in [.succeeded(rowsTouched: 2, tag: "UPDATE 2"), .end, .failed(fault), .end, .synchronized] {
+        for answer: Flight.Answer in [
+            .succeeded(rowsTouched: 2, tag: "UPDATE 2"), .end, .failed(fault), .end, .synchronized,
+        ] {
             _ = flight.receive(answer)
         }
         #expect(flight.failure?.sqlState == "23505")

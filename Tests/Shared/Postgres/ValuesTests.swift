@@ -18,7 +18,8 @@ struct ValuesTests {
         let connection = try await Database().connect()
         let row = try await connection.run(
             "SELECT $1 AS i, $2 AS b, $3 AS d, $4 AS t, $5 AS y, $6 AS j, $7 AS u, $8 AS s, $9 AS e, 7::smallint AS h",
-            .int4(-5), .bool(true), .double(0.1), .text("Größe 🐭"), .bytes([0, 255, 1]), .json(Array(#"{"b": 1}"#.utf8)),
+            .int4(-5), .bool(true), .double(0.1), .text("Größe 🐭"), .bytes([0, 255, 1]),
+            .json(Array(#"{"b": 1}"#.utf8)),
             .uuid(id), .timestamp(milliseconds: -1), .date(daysSinceEpoch: -3))[0]
         #expect(try row.int("i") == -5)
         #expect(try row.bool("b"))

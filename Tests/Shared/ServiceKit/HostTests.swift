@@ -39,13 +39,16 @@ import Testing
 
     @Test func aFullServiceRefusesAtOnceButStaysHealthy() async throws {
         let (entered, mayGo) = (Gate(), Gate())
-        try await TestService.run(limit: 1, routes: { table in
-            table.add(.get, "/v1/slow", "Waits") { _, _ in
-                entered.open()
-                await mayGo.wait()
-                return Response(json: Array("{}".utf8))
+        try await TestService.run(
+            limit: 1,
+            routes: { table in
+                table.add(.get, "/v1/slow", "Waits") { _, _ in
+                    entered.open()
+                    await mayGo.wait()
+                    return Response(json: Array("{}".utf8))
+                }
             }
-        }) { service in
+        ) { service in
             async let slow = service.send("GET", "/v1/slow")
             await entered.wait()
             let refused = try await service.send("GET", "/v1/devices/d1")
