@@ -8,12 +8,15 @@ enum KeeperScript {
         bin=$1 configuration=$2 port=$3 user=$4
         cd /tmp && umask 077 && dir=$(mktemp -d /tmp/dormouse-test-XXXXXX) && cd "$dir" || exit 1
 
+        # Over the same pipe as the answer, and before it: on another one it might arrive too late to be shown.
+        tell() { sed 's/^/| /' "$1"; }
+
         init() {
             printf '%s' "$1" >password &&
             "$bin/initdb" -D data -U "$user" --pwfile=password --auth-local=trust --auth-host=scram-sha-256 \
                 --encoding=UTF8 --no-locale --no-sync >init.log 2>&1 &&
             printf '%s\n' "$configuration" >>data/postgresql.conf && rm password && echo "@$number ok $dir" && return
-            cat init.log >&2; echo "@$number failed"
+            tell init.log; echo "@$number failed"
         }
 
         running() { [ -n "$holder" ] && [ ! -e ended ]; }
@@ -36,7 +39,7 @@ enum KeeperScript {
             again=100
             until launch; do
                 grep -q 'pre-existing shared memory' start.log && [ $((again -= 1)) -gt 0 ] && sleep 0.05 && continue
-                end QUIT; cat start.log >&2; echo "@$number failed"; return
+                end QUIT; tell start.log; echo "@$number failed"; return
             done
             echo "@$number ok"
         }
