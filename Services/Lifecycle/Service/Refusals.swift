@@ -9,7 +9,7 @@ func problem(_ refusal: LifecycleRefusal) -> Problem {
     switch refusal {
     case .deviceNotRegistered, .appNotInstalled, .unknownWake: status = .notFound
     case .resultMissing: status = .unprocessableContent
-    case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .alreadyCompleted: status = .conflict
+    case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .alreadyCompleted, .unsupportedOnProfile: status = .conflict
     case .unreadableEvent: status = .internalServerError
     }
     return Problem(status, refusal.code, "lifecycle refuses this").because(refusal.description)
