@@ -130,8 +130,9 @@ let package = Package(
         tests(
             "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
-            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            "LifecycleTests", "Services/Lifecycle",
+            durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
             resources: [.copy("Traces")]),
     ]
-        + service("Lifecycle")
+        + service("Lifecycle", [asyncAlgorithms])
 )
