@@ -20,6 +20,16 @@ public enum LogReader {
     public static let all = Statement(
         "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")
 
+    /// Events of one key after an offset, oldest first. Parameters: partition, key, offset, limit.
+    public static let ofKey = Statement(
+        """
+        SELECT \(columns) FROM bus.events
+        WHERE partition = $1 AND key = $2 AND log_offset > $3 ORDER BY log_offset LIMIT $4
+        """)
+
+    /// Each partition with its head: the offset of its last event.
+    public static let heads = Statement("SELECT partition::int8, head FROM bus.partitions ORDER BY partition")
+
     /// The history of one aggregate, oldest first. Parameters: partition, key, source.
     public static let history = Statement(
         """

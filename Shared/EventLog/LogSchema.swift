@@ -76,6 +76,7 @@ public enum LogSchema {
             GRANT UPDATE (log_offset, owner, epoch, lease_expires, attempts, last_batch) ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
+            GRANT INSERT ON bus.token_keys, bus.signing_keys TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """
         // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment

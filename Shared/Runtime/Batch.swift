@@ -39,6 +39,9 @@ struct Batch<M: Machine> {
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
     ) {
+        do { try submission.check?(aggregates[submission.key] ?? Aggregate(key: submission.key)) } catch {
+            return verdicts.append(.refused(error))
+        }
         if let idempotency = submission.idempotency {
             let before =
                 stored[idempotency.key]

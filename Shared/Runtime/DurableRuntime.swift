@@ -16,7 +16,8 @@ public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>
     private let hints: HintSender
-    private let listener: Listener
+    /// What the runtime hears of the log; run by it, and open to others who read the log in this process.
+    public let news: HintReceiver
     private let pool: ConnectionPool
 
     /// - Parameters:
@@ -30,11 +31,19 @@ public final class DurableRuntime<M: Machine>: Service {
         let hints = HintSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
         self.hints = hints
-        listener = Listener(options, channels: [HintSender.channel], logger: logger)
+        news = HintReceiver(options, sender: hints, logger: logger)
         workers = (0..<partitions).map {
             PartitionWorker(partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, logger: logger)
         }
         leases = LeaseKeeper(pool: pool, member: member, workers: workers, logger: logger)
+        news.follow { [workers] news in
+            switch news {
+            case .everything: for worker in workers { await worker.wake() }
+            case .partitions(let touched, isOwn: false):
+                for partition in touched where workers.indices.contains(partition) { await workers[partition].wake() }
+            case .partitions, .clock: break
+            }
+        }
     }
 
     /// Submits a command and waits until it is committed.
@@ -58,6 +67,22 @@ public final class DurableRuntime<M: Machine>: Service {
         return (Aggregate(key: key, state: state, now: now, eventCount: try row.int(1)), try row.int(3))
     }
 
+    /// Waits until this service has taken in the log up to a place.
+    ///
+    /// - Returns: false where it has not within the time.
+    public func hasReached(partition: Int, offset: Int, within patience: Duration) async throws -> Bool {
+        guard workers.indices.contains(partition) else { return false }
+        let end = ContinuousClock.now + patience
+        let statement = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
+        while true {
+            let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(M.name)], rowsExpected: 1))
+            if try rows[0].int(0) >= offset { return true }
+            guard ContinuousClock.now < end else { return false }
+            // Whichever replica holds the partition moves the cursor, so there is nothing in this process to wait on.
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
     /// Compares a stored state with the fold of the aggregate's history in the log.
     public func foldCheck(_ key: AggregateKey) async throws -> Bool {
         guard let stored = try await state(key) else { return true }
@@ -73,7 +98,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// How many partitions this process owns now.
     public var ownedPartitions: Int { get async { await leases.owned.count } }
     /// Whether the listening connection is up.
-    public var isListening: Bool { get async { await listener.isListening } }
+    public var isListening: Bool { get async { await news.isListening } }
 
     public func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -90,26 +115,11 @@ public final class DurableRuntime<M: Machine>: Service {
     private func background() async {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { try? await self.listener.run() }
+                group.addTask { try? await self.news.run() }
                 group.addTask { try? await self.hints.run() }
                 group.addTask { await self.leases.run() }
-                group.addTask { await self.follow() }
                 group.addTask { await self.tick() }
                 await group.waitForAll()
-            }
-        }
-    }
-
-    private func follow() async {
-        for await event in listener.events {
-            switch event {
-            case .listening: for worker in workers { await worker.wake() }
-            case .notification(_, let payload):
-                guard let hint = hints.read(payload), !hint.isOwn else { continue }
-                for partition in hint.partitions where workers.indices.contains(partition) {
-                    await workers[partition].wake()
-                }
-            case .lost: continue
             }
         }
     }

@@ -69,6 +69,8 @@ public struct ServiceHost: Sendable {
 public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
     case portInUse(Int)
     case portForbidden(Int)
+    /// The issuer's row policies hide its own keys.
+    case noSigningKey(String)
 
     public var description: String {
         switch self {
@@ -76,6 +78,8 @@ public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
             "port \(port) is in use: stop what listens there, or choose another with --port"
         case .portForbidden(let port):
             "port \(port) needs more rights than this process has: choose one above 1023 with --port"
+        case .noSigningKey(let issuer):
+            "the role of DATABASE_URL can't read the signing keys: connect as dormouse_\(issuer)"
         }
     }
 }

@@ -113,3 +113,22 @@ CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (current_user = 'dor
 ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
 CREATE POLICY idempotency_own ON bus.idempotency
     USING (current_user = 'dormouse_' || service) WITH CHECK (current_user = 'dormouse_' || service);
+
+-- The keys that sign the tokens of devices and fleets: public ones for all, private ones for their issuer alone.
+CREATE TABLE bus.token_keys (
+    kid text PRIMARY KEY,
+    issuer text NOT NULL,
+    public_key text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE TABLE bus.signing_keys (
+    kid text PRIMARY KEY,
+    issuer text NOT NULL,
+    private_key text NOT NULL
+);
+ALTER TABLE bus.token_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY token_keys_read ON bus.token_keys FOR SELECT USING (true);
+CREATE POLICY token_keys_write ON bus.token_keys FOR INSERT WITH CHECK (current_user = 'dormouse_' || issuer);
+ALTER TABLE bus.signing_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY signing_keys_own ON bus.signing_keys
+    USING (current_user = 'dormouse_' || issuer) WITH CHECK (current_user = 'dormouse_' || issuer);

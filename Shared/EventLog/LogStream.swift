@@ -1,0 +1,54 @@
+public import Contracts
+
+/// Which events a stream has.
+enum LogSelection: Sendable {
+    case key(AggregateKey)
+    case matching(@Sendable (Event) -> Bool)
+
+    func wants(_ event: Event) -> Bool {
+        switch self {
+        case .key(let key): event.key == key
+        case .matching(let isWanted): isWanted(event)
+        }
+    }
+}
+
+/// Events of the log from some place on: first what is there, read as fast as the reader takes it, then live.
+///
+/// Ends with ``TailError/slowReader`` or a `PostgresError`; the reader resumes after its last event.
+public struct LogStream: AsyncSequence, Sendable {
+    public typealias Element = Event
+
+    let tail: LogTail
+    let selection: LogSelection
+    let start: [Int: Int]
+
+    public func makeAsyncIterator() -> Iterator { Iterator(tail: tail, selection: selection, positions: start) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let tail: LogTail
+        let selection: LogSelection
+        /// How far the replay has read.
+        var positions: [Int: Int]
+        private var read: ArraySlice<Event> = []
+        private var live: LogTail.Live.Iterator?
+
+        init(tail: LogTail, selection: LogSelection, positions: [Int: Int]) {
+            self.tail = tail
+            self.selection = selection
+            self.positions = positions
+        }
+
+        public mutating func next() async throws -> Event? {
+            while true {
+                if let event = read.popFirst() { return event }
+                if live != nil { return try await live?.next() }
+                try Task.checkCancellation()
+                let found = try await tail.replay(selection, after: positions)
+                positions = found.positions
+                read = found.events[...]
+                if found.isAtHead { live = tail.join(selection, at: positions)?.makeAsyncIterator() }
+            }
+        }
+    }
+}

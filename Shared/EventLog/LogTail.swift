@@ -1,0 +1,246 @@
+public import Contracts
+public import Logging
+public import Postgres
+public import ServiceLifecycle
+import Synchronization
+import Timeline
+
+/// Why a stream of the log ended.
+public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The reader let ``LogTail/readerLimit`` events pile up. It may resume after its last event.
+    case slowReader
+
+    public var description: String { "the reader was too slow and was cut; resume after the last event" }
+}
+
+/// The one reader of the log's new events in a process: reads each partition that somebody follows once, and routes in
+/// memory. A new stream replays from the database what it asks for, and joins when it has caught up.
+public final class LogTail: Service {
+    /// A live stream's unread events; one more cuts it.
+    public static let readerLimit = 1000
+    static let chunk = 500
+
+    typealias Live = AsyncThrowingStream<Event, any Error>
+
+    private struct Reader {
+        let selection: LogSelection
+        /// By partition: what it has already.
+        let from: [Int: Int]
+        let continuation: Live.Continuation
+    }
+
+    private struct Place {
+        var position: Int
+        var keyed: [AggregateKey: Set<Int>] = [:]
+        var others: Set<Int> = []
+        var isEmpty: Bool { keyed.isEmpty && others.isEmpty }
+    }
+
+    private struct State {
+        /// The partitions that somebody follows.
+        var places: [Int: Place] = [:]
+        var readers: [Int: Reader] = [:]
+        var joined = 0
+        var touched: Set<Int> = []
+    }
+
+    public let partitions: Int
+    private let pool: ConnectionPool
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+    /// - Parameter partitions: the log's number of partitions.
+    public init(pool: ConnectionPool, partitions: Int, news: HintReceiver, logger: Logger) {
+        self.pool = pool
+        self.partitions = partitions
+        self.logger = logger
+        news.follow { [weak self] news in
+            switch news {
+            case .everything: self?.look(at: nil)
+            case .partitions(let touched, _): self?.look(at: touched)
+            case .clock: break
+            }
+        }
+    }
+
+    /// The events of one aggregate after a partition offset, oldest first, then live as they are appended.
+    public func events(of key: AggregateKey, after offset: Int) -> LogStream {
+        LogStream(tail: self, selection: .key(key), start: [key.partition(of: partitions): offset])
+    }
+
+    /// The events of some partitions after an offset in each, then live: in order within a partition, across partitions by
+    /// their time as far as they are read together.
+    public func events(
+        in start: [Int: Int], where isWanted: @escaping @Sendable (Event) -> Bool = { _ in true }
+    ) -> LogStream {
+        LogStream(tail: self, selection: .matching(isWanted), start: start)
+    }
+
+    /// The head of every partition: how far the log goes now.
+    public func heads() async throws(PostgresError) -> [Int: Int] {
+        var heads: [Int: Int] = [:]
+        for row in try await pool.run(Call(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
+        return heads
+    }
+
+    /// Runs until graceful shutdown or cancellation.
+    public func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await _ in self.signal.stream { await self.read() }
+                }
+                group.addTask {
+                    // Bounds the cost of a lost hint.
+                    while (try? await Task.sleep(for: .milliseconds(500))) != nil { self.look(at: nil) }
+                }
+                await group.waitForAll()
+            }
+        }
+    }
+
+    private func look(at touched: [Int]?) {
+        let isNeeded = state.withLock { state in
+            let wanted = touched.map { Set($0).intersection(state.places.keys) } ?? Set(state.places.keys)
+            state.touched.formUnion(wanted)
+            return !wanted.isEmpty
+        }
+        if isNeeded { signal.continuation.yield() }
+    }
+
+    /// Reads the touched partitions to their heads.
+    private func read() async {
+        while true {
+            let positions = state.withLock { state in
+                defer { state.touched.removeAll() }
+                return state.touched.sorted().compactMap { partition in
+                    state.places[partition].map { (partition, $0.position) }
+                }
+            }
+            guard !positions.isEmpty else { return }
+            do {
+                let calls = positions.map {
+                    Call(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
+                }
+                for ((partition, position), rows) in zip(positions, try await pool.run(calls)) {
+                    route(try rows.map { row throws(PostgresError) in try LogReader.event(row) }, partition, position)
+                }
+            } catch {
+                // The poll looks again: what was touched is in the log still.
+                return logger.warning("the log could not be read", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func route(_ events: [Event], _ partition: Int, _ position: Int) {
+        let slow = state.withLock { state -> [Live.Continuation] in
+            // Whoever followed when the read began may have left, and others come.
+            guard let place = state.places[partition], place.position == position, let last = events.last else {
+                return []
+            }
+            state.places[partition]?.position = last.offset
+            if events.count == Self.chunk { state.touched.insert(partition) }
+            var slow: [Live.Continuation] = []
+            for event in events {
+                for id in place.keyed[event.key, default: []].union(place.others) {
+                    guard let reader = state.readers[id], event.offset > reader.from[partition, default: 0],
+                        reader.selection.wants(event)
+                    else { continue }
+                    if case .dropped = reader.continuation.yield(event) { slow.append(reader.continuation) }
+                }
+            }
+            return slow
+        }
+        // Outside of the lock: ending a stream makes it leave, which takes the lock.
+        for continuation in slow { continuation.finish(throwing: TailError.slowReader) }
+    }
+
+    /// Joins a reader that has everything up to `positions`; nil where the tail is ahead of it, so that it must read on.
+    func join(_ selection: LogSelection, at positions: [Int: Int]) -> Live? {
+        let joined: (stream: Live, id: Int)? = state.withLock { state in
+            guard positions.allSatisfy({ state.places[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
+                return nil
+            }
+            let (stream, continuation) = Live.makeStream(bufferingPolicy: .bufferingOldest(Self.readerLimit))
+            state.joined += 1
+            let id = state.joined
+            state.readers[id] = Reader(selection: selection, from: positions, continuation: continuation)
+            for (partition, position) in positions {
+                var place = state.places[partition] ?? Place(position: position)
+                if case .key(let key) = selection {
+                    place.keyed[key, default: []].insert(id)
+                } else {
+                    place.others.insert(id)
+                }
+                state.places[partition] = place
+            }
+            continuation.onTermination = { [weak self] _ in self?.leave(id) }
+            return (stream, id)
+        }
+        if joined != nil { look(at: Array(positions.keys)) }
+        return joined?.stream
+    }
+
+    private func leave(_ id: Int) {
+        state.withLock { state in
+            guard let reader = state.readers.removeValue(forKey: id) else { return }
+            for partition in reader.from.keys {
+                guard var place = state.places[partition] else { continue }
+                if case .key(let key) = reader.selection {
+                    place.keyed[key]?.remove(id)
+                    if place.keyed[key]?.isEmpty == true { place.keyed[key] = nil }
+                } else {
+                    place.others.remove(id)
+                }
+                state.places[partition] = place.isEmpty ? nil : place
+            }
+        }
+    }
+
+    /// Reads on behind `positions`, at most a chunk of each partition.
+    ///
+    /// - Returns: the events in order, how far they reach, and whether that was the head everywhere.
+    func replay(
+        _ selection: LogSelection, after positions: [Int: Int]
+    ) async throws(PostgresError) -> (events: [Event], positions: [Int: Int], isAtHead: Bool) {
+        var calls = [Call(LogReader.heads)]
+        let order = positions.sorted { $0.key < $1.key }
+        for (partition, position) in order {
+            let place = Parameter.int4(Int32(partition))
+            let call =
+                switch selection {
+                case .key(let key):
+                    Call(LogReader.ofKey, [place, .text(key.description), .int(position), .int(Self.chunk)])
+                case .matching: Call(LogReader.all, [place, .int(position), .int(Self.chunk)])
+                }
+            calls.append(call)
+        }
+        let rows = try await pool.run(calls)
+        var heads: [Int: Int] = [:]
+        for row in rows[0] { heads[try row.int(0)] = try row.int(1) }
+        var found = (lists: [[Event]](), positions: positions, isAtHead: true)
+        for ((partition, position), rows) in zip(order, rows.dropFirst()) {
+            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            let isFull = events.count == Self.chunk
+            if isFull { found.isAtHead = false }
+            // The heads were read before the events, and commit order is offset order: up to there nothing is missing.
+            found.positions[partition] = max(
+                position, isFull ? 0 : heads[partition, default: 0], events.last?.offset ?? 0)
+            found.lists.append(events.filter(selection.wants))
+        }
+        return (merged(found.lists), found.positions, found.isAtHead)
+    }
+}
+
+/// Merges lists, each in order, by their events' times; the order within a list stays.
+private func merged(_ lists: [[Event]]) -> [Event] {
+    guard lists.count > 1 else { return lists.first ?? [] }
+    var rest = lists.filter { !$0.isEmpty }.map { $0[...] }
+    var all: [Event] = []
+    while let next = rest.indices.min(by: { (rest[$0].first?.time ?? .epoch) < (rest[$1].first?.time ?? .epoch) }) {
+        if let event = rest[next].popFirst() { all.append(event) }
+        if rest[next].isEmpty { rest.remove(at: next) }
+    }
+    return all
+}

@@ -1,0 +1,158 @@
+public import Contracts
+import Crypto
+import Foundation
+public import HTTPTypes
+public import Hummingbird
+public import Machines
+import Records
+public import Runtime
+
+/// A refusal that knows how it looks over HTTP.
+public protocol ProblemConvertible: Error {
+    var problem: Problem { get }
+}
+
+/// State that belongs to a fleet, whose token opens it.
+public protocol FleetMember {
+    /// Nil while it belongs to none.
+    var fleet: String? { get }
+}
+
+/// The way of every request to a machine: who may, once by its key, on the state that the caller knows; and back.
+public struct Commands<M: Machine>: Sendable {
+    public typealias Answering = @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
+
+    public let runtime: DurableRuntime<M>
+
+    public init(_ runtime: DurableRuntime<M>) { self.runtime = runtime }
+
+    /// Submits what a request asks for, and answers when it is committed.
+    ///
+    /// - Parameters:
+    ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
+    ///   - answer: renders the body from the state after the command and the command's own events.
+    /// - Throws: ``Problem``.
+    public func submit(
+        _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
+        status: HTTPResponse.Status = .ok, registers: Bool = false, answer: @escaping Answering
+    ) async throws -> Response {
+        let caller = try context.requireCaller()
+        try caller.requireOwn(key)
+        try await waitForPosition(request)
+        // The command is the decoded request, so its description stands for all that makes two requests the same.
+        let fingerprint = Array(SHA256.hash(data: Array("\(request.method) \(request.uri.path) \(command)".utf8)))
+        let match = request.headers[values: .ifMatch]
+        let submission = Submission<M>(
+            key: key, command: command, origin: Origin(id: UUID(), traceparent: context.traceparent.description),
+            idempotency: try request.idempotencyKey().map {
+                // One caller's keys are no other's.
+                Idempotency(key: "\(caller.description) \($0)", fingerprint: fingerprint)
+            },
+            check: { aggregate in
+                try caller.requireFleet(of: aggregate, registers: registers)
+                guard !match.isEmpty else { return }
+                try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
+            }
+        ) { aggregate, events in answer(aggregate, Self.own(events)) }
+        let answered = try await run(submission)
+        var response = status == .noContent ? Response(status: status) : Response(json: answered.body, status: status)
+        response.headers[.position] = "\(answered.partition):\(answered.offset)"
+        return response
+    }
+
+    /// Submits a command of the service's own.
+    ///
+    /// - Throws: the machine's refusal, or `RuntimeError`.
+    @discardableResult
+    public func submit(
+        _ command: M.Command, to key: AggregateKey, origin: Origin,
+        answer: @escaping Answering = { _, _ in [] }
+    ) async throws -> [UInt8] {
+        try await runtime.submit(
+            Submission(key: key, command: command, origin: origin) { answer($0, Self.own($1)) }
+        ).body
+    }
+
+    /// The state that a request may see; nil where nothing happened to the aggregate yet.
+    ///
+    /// - Throws: ``Problem``: `not_found` for another's, `behind` where the service has not come as far as the caller knows.
+    public func read(
+        _ key: AggregateKey, _ request: Request, _ context: ServiceContext
+    ) async throws -> (aggregate: Aggregate<M>, version: Int)? {
+        let caller = try context.requireCaller()
+        try caller.requireOwn(key)
+        try await waitForPosition(request)
+        let found = try await asProblem { try await runtime.state(key) }
+        try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
+        return found
+    }
+
+    private static func own(_ events: [Event]) -> [M.OwnEvent] {
+        // Written a moment ago by this same code, so they can be read.
+        events.compactMap { try? M.OwnEvent(type: $0.type, version: $0.version, data: $0.data) }
+    }
+
+    private func run(_ submission: Submission<M>) async throws -> Answer {
+        try await asProblem { try await runtime.submit(submission) }
+    }
+
+    private func asProblem<T>(_ body: () async throws -> T) async throws -> T {
+        do { return try await body() } catch let refusal as any ProblemConvertible { throw refusal.problem } catch let
+            error as RuntimeError
+        { throw Problem(error) }
+    }
+
+    /// Read your writes: waits until this service has taken in what another one answered for.
+    private func waitForPosition(_ request: Request) async throws {
+        guard let text = request.headers[.position] else { return }
+        guard let point = ResumePoint(text) else {
+            throw Problem.invalidHeader.because("Dormouse-Position must be partition:offset")
+        }
+        for (partition, offset) in point.offsets {
+            let isThere = try await asProblem {
+                try await runtime.hasReached(partition: partition, offset: Int(offset), within: .seconds(2))
+            }
+            guard isThere else { throw Problem.behind }
+        }
+    }
+}
+
+extension Caller {
+    /// A device's token opens its own device only; another's is as if it were not there.
+    fileprivate func requireOwn(_ key: AggregateKey) throws(Problem) {
+        guard case .device(let own, _) = self else { return }
+        guard key == .device(own) else { throw .notFound }
+    }
+
+    fileprivate func requireFleet<M: Machine>(of aggregate: Aggregate<M>, registers: Bool) throws(Problem) {
+        guard case .fleet(let own) = self else { return }
+        let fleet = (aggregate.state as? any FleetMember)?.fleet
+        guard fleet == own || fleet == nil && registers else { throw .notFound }
+    }
+}
+
+extension HTTPField.Name {
+    /// How far the log has what a call did; sent along to another service, that one waits until it has taken it in.
+    public static let position = HTTPField.Name("Dormouse-Position")!
+}
+
+extension Problem {
+    /// The service has not taken in yet what the caller's `Dormouse-Position` names.
+    public static let behind = Problem(
+        .serviceUnavailable, "behind", "The service has not come as far as Dormouse-Position", retryAfter: 1)
+
+    /// How an error of the runtime looks over HTTP.
+    public init(_ error: RuntimeError) {
+        switch error {
+        case .overloaded: self.init(.serviceUnavailable, "overloaded", "Too much is waiting", retryAfter: 1)
+        case .stopping: self.init(.serviceUnavailable, "stopping", "The service is stopping", retryAfter: 1)
+        case .databaseUnavailable:
+            self.init(.serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
+        case .idempotencyConflict:
+            self.init(
+                .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
+        case .stateTooLarge: self.init(.conflict, "state_too_large", "The device has too much on it")
+        case .newerState, .malformedState: self = .internalError
+        }
+    }
+}

@@ -1,0 +1,163 @@
+public import EventLog
+import Foundation
+import Hummingbird
+public import Logging
+public import Machines
+public import Postgres
+public import Runtime
+public import ServiceLifecycle
+import Timeline
+
+/// What a service with a machine is put together from.
+public struct ServiceParts<M: Machine>: Sendable {
+    public let runtime: DurableRuntime<M>
+    public let commands: Commands<M>
+    public let tail: LogTail
+    public let pool: ConnectionPool
+    /// The suite's time, virtual or real.
+    public let clock: SharedClock
+    public let configuration: ServiceConfiguration
+    public let metrics: Metrics
+    public let logger: Logger
+}
+
+/// Puts a service together around its machine: database, runtime, tail, credentials, health, API description, server.
+public enum DurableService {
+    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    ///
+    /// - Parameter migrations: of tables of the service's own, numbered from 2 on.
+    public static func migrate<M: Machine>(
+        _ machine: M.Type, _ configuration: ServiceConfiguration, logger: Logger, migrations: [Migration] = []
+    ) async throws {
+        let connection = try await configuration.ownersConnection(logger)
+        try await RuntimeSchema.migrate(
+            service: M.name, connection, partitions: configuration.partitions,
+            rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), more: migrations, logger: logger)
+        await connection.close()
+    }
+
+    /// Serves until a signal ends it.
+    ///
+    /// - Parameter build: adds the service's routes, and gives back further loops to run.
+    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    public static func serve<M: Machine>(
+        _ machine: M.Type, _ configuration: ServiceConfiguration, policy: M.Policy, logger: Logger,
+        build: (ServiceParts<M>, inout RouteTable) async throws -> [any Service]
+    ) async throws {
+        let base = try await ServiceBase.open(M.name, configuration, logger: logger)
+        let runtime = DurableRuntime<M>(
+            pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
+            policy: policy, logger: logger)
+        let tail = LogTail(
+            pool: base.pool, partitions: configuration.partitions, news: runtime.news, logger: logger)
+        let parts = ServiceParts(
+            runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, clock: base.clock,
+            configuration: configuration, metrics: base.metrics, logger: logger)
+        var table = RouteTable()
+        let loops = try await build(parts, &table)
+        try await base.run(
+            &table,
+            checks: [
+                HealthCheck("listener") { await runtime.isListening ? nil : "the listening connection is down" },
+                HealthCheck("leases") { await runtime.ownedPartitions > 0 ? nil : "no partition is held yet" },
+            ], loops: [runtime, tail] + loops)
+    }
+}
+
+/// What a service without a machine is put together from.
+public struct PlainParts: Sendable {
+    public let tail: LogTail
+    public let pool: ConnectionPool
+    /// The suite's time, virtual or real.
+    public let clock: SharedClock
+    public let configuration: ServiceConfiguration
+    public let metrics: Metrics
+    public let logger: Logger
+}
+
+/// Puts a service together that only reads the log.
+public enum PlainService {
+    /// Serves until a signal ends it.
+    ///
+    /// - Parameter build: adds the service's routes, and gives back further loops to run.
+    public static func serve(
+        _ name: String, _ configuration: ServiceConfiguration, logger: Logger,
+        build: (PlainParts, inout RouteTable) async throws -> [any Service]
+    ) async throws {
+        let base = try await ServiceBase.open(name, configuration, logger: logger)
+        let sender = HintSender(pool: base.pool, sender: UUID(), logger: logger)
+        let news = HintReceiver(base.options, sender: sender, logger: logger)
+        let tail = LogTail(pool: base.pool, partitions: configuration.partitions, news: news, logger: logger)
+        let parts = PlainParts(
+            tail: tail, pool: base.pool, clock: base.clock, configuration: configuration, metrics: base.metrics,
+            logger: logger)
+        var table = RouteTable()
+        let loops = try await build(parts, &table)
+        try await base.run(
+            &table,
+            checks: [HealthCheck("listener") { await news.isListening ? nil : "the listening connection is down" }],
+            loops: [news, tail] + loops)
+    }
+}
+
+/// What both kinds of service have.
+struct ServiceBase {
+    let name: String
+    let configuration: ServiceConfiguration
+    let options: ConnectionOptions
+    let pool: ConnectionPool
+    let clock: SharedClock
+    let metrics = Metrics()
+    let logger: Logger
+
+    /// Connects, and checks that the log is there and fits.
+    static func open(_ name: String, _ configuration: ServiceConfiguration, logger: Logger) async throws -> ServiceBase
+    {
+        let options = try ConnectionOptions(
+            url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
+            applicationName: "dormouse-\(name)")
+        let connection = try await Connection.open(options, logger: logger)
+        try await LogSchema.verify(connection, partitions: configuration.partitions)
+        let setting = try SharedClock.setting(try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0])
+        await connection.close()
+        return ServiceBase(
+            name: name, configuration: configuration, options: options,
+            pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
+            clock: SharedClock(setting), logger: logger)
+    }
+
+    /// Runs the loops and, before them, the server.
+    func run(_ table: inout RouteTable, checks: [HealthCheck], loops: [any Service]) async throws {
+        let database = HealthCheck("database") {
+            do {
+                _ = try await pool.run(Call(Statement("SELECT 1")))
+                return nil
+            } catch { return "\(error)" }
+        }
+        table.addHealth([database] + checks, metrics: metrics)
+        table.addOpenAPI(title: "Dormouse \(name)", version: "1")
+        let keyring = TokenKeyring(pool: pool)
+        _ = await keyring.refresh()
+        let authenticator = Authenticator(
+            operators: try configuration.operatorKeys(), tokens: keyring.verifier,
+            insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
+        let host = ServiceHost(
+            name: name, configuration: configuration,
+            responder: table.responder(authenticator: authenticator, metrics: metrics), services: loops,
+            logger: logger)
+        try await host.run()
+        await pool.close()
+    }
+}
+
+extension ServiceConfiguration {
+    /// A connection as the owner of the tables, for migrations.
+    ///
+    /// - Throws: where `MIGRATION_DATABASE_URL` is not set, or can't be reached.
+    public func ownersConnection(_ logger: Logger) async throws -> Connection {
+        guard let url = migrationDatabaseURL else {
+            throw ConfigurationError("MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate")
+        }
+        return try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+    }
+}

@@ -1,0 +1,66 @@
+import EventLog
+public import Postgres
+public import Records
+public import Timeline
+
+/// Issues the tokens of devices and fleets with a key that lives in the database, so that all replicas sign alike.
+public struct TokenIssuer: Sendable {
+    /// Tokens are valid for so long.
+    public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
+
+    private let tokens: DeviceTokens
+
+    /// Reads the issuer's key from the database, or makes its first.
+    ///
+    /// - Parameter issuer: the service that signs.
+    public static func open(_ pool: ConnectionPool, issuer: String) async throws -> TokenIssuer {
+        if try await TokenKeys.signing(issuer, pool) == nil {
+            let pem = DeviceTokens.newKey()
+            // A fixed id: replicas that start together agree on whose key it is.
+            let first = try await DeviceTokens(pem: pem, keyID: "\(issuer)-1")
+            try await TokenKeys.add(
+                issuer, id: "\(issuer)-1", privateKey: pem, publicKey: first.publicKey, pool)
+        }
+        guard let key = try await TokenKeys.signing(issuer, pool) else { throw StartupError.noSigningKey(issuer) }
+        return TokenIssuer(tokens: try await DeviceTokens(pem: key.privateKey, keyID: key.id))
+    }
+
+    /// A token that opens one device.
+    public func device(_ device: String, fleet: String) async throws -> String {
+        try await tokens.issue(device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime)
+    }
+
+    /// A token that opens and registers the devices of a fleet.
+    public func fleet(_ fleet: String) async throws -> String {
+        try await tokens.issue(device: nil, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime)
+    }
+
+    /// The public key as a JSON Web Key set (RFC 7517).
+    public var keySet: JSON { tokens.keySet }
+
+    private func randomIdentifier() -> String {
+        String(UInt64.random(in: .min ... .max), radix: 36) + String(UInt64.random(in: .min ... .max), radix: 36)
+    }
+}
+
+/// The tokens' public keys as the database has them.
+actor TokenKeyring {
+    private let pool: ConnectionPool
+    let verifier = DeviceTokenVerifier()
+    private var known: [String: String] = [:]
+    private var lastRead: ContinuousClock.Instant?
+
+    init(pool: ConnectionPool) { self.pool = pool }
+
+    /// Reads the keys anew, at most once a second: anybody can show a token that no key fits.
+    ///
+    /// - Returns: whether there are keys that were not known.
+    func refresh() async -> Bool {
+        guard lastRead.map({ $0.duration(to: .now) > .seconds(1) }) ?? true else { return false }
+        lastRead = .now
+        guard let keys = try? await TokenKeys.trusted(pool), keys != known else { return false }
+        do { try await verifier.trust(keys) } catch { return false }
+        known = keys
+        return true
+    }
+}

@@ -1,0 +1,129 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Postgres
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Testing
+
+@Suite("The tail of the log") struct LogTailTests {
+    @Test func aStreamReplaysAndGoesOnLiveWithoutLossOrRepetition() async throws {
+        try await withTail { bench, runtime, tail in
+            let before = 1030
+            for _ in 0..<before { _ = try await runtime.submit(.add(1, to: "a")) }
+            try await withThrowingTaskGroup(of: [Int].self) { group in
+                // Readers that start while events are appended, each somewhere else in the history.
+                for reader in 0..<8 {
+                    group.addTask {
+                        var offsets: [Int] = []
+                        let start = reader * 100
+                        for try await event in tail.events(of: .device("a"), after: start) {
+                            offsets.append(event.offset)
+                            if event.offset == before + 200 { break }
+                        }
+                        #expect(offsets == Array(start + 1...before + 200))
+                        return offsets
+                    }
+                }
+                group.addTask {
+                    for _ in 0..<200 { _ = try await runtime.submit(.add(1, to: "a")) }
+                    return []
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func aStreamHasItsOwnKeyOnly() async throws {
+        try await withTail { bench, runtime, tail in
+            // A second key of the same partition, so that only the routing can tell them apart.
+            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            let other = try #require(
+                (0..<100).map { "b\($0)" }.first {
+                    AggregateKey.device($0).partition(of: bench.partitions) == partition
+                })
+            var stream = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
+            for device in ["a", other, other, "a"] { _ = try await runtime.submit(.add(1, to: device)) }
+            #expect(try await stream.next()?.offset == 1)
+            #expect(try await stream.next()?.offset == 4)
+            for device in [other, "a"] { _ = try await runtime.submit(.add(1, to: device)) }
+            #expect(try await stream.next()?.offset == 6)
+        }
+    }
+
+    @Test func oneStreamHasAllPartitionsEachInOrder() async throws {
+        try await withTail { bench, runtime, tail in
+            for number in 0..<40 { _ = try await runtime.submit(.add(1, to: "d\(number)")) }
+            let start = Dictionary(uniqueKeysWithValues: (0..<bench.partitions).map { ($0, 0) })
+            var seen: [Int: [Int]] = [:]
+            var stream = tail.events(in: start).makeAsyncIterator()
+            for number in 0..<80 {
+                if number >= 40 { _ = try await runtime.submit(.add(1, to: "d\(number - 40)")) }
+                let event = try #require(try await stream.next())
+                seen[event.partition, default: []].append(event.offset)
+            }
+            #expect(seen.values.reduce(0) { $0 + $1.count } == 80)
+            for offsets in seen.values { #expect(offsets == Array(1...offsets.count)) }
+            #expect(try await tail.heads() == seen.mapValues(\.count).merging(start) { known, _ in known })
+        }
+    }
+
+    @Test func aReaderThatDoesNotReadIsCutAndTheOthersGoOn() async throws {
+        try await withTail { bench, runtime, tail in
+            var slow = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
+            _ = try await runtime.submit(.add(1, to: "a"))
+            // Its replay is over: from here on events wait in its buffer.
+            #expect(try await slow.next()?.offset == 1)
+            let count = LogTail.readerLimit + 50
+            async let live = offsets(tail, count)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<count { group.addTask { _ = try await runtime.submit(.add(1, to: "a")) } }
+                try await group.waitForAll()
+            }
+            #expect(try await live == Array(1...count))
+            _ = try await runtime.submit(.add(1, to: "a"))
+            var got = 1
+            await #expect(throws: TailError.slowReader) {
+                while let event = try await slow.next() {
+                    #expect(event.offset == got + 1)
+                    got = event.offset
+                }
+            }
+            // Cut with a clear last event: it resumes behind it.
+            var resumed = tail.events(of: .device("a"), after: got).makeAsyncIterator()
+            #expect(try await resumed.next()?.offset == got + 1)
+        }
+    }
+
+    private func offsets(_ tail: LogTail, _ count: Int) async throws -> [Int] {
+        var offsets: [Int] = []
+        for try await event in tail.events(of: .device("a"), after: 0) {
+            offsets.append(event.offset)
+            if offsets.count == count { break }
+        }
+        return offsets
+    }
+
+    private func withTail(
+        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>, LogTail) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            let tail = LogTail(
+                pool: bench.pool, partitions: bench.partitions, news: runtime.news, logger: bench.logger)
+            let group = ServiceGroup(services: [tail], logger: bench.logger)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await group.run() }
+                do { try await body(bench, runtime, tail) } catch {
+                    await group.triggerGracefulShutdown()
+                    throw error
+                }
+                await group.triggerGracefulShutdown()
+                try await tasks.waitForAll()
+            }
+        }
+        await bench.pool.close()
+    }
+}
