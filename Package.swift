@@ -113,6 +113,13 @@ let package = Package(
                 nioPosix, logging,
             ],
             path: "Tests/Support", swiftSettings: strict),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: pure + [
+                "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
+                lifecycle,
+            ],
+            path: "Tests/Benchmarks", swiftSettings: strict),
         tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
