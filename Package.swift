@@ -69,7 +69,7 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -135,4 +135,5 @@ let package = Package(
             resources: [.copy("Traces")]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
+        + service("Fetch")
 )
