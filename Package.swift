@@ -70,6 +70,7 @@ let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
     products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -133,7 +134,13 @@ let package = Package(
             "LifecycleTests", "Services/Lifecycle",
             durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
             resources: [.copy("Traces")]),
+        tests(
+            "PushTests", "Services/Push",
+            durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
+        + service("Lifecycle")
+        + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
 )
