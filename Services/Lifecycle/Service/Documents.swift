@@ -19,6 +19,9 @@ struct Power: Record {
 }
 
 /// An app after a command, with the callbacks that the command delivered to it, in order.
+///
+/// The state is what the command itself led to: an app that leaves the screen answers `background`, with
+/// `didEnterBackground` among its callbacks, and is suspended right after by itself where it has no work.
 struct AppDocument: Record {
     var app = ""
     var state: AppState?
@@ -27,9 +30,10 @@ struct AppDocument: Record {
     init() {}
 
     init(_ app: String, _ record: InstalledApp?, _ events: [LifecycleEvent]) {
+        let passages = events.filter { $0.data.app == app }.compactMap(\.passage)
         self.app = app
-        state = record?.state
-        callbacks = events.filter { $0.data.app == app }.flatMap(\.callbacks)
+        state = passages.last { $0.state != .suspended }?.state ?? record?.state
+        callbacks = passages.flatMap(\.callbacks)
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -85,7 +89,7 @@ struct Switcher: Record {
         items = state.switcher.map { app in
             var entry = Entry()
             entry.app = app
-            entry.processAlive = state.apps[app]?.state.isRunning ?? false
+            entry.processAlive = state.apps[app]?.isProcessAlive ?? false
             entry.snapshotTakenAt = state.apps[app]?.snapshotTakenAt
             entry.snapshotLabel = state.apps[app]?.snapshotLabel
             return entry
@@ -99,20 +103,21 @@ struct Switcher: Record {
 }
 
 extension LifecycleEvent {
-    /// The callbacks that it delivers, in order.
-    var callbacks: [Callback] {
+    /// What it delivers to the app, in order, and the state that it leads to; nil where it moves no app.
+    var passage: (callbacks: [Callback], state: AppState)? {
         switch self {
-        case .appLaunched(let event): event.callbacks
-        case .appActivated(let event): event.callbacks
-        case .appResigned(let event): event.callbacks
-        case .appBackgrounded(let event): event.callbacks
-        case .appSuspended(let event): event.callbacks
-        case .appWoken(let event): event.callbacks
-        case .appTerminated(let event): event.callbacks
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .devicePowered, .conditionsChanged,
-            .settingsChanged, .appInstalled, .appUninstalled, .callbackCompleted, .taskBegun, .taskEnded,
-            .taskExpiring, .wakeCompleted, .wakeRefused:
-            []
+        case .appLaunched(let event): (event.callbacks, event.state)
+        case .appActivated(let event): (event.callbacks, event.state)
+        case .appResigned(let event): (event.callbacks, event.state)
+        case .appBackgrounded(let event): (event.callbacks, event.state)
+        case .appSuspended(let event): (event.callbacks, event.state)
+        case .appWoken(let event): (event.callbacks, event.state)
+        case .appTerminating(let event): (event.callbacks, event.state)
+        case .appTerminated(let event): (event.callbacks, event.state)
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
+            .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
+            .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused:
+            nil
         }
     }
 }
