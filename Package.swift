@@ -71,6 +71,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
     products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "transfer"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -138,9 +139,14 @@ let package = Package(
             "PushTests", "Services/Push",
             durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
             resources: [.copy("Traces")]),
+        tests(
+            "TransferTests", "Services/Transfer",
+            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
         + service("Lifecycle")
         + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
+        + service("Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto])
 )
