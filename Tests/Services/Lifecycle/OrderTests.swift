@@ -15,7 +15,9 @@ import Timeline
         try await LifecycleBench.run { bench in
             let token = try await bench.phone("d1", manifest: #"{"backgroundModes":["remote-notification"]}"#)
             var orders = try await OrderStream(bench, "/v1/devices/d1/orders", key: token)
-            @Sendable func told(_ order: JSON?) -> String { "\(order?["type"]?.string ?? "") \(order?["name"]?.string ?? "")" }
+            func told(_ order: JSON?) -> String {
+                "\(order?["type"]?.string ?? "") \(order?["name"]?.string ?? "")"
+            }
             try await bench.transition("d1", "launch")
             let launched = try #require(try await orders.next())
             #expect(told(launched.order) == "callback didBecomeActive")
@@ -126,7 +128,8 @@ import Timeline
             #expect(first["items"]?[0]?["name"] == "didBecomeActive")
             #expect(first["items"]?[0]?["order"] == first["next"])
             try await bench.transition("d1", "home")
-            let rest = try await bench.send("GET", path + "?wait=30", nil, ["Last-Event-ID": first["next"]?.string ?? ""])
+            let reached = try #require(first["next"]?.string)
+            let rest = try await bench.send("GET", path + "?wait=30", nil, ["Last-Event-ID": reached])
             #expect(rest["items"]?.items?.compactMap { $0["type"]?.string } == ["callback", "suspend"])
             let wrong = AggregateKey.device("d1").partition(of: LifecycleBench.partitions) == 0 ? 1 : 0
             #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": "\(wrong):1"]).status == 400)
