@@ -69,7 +69,7 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "ops"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -125,6 +125,11 @@ let package = Package(
         tests(
             "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
             resources: [.copy("Traces")]),
+        tests(
+            "EventLogOpsTests", "Shared/EventLogOps",
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
     ]
         + service("Lifecycle")
+        + service("Ops", machine: false)
 )
