@@ -1,5 +1,4 @@
-public import Contracts
-public import Foundation
+import Contracts
 public import Postgres
 import Timeline
 
@@ -45,7 +44,7 @@ public struct LogQueries: Sendable {
         _ filter: EventFilter, _ order: EventOrder, from place: LogVector? = nil, limit: Int
     ) async throws -> EventPage {
         let bounds = try await bounds()
-        var place = try place(place, in: bounds, filter, order)
+        var place = try self.place(place, in: bounds, filter, order)
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
         while true {

@@ -5,6 +5,7 @@ import Hummingbird
 import NIOCore
 import Records
 import ServiceKit
+import Timeline
 
 /// In which form a list of events is answered.
 enum EventForm: String, CaseIterable {

@@ -123,7 +123,7 @@ struct PlaceCursor {
     }
 
     var text: String {
-        let plain = order.rawValue.prefix(1) + ResumePoint(place.mapValues(Int64.init)).description
+        let plain = String(order.rawValue.prefix(1)) + ResumePoint(place.mapValues(Int64.init)).description
         return String(
             Data(plain.utf8).base64EncodedString().compactMap { character -> Character? in
                 switch character {

@@ -1,4 +1,5 @@
 import EventLog
+import Foundation
 import Hummingbird
 import Records
 import ServiceKit
