@@ -71,6 +71,7 @@ let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
     products: ["lifecycle", "fetch", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "ops"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -134,6 +135,10 @@ let package = Package(
             "LifecycleTests", "Services/Lifecycle",
             durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
             resources: [.copy("Traces")]),
+        tests(
+            "EventLogOpsTests", "Shared/EventLogOps",
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
@@ -151,4 +156,6 @@ let package = Package(
             tests(
                 "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
         ]
+        + service("Lifecycle")
+        + service("Ops", machine: false)
 )
