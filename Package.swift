@@ -132,6 +132,10 @@ let package = Package(
         tests(
             "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
             resources: [.copy("Traces")]),
+        tests(
+            "FetchTests", "Services/Fetch",
+            durable + ["FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle")
         + service("Fetch")
