@@ -139,6 +139,17 @@ let package = Package(
             "EventLogOpsTests", "Shared/EventLogOps",
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
+            "PushTests", "Services/Push",
+            durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
+            resources: [.copy("Traces")]),
+        tests(
+            "TransferTests", "Services/Transfer",
+            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
+            resources: [.copy("Traces")]),
+        tests(
+            "FetchTests", "Services/Fetch",
+            durable + ["FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
