@@ -131,5 +131,6 @@ let package = Package(
             resources: [.copy("Traces")]),
     ]
         + service("Lifecycle")
-        + service("Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto])
+        + service(
+            "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
 )
