@@ -169,4 +169,6 @@ let package = Package(
         ]
         + service("Lifecycle")
         + service("Ops", machine: false)
+        + service(
+            "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
 )
