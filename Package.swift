@@ -70,6 +70,9 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
+    products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "transfer"].map { .executable(name: $0, targets: [$0]) },
     products: ["lifecycle", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
@@ -131,10 +134,23 @@ let package = Package(
         tests(
             "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
-            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            "LifecycleTests", "Services/Lifecycle",
+            durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
+            resources: [.copy("Traces")]),
+        tests(
+            "PushTests", "Services/Push",
+            durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
+            resources: [.copy("Traces")]),
+        tests(
+            "TransferTests", "Services/Transfer",
+            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
             resources: [.copy("Traces")]),
     ]
+        + service("Lifecycle", [asyncAlgorithms])
+        + service("Fetch")
         + service("Lifecycle")
+        + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
+        + service("Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto])
         + [
             // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
             .target(
