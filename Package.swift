@@ -112,14 +112,20 @@ let package = Package(
                 "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
                 nioPosix, logging,
             ],
-            path: "Tests/Support", swiftSettings: strict),
+            path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
+        .executableTarget(
+            name: "counterd",
+            dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
+            path: "Tests/Support/Counterd", swiftSettings: strict),
         tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
         tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
         tests(
             "RuntimeTests", "Shared/Runtime",
-            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "counterd", logging, lifecycle]),
+        tests(
+            "EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging]),
         tests(
             "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
