@@ -113,6 +113,13 @@ let package = Package(
                 nioPosix, logging,
             ],
             path: "Tests/Support", swiftSettings: strict),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: pure + [
+                "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
+                lifecycle,
+            ],
+            path: "Tests/Benchmarks", swiftSettings: strict),
         tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
@@ -123,13 +130,18 @@ let package = Package(
         tests(
             "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
-            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            "LifecycleTests", "Services/Lifecycle",
+            durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
             resources: [.copy("Traces")]),
         tests(
             "EventLogOpsTests", "Shared/EventLogOps",
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
     ]
+<<<<<<< HEAD
         + service("Lifecycle")
         + service("Ops", machine: false)
+=======
+        + service("Lifecycle", [asyncAlgorithms])
+>>>>>>> 30dcb6a
 )

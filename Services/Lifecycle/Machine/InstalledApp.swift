@@ -13,6 +13,10 @@ public struct InstalledApp: Record, Equatable {
     public var backgroundRefresh = Switch.on
     /// When the process began; nil without a process.
     public var launchedAt: Instant?
+    /// Since when a process waits for the user's launch, made ahead by the system.
+    public var prewarmedAt: Instant?
+    /// Why it was told to end, while it has not returned from that.
+    public var ending: EndReason?
     /// Handlers that were called and have not returned.
     public var pendingCallbacks: [PendingCallback] = []
     public var tasks: OrderedDictionary<String, BackgroundTask> = [:]
@@ -36,6 +40,8 @@ public struct InstalledApp: Record, Equatable {
         fields.field("forceQuit", &forceQuit)
         fields.field("backgroundRefresh", &backgroundRefresh)
         fields.omittable("launchedAt", &launchedAt)
+        fields.omittable("prewarmedAt", &prewarmedAt)
+        fields.omittable("ending", &ending)
         fields.field("pendingCallbacks", &pendingCallbacks)
         fields.field("tasks", &tasks)
         fields.field("taskTime", &taskTime)
@@ -49,6 +55,12 @@ public struct InstalledApp: Record, Equatable {
 
     /// True until a reported launch has returned.
     public var isLaunching: Bool { pendingCallbacks.contains { $0.callback == .didFinishLaunching } }
+
+    /// Whether it has a process: suspended apps have, prewarmed ones too.
+    public var isProcessAlive: Bool { state != .notRunning || prewarmedAt != nil }
+
+    /// What it holds of the device's memory, in MB: what its manifest says, else 100 (our choice).
+    public var memoryMB: Int { manifest.memoryMB ?? 100 }
 
     /// Whether anything keeps it from suspension.
     public var hasWork: Bool {

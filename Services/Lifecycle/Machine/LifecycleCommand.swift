@@ -5,6 +5,8 @@ public enum LifecycleCommand: Sendable, Equatable {
     /// Registers a device, or describes a registered one anew.
     case register(Registration)
     case deregister
+    /// Voids the tokens of the device; a new one is issued when this is in the log.
+    case revokeTokens
     case updateConditions(Conditions)
     case power(PowerEvent)
     /// Installs an app, or updates an installed one to another manifest.

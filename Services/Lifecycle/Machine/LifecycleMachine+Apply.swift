@@ -8,8 +8,9 @@ extension LifecycleMachine {
         case .deviceRegistered(let event): registration = event.registration
         case .deviceUpdated(let event): registration = event.registration
         case .deviceDeregistered: self = LifecycleMachine()
+        case .deviceRevoked: break
         case .devicePowered(let event): apply(event)
-        case .conditionsChanged(let event): conditions = conditions.merging(event.conditions)
+        case .conditionsChanged(let event): apply(event)
         case .settingsChanged(let event):
             guard let app = event.app else { return backgroundRefresh = event.settings.backgroundRefresh }
             change(app) { $0.backgroundRefresh = event.settings.backgroundRefresh }
@@ -20,6 +21,7 @@ extension LifecycleMachine {
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)
             switcher.removeAll { $0 == app }
+        case .appPrewarmed(let event): change(event.app) { $0.prewarmedAt = time }
         case .appLaunched(let event): apply(event, at: time)
         case .appActivated(let event): apply(event)
         case .appResigned(let event): change(event.app) { $0.state = event.state }
@@ -29,6 +31,7 @@ extension LifecycleMachine {
                 $0.state = event.state; $0.taskClock = nil
             }
         case .appWoken(let event): apply(event, at: time)
+        case .appTerminating(let event): apply(event, at: time)
         case .appTerminated(let event): apply(event, at: time)
         case .callbackCompleted(let event): apply(event, at: time)
         case .taskBegun(let event): apply(event, at: time)
@@ -53,8 +56,16 @@ extension LifecycleMachine {
 
     private mutating func apply(_ event: LifecycleEvent.DevicePowered) {
         isPoweredOn = event.power != .off
+        for app in apps.keys { change(app) { $0.prewarmedAt = nil } }
         guard isPoweredOn else { return }
         for app in apps.keys { change(app) { $0.forceQuit = false } }
+    }
+
+    /// What was made ahead is the first to go when memory is short, and nobody is told.
+    private mutating func apply(_ event: LifecycleEvent.ConditionsChanged) {
+        conditions = conditions.merging(event.conditions)
+        guard let pressure = event.conditions.memoryPressure, pressure != .normal else { return }
+        for app in apps.keys { change(app) { $0.prewarmedAt = nil } }
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppLaunched, at time: Instant) {
@@ -63,6 +74,7 @@ extension LifecycleMachine {
             app.state = event.state
             app.forceQuit = false
             app.launchedAt = time
+            app.prewarmedAt = nil
             if let deadline = event.deadline {
                 app.pendingCallbacks = [PendingCallback(.didFinishLaunching, until: deadline)]
             }
@@ -120,6 +132,7 @@ extension LifecycleMachine {
             app.state = event.state
             app.wakes[event.wake] = wake
             app.launchedAt = app.launchedAt ?? time
+            app.prewarmedAt = nil
             guard let taskTime = event.taskTime else { return }
             app.taskClock = time
             app.taskTime = taskTime
@@ -137,6 +150,20 @@ extension LifecycleMachine {
         }
     }
 
+    /// From here on `willTerminate` alone binds it: no task, no wake, no time in the background.
+    private mutating func apply(_ event: LifecycleEvent.AppTerminating, at time: Instant) {
+        if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
+        change(event.app) { app in
+            app.state = event.state
+            app.ending = event.reason
+            app.pendingCallbacks = [PendingCallback(.willTerminate, until: event.deadline)]
+            app.tasks = [:]
+            app.taskClock = time
+            app.taskTime = .zero
+            for wake in app.wakes.keys { app.wakes[wake]?.deadline = nil }
+        }
+    }
+
     private mutating func apply(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
         if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
         change(event.app) { app in
@@ -144,6 +171,7 @@ extension LifecycleMachine {
             guard event.from != .notRunning else { return }
             app.state = event.state
             app.launchedAt = nil
+            app.ending = nil
             app.pendingCallbacks = []
             app.tasks = [:]
             app.taskClock = nil

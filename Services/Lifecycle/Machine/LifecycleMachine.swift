@@ -16,13 +16,14 @@ public import Timeline
 ///     active --> inactive: interrupt, switcher
 ///     inactive --> background: home, accept
 ///     active --> background: home, other app, lock
+///     notRunning --> notRunning: prewarm
 ///     notRunning --> background: wake
 ///     suspended --> background: wake
 ///     background --> suspended: no work left
 ///     background --> active: open
 ///     suspended --> active: open
-///     background --> notRunning: swipe, missed limit, crash
-///     suspended --> notRunning: swipe
+///     background --> notRunning: swipe, missed limit, crash, memory pressure
+///     suspended --> notRunning: swipe, memory pressure
 /// ```
 public struct LifecycleMachine: Machine {
     public typealias Command = LifecycleCommand
@@ -41,7 +42,9 @@ public struct LifecycleMachine: Machine {
     public var switcher: [String] = []
 
     public static let version = 1
-    public static let follows: Set<String> = [FetchEvent.RefreshDue.type]
+    public static let follows: Set<String> = [
+        FetchEvent.RefreshDue.type, PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
+    ]
 
     public init() {}
 
@@ -77,6 +80,7 @@ extension Decision<LifecycleMachine> {
         switch command {
         case .register(let registration): register(registration)
         case .deregister: emit(.deviceDeregistered(.init()))
+        case .revokeTokens: emit(.deviceRevoked(.init()))
         case .updateConditions(let report): updateConditions(report)
         case .power(let event): power(event)
         case .install(let app, let manifest): install(app, manifest)
@@ -92,10 +96,19 @@ extension Decision<LifecycleMachine> {
     }
 
     fileprivate mutating func follow(_ event: Event) throws(LifecycleRefusal) {
-        guard state.registration != nil, event.type == FetchEvent.RefreshDue.type else { return }
+        guard state.registration != nil else { return }
         do throws(ContractError) {
-            switch try FetchEvent(type: event.type, version: event.version, data: event.data) {
-            case .refreshDue(let due): wakeForFetch(due)
+            switch event.type {
+            case FetchEvent.RefreshDue.type:
+                guard case .refreshDue(let due) = try FetchEvent(event) else { return }
+                wake(due.app ?? "", for: .fetch, request: due.fetch)
+            case PushEvent.WakeRequested.type:
+                guard case .wakeRequested(let asked) = try PushEvent(event) else { return }
+                wake(asked.app ?? "", for: .push, request: asked.notification, payload: asked.payload)
+            case TransferEvent.WakeRequested.type:
+                guard case .wakeRequested(let asked) = try TransferEvent(event) else { return }
+                wake(asked.app ?? "", for: .transfer, request: asked.session)
+            default: return
             }
         } catch {
             throw .unreadableEvent(error)
@@ -115,5 +128,11 @@ extension Decision<LifecycleMachine> {
         let record = try installed(app)
         guard record.state.isRunning else { throw .appNotRunning(record.state) }
         return record
+    }
+}
+
+extension EventFamily {
+    fileprivate init(_ event: Event) throws(ContractError) {
+        try self.init(type: event.type, version: event.version, data: event.data)
     }
 }

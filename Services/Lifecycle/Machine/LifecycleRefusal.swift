@@ -14,6 +14,8 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
     case alreadyCompleted
     /// The reason of the wake asks for a result.
     case resultMissing(WakeReason)
+    /// The generation of iOS does not have it.
+    case unsupportedOnProfile(ProfileName)
     /// Another service's event that can't be read.
     case unreadableEvent(ContractError)
 
@@ -29,6 +31,7 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
         case .unknownWake: "unknown_wake"
         case .alreadyCompleted: "already_completed"
         case .resultMissing: "result_missing"
+        case .unsupportedOnProfile: "unsupported_on_profile"
         case .unreadableEvent: "unreadable_event"
         }
     }
@@ -45,6 +48,7 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
         case .unknownWake(let wake): "The app was not woken by \(wake)."
         case .alreadyCompleted: "It was completed before, or there was nothing to complete."
         case .resultMissing(let reason): "The completion of a \(reason.rawValue) wake needs a result."
+        case .unsupportedOnProfile(let profile): "\(profile.rawValue) does not have this."
         case .unreadableEvent(let error): error.description
         }
     }

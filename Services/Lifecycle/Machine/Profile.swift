@@ -9,25 +9,45 @@ public struct Profile: Sendable, Equatable {
     public var launch = Interval.seconds(20.0)
     /// What background tasks get app-wide, after the app entered the background.
     public var backgroundTasks: Interval
-    /// How long `performFetch` may take; nil before iOS 7, which has no background fetch.
+    /// How long `willTerminate` may take (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
+    public var willTerminate = Interval.seconds(5.0)
+    /// How long `performFetch` may take (Apple: 30 s); nil before iOS 7, which has no background fetch.
     public var fetchHandler: Interval?
+    /// How long the handler of a notification may take (Apple: 30 s); nil before iOS 7, where a push only alerts.
+    public var remoteNotificationHandler: Interval?
+    /// How long the handler of a background URL session may take (our choice: as a fetch); nil before iOS 7.
+    public var backgroundURLSessionHandler: Interval?
+    /// Whether the system makes processes ahead of a launch (Apple, "About the app launch sequence": from iOS 15).
+    public var prewarms: Bool
 
-    public init(backgroundTasks: Interval, fetchHandler: Interval?) {
+    public init(backgroundTasks: Interval, handlers: Interval?, prewarms: Bool = false) {
         self.backgroundTasks = backgroundTasks
-        self.fetchHandler = fetchHandler
+        fetchHandler = handlers
+        remoteNotificationHandler = handlers
+        backgroundURLSessionHandler = handlers
+        self.prewarms = prewarms
+    }
+
+    /// How long the handler of a wake may take; nil where the generation has no such wakes.
+    public func limit(of reason: WakeReason) -> Interval? {
+        switch reason {
+        case .fetch: fetchHandler
+        case .push: remoteNotificationHandler
+        case .transfer: backgroundURLSessionHandler
+        }
     }
 }
 
 /// The limits that a deployment goes by.
 public struct LifecyclePolicy: Sendable, Equatable {
-    /// 600 s of background tasks ("Backgrounding with tasks"), no fetch.
-    public var ios6 = Profile(backgroundTasks: .seconds(600.0), fetchHandler: nil)
-    /// 180 s of background tasks, 30 s for a fetch ("Updating an application in the background").
-    public var ios7 = Profile(backgroundTasks: .seconds(180.0), fetchHandler: .seconds(30.0))
-    /// 30 s of background tasks (secondary sources), 30 s for a fetch.
-    public var ios13 = Profile(backgroundTasks: .seconds(30.0), fetchHandler: .seconds(30.0))
-    public var ios15 = Profile(backgroundTasks: .seconds(30.0), fetchHandler: .seconds(30.0))
-    public var ios18 = Profile(backgroundTasks: .seconds(30.0), fetchHandler: .seconds(30.0))
+    /// 600 s of background tasks ("Backgrounding with tasks"), no wakes of iOS 7.
+    public var ios6 = Profile(backgroundTasks: .seconds(600.0), handlers: nil)
+    /// 180 s of background tasks, 30 s for a wake ("Updating an application in the background").
+    public var ios7 = Profile(backgroundTasks: .seconds(180.0), handlers: .seconds(30.0))
+    /// 30 s of background tasks (secondary sources), 30 s for a wake.
+    public var ios13 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0))
+    public var ios15 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0), prewarms: true)
+    public var ios18 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0), prewarms: true)
 
     public init() {}
 

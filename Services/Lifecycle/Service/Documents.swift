@@ -1,5 +1,6 @@
 import Contracts
 import LifecycleMachine
+import Machines
 import OrderedCollections
 import Records
 import Timeline
@@ -19,23 +20,76 @@ struct Power: Record {
 }
 
 /// An app after a command, with the callbacks that the command delivered to it, in order.
+///
+/// The state is what the command itself led to: an app that leaves the screen answers `background`, with
+/// `didEnterBackground` among its callbacks, and is suspended right after by itself where it has no work.
 struct AppDocument: Record {
     var app = ""
     var state: AppState?
     var callbacks: [Callback] = []
+    /// The device's, as in its `ETag`.
+    var version = 0
 
     init() {}
 
-    init(_ app: String, _ record: InstalledApp?, _ events: [LifecycleEvent]) {
+    init(_ app: String, _ aggregate: Aggregate<LifecycleMachine>, _ events: [LifecycleEvent]) {
+        let passages = events.filter { $0.data.app == app }.compactMap(\.passage)
         self.app = app
-        state = record?.state
-        callbacks = events.filter { $0.data.app == app }.flatMap(\.callbacks)
+        state = passages.last { $0.state != .suspended }?.state ?? aggregate.state.apps[app]?.state
+        callbacks = passages.flatMap(\.callbacks)
+        version = aggregate.eventCount
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("app", &app)
         fields.field("callbacks", &callbacks)
         fields.field("state", &state)
+        fields.field("version", &version)
+    }
+}
+
+/// A device as it was registered.
+struct DeviceDocument: Record {
+    var device = ""
+    var registration = Registration()
+    /// Its bearer token, shown once.
+    var token: String?
+    var version = 0
+
+    init() {}
+
+    init(_ device: String, _ aggregate: Aggregate<LifecycleMachine>) {
+        self.device = device
+        registration = aggregate.state.registration ?? Registration()
+        version = aggregate.eventCount
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("device", &device)
+        fields.field("registration", &registration)
+        fields.omittable("token", &token)
+        fields.field("version", &version)
+    }
+}
+
+/// A new token of a device, or of a whole fleet.
+struct TokenDocument: Record {
+    var device: String?
+    var fleet: String?
+    var token = ""
+
+    init() {}
+
+    init(device: String? = nil, fleet: String? = nil, token: String) {
+        self.device = device
+        self.fleet = fleet
+        self.token = token
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("device", &device)
+        fields.omittable("fleet", &fleet)
+        fields.field("token", &token)
     }
 }
 
@@ -85,7 +139,7 @@ struct Switcher: Record {
         items = state.switcher.map { app in
             var entry = Entry()
             entry.app = app
-            entry.processAlive = state.apps[app]?.state.isRunning ?? false
+            entry.processAlive = state.apps[app]?.isProcessAlive ?? false
             entry.snapshotTakenAt = state.apps[app]?.snapshotTakenAt
             entry.snapshotLabel = state.apps[app]?.snapshotLabel
             return entry
@@ -99,20 +153,21 @@ struct Switcher: Record {
 }
 
 extension LifecycleEvent {
-    /// The callbacks that it delivers, in order.
-    var callbacks: [Callback] {
+    /// What it delivers to the app, in order, and the state that it leads to; nil where it moves no app.
+    var passage: (callbacks: [Callback], state: AppState)? {
         switch self {
-        case .appLaunched(let event): event.callbacks
-        case .appActivated(let event): event.callbacks
-        case .appResigned(let event): event.callbacks
-        case .appBackgrounded(let event): event.callbacks
-        case .appSuspended(let event): event.callbacks
-        case .appWoken(let event): event.callbacks
-        case .appTerminated(let event): event.callbacks
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .devicePowered, .conditionsChanged,
-            .settingsChanged, .appInstalled, .appUninstalled, .callbackCompleted, .taskBegun, .taskEnded,
-            .taskExpiring, .wakeCompleted, .wakeRefused:
-            []
+        case .appLaunched(let event): (event.callbacks, event.state)
+        case .appActivated(let event): (event.callbacks, event.state)
+        case .appResigned(let event): (event.callbacks, event.state)
+        case .appBackgrounded(let event): (event.callbacks, event.state)
+        case .appSuspended(let event): (event.callbacks, event.state)
+        case .appWoken(let event): (event.callbacks, event.state)
+        case .appTerminating(let event): (event.callbacks, event.state)
+        case .appTerminated(let event): (event.callbacks, event.state)
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
+            .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
+            .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused:
+            nil
         }
     }
 }

@@ -10,7 +10,8 @@ extension LifecycleRefusal: ProblemConvertible {
         switch self {
         case .deviceNotRegistered, .appNotInstalled, .unknownWake: status = .notFound
         case .resultMissing: status = .unprocessableContent
-        case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .alreadyCompleted: status = .conflict
+        case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .alreadyCompleted, .unsupportedOnProfile:
+            status = .conflict
         case .unreadableEvent: status = .internalServerError
         }
         return Problem(status, code, "lifecycle refuses this").because(description)

@@ -41,6 +41,25 @@ extension LifecycleEvent {
         }
     }
 
+    /// The system made a process for an app ahead of its launch; its code does not run yet.
+    public struct AppPrewarmed: EventData {
+        public static let type = "lifecycle.app.prewarmed"
+        public static let summary =
+            "The system made a process for an app ahead of its launch; its code does not run yet."
+
+        public var app: String?
+
+        public init() {}
+
+        public init(app: String) {
+            self.app = app
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+        }
+    }
+
     /// The user launched an app that was not running.
     public struct AppLaunched: EventData {
         public static let type = "lifecycle.app.launched"
@@ -188,55 +207,6 @@ extension LifecycleEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("callbacks", &callbacks)
-            fields.field("state", &state)
-        }
-    }
-
-    /// The app's process ended.
-    public struct AppTerminated: EventData {
-        public static let type = "lifecycle.app.terminated"
-        public static let summary = "The app's process ended."
-
-        public var app: String?
-        /// Of the background tasks, in seconds; nil in the foreground.
-        public var backgroundTimeRemaining: Interval?
-        /// Delivered to the app, in this order.
-        public var callbacks: [Callback] = []
-        /// Apple's exit code, where the system killed it.
-        public var code: TerminationCode?
-        /// The state before; `notRunning` where only the switcher's entry was swiped away.
-        public var from: AppState = .placeholder
-        public var reason: EndReason = .placeholder
-        /// Seconds that the process lived.
-        public var sinceLaunch: Interval?
-        /// The state after it.
-        public var state: AppState = .notRunning
-
-        public init() {}
-
-        public init(
-            app: String, backgroundTimeRemaining: Interval? = nil, callbacks: [Callback],
-            code: TerminationCode? = nil, from: AppState, reason: EndReason, sinceLaunch: Interval? = nil,
-            state: AppState = .notRunning
-        ) {
-            self.app = app
-            self.backgroundTimeRemaining = backgroundTimeRemaining
-            self.callbacks = callbacks
-            self.code = code
-            self.from = from
-            self.reason = reason
-            self.sinceLaunch = sinceLaunch
-            self.state = state
-        }
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.omittable("backgroundTimeRemaining", &backgroundTimeRemaining)
-            fields.field("callbacks", &callbacks)
-            fields.omittable("code", &code)
-            fields.field("from", &from)
-            fields.field("reason", &reason)
-            fields.omittable("sinceLaunch", &sinceLaunch)
             fields.field("state", &state)
         }
     }

@@ -48,6 +48,16 @@ extension LifecycleEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
     }
 
+    /// The tokens of a device that were issued so far are void.
+    public struct DeviceRevoked: EventData {
+        public static let type = "lifecycle.device.revoked"
+        public static let summary = "The tokens of a device that were issued so far are void."
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
+    }
+
     /// A device was switched on or off, or restarted; what ran has ended before.
     public struct DevicePowered: EventData {
         public static let type = "lifecycle.device.powered"

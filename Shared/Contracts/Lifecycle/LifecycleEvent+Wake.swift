@@ -16,8 +16,10 @@ extension LifecycleEvent {
         public var from: AppState = .placeholder
         /// In seconds.
         public var limit: Interval = .zero
+        /// What the handler is given: of a push, what the provider sent.
+        public var payload: JSON?
         public var reason: WakeReason = .placeholder
-        /// Whose wake it is: of a fetch, its id.
+        /// Whose wake it is: the id of the fetch or of the notification, or the identifier of the session.
         public var request: String?
         /// The state after it.
         public var state: AppState = .background
@@ -29,7 +31,7 @@ extension LifecycleEvent {
 
         public init(
             app: String, callbacks: [Callback], deadline: Instant, from: AppState, limit: Interval,
-            reason: WakeReason, request: String? = nil, state: AppState = .background, taskTime: Interval? = nil,
+            payload: JSON? = nil, reason: WakeReason, request: String? = nil, state: AppState = .background, taskTime: Interval? = nil,
             wake: String
         ) {
             self.app = app
@@ -37,6 +39,7 @@ extension LifecycleEvent {
             self.deadline = deadline
             self.from = from
             self.limit = limit
+            self.payload = payload
             self.reason = reason
             self.request = request
             self.state = state
@@ -50,6 +53,7 @@ extension LifecycleEvent {
             fields.field("deadline", &deadline)
             fields.field("from", &from)
             fields.field("limit", &limit)
+            fields.omittable("payload", &payload)
             fields.field("reason", &reason)
             fields.omittable("request", &request)
             fields.field("state", &state)

@@ -3,17 +3,20 @@ public enum LifecycleEvent: EventFamily {
     case deviceRegistered(DeviceRegistered)
     case deviceUpdated(DeviceUpdated)
     case deviceDeregistered(DeviceDeregistered)
+    case deviceRevoked(DeviceRevoked)
     case devicePowered(DevicePowered)
     case conditionsChanged(ConditionsChanged)
     case settingsChanged(SettingsChanged)
     case appInstalled(AppInstalled)
     case appUninstalled(AppUninstalled)
+    case appPrewarmed(AppPrewarmed)
     case appLaunched(AppLaunched)
     case appActivated(AppActivated)
     case appResigned(AppResigned)
     case appBackgrounded(AppBackgrounded)
     case appSuspended(AppSuspended)
     case appWoken(AppWoken)
+    case appTerminating(AppTerminating)
     case appTerminated(AppTerminated)
     case callbackCompleted(CallbackCompleted)
     case taskBegun(TaskBegun)
@@ -28,17 +31,20 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.deviceRegistered),
         EventKind(LifecycleEvent.deviceUpdated),
         EventKind(LifecycleEvent.deviceDeregistered),
+        EventKind(LifecycleEvent.deviceRevoked),
         EventKind(LifecycleEvent.devicePowered),
         EventKind(LifecycleEvent.conditionsChanged),
         EventKind(LifecycleEvent.settingsChanged),
         EventKind(LifecycleEvent.appInstalled),
         EventKind(LifecycleEvent.appUninstalled),
+        EventKind(LifecycleEvent.appPrewarmed),
         EventKind(LifecycleEvent.appLaunched),
         EventKind(LifecycleEvent.appActivated),
         EventKind(LifecycleEvent.appResigned),
         EventKind(LifecycleEvent.appBackgrounded),
         EventKind(LifecycleEvent.appSuspended),
         EventKind(LifecycleEvent.appWoken),
+        EventKind(LifecycleEvent.appTerminating),
         EventKind(LifecycleEvent.appTerminated),
         EventKind(LifecycleEvent.callbackCompleted),
         EventKind(LifecycleEvent.taskBegun),
@@ -53,17 +59,20 @@ public enum LifecycleEvent: EventFamily {
         case .deviceRegistered(let data): data
         case .deviceUpdated(let data): data
         case .deviceDeregistered(let data): data
+        case .deviceRevoked(let data): data
         case .devicePowered(let data): data
         case .conditionsChanged(let data): data
         case .settingsChanged(let data): data
         case .appInstalled(let data): data
         case .appUninstalled(let data): data
+        case .appPrewarmed(let data): data
         case .appLaunched(let data): data
         case .appActivated(let data): data
         case .appResigned(let data): data
         case .appBackgrounded(let data): data
         case .appSuspended(let data): data
         case .appWoken(let data): data
+        case .appTerminating(let data): data
         case .appTerminated(let data): data
         case .callbackCompleted(let data): data
         case .taskBegun(let data): data

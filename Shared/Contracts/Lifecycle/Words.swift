@@ -19,6 +19,10 @@ public enum Callback: String, Word {
     case willEnterForeground, willTerminate
     /// `application(_:performFetchWithCompletionHandler:)`.
     case performFetch
+    /// `application(_:didReceiveRemoteNotification:fetchCompletionHandler:)`.
+    case didReceiveRemoteNotification
+    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
+    case handleEventsForBackgroundURLSession
 }
 
 /// What a user, or the app itself, does to an app.
@@ -29,6 +33,8 @@ public enum AppTransition: String, Word {
     /// The app's entry is swiped out of the switcher.
     case swipe
     case crash, exit
+    /// The system makes the process before the user asks for it (from iOS 15); the app is not told.
+    case prewarm
 }
 
 /// Why the foreground app went to the background.
@@ -67,7 +73,13 @@ public enum Switch: String, Word { case on, off }
 public enum BackgroundRefreshStatus: String, Word { case available, denied, restricted }
 
 /// What an app is woken for.
-public enum WakeReason: String, Word { case fetch }
+public enum WakeReason: String, Word {
+    case fetch
+    /// A notification with `content-available`.
+    case push
+    /// A background URL session has events.
+    case transfer
+}
 
 /// `UIBackgroundFetchResult`.
 public enum WakeResult: String, Word { case newData, noData, failed }
@@ -78,14 +90,20 @@ public enum WakeRefusal: String, Word {
     case backgroundRefreshDenied, lowPowerMode
     /// It is on screen: the system calls background handlers in the background only.
     case inForeground
+    /// Memory is so short that nothing is launched for its own sake.
+    case memoryPressure
+    /// It was told to end, and has not returned from that yet.
+    case terminating
 }
 
 /// The exit codes of Apple's "Understanding the exception types in a crash report".
 public enum TerminationCode: String, Word {
     case watchdog = "0x8badf00d"
     case backgroundTaskTimeout = "0x2182bad2"
+    /// Of `performFetch`, and of the handler of a notification.
     case backgroundFetchTimeout = "0x2182bad4"
     case forceQuit = "0xdeadfa11"
+    case backgroundURLSessionTimeout = "0x2182bad3"
 }
 
 /// Why a process ended.
@@ -97,4 +115,7 @@ public enum EndReason: String, Word {
     case powerOff
     /// Another version of the app was installed over it.
     case updated
+    case pushTimeout, transferTimeout
+    /// The system needed its memory.
+    case memoryPressure
 }

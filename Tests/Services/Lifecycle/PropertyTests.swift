@@ -40,7 +40,7 @@ private struct RandomLife {
         let before = device.binary
         do {
             if Int.random(in: 0..<5, using: &random) == 0 {
-                try runtime.deliver(refreshDue())
+                try runtime.deliver(wake())
             } else {
                 try runtime.submit(command(), to: Self.key, at: now)
             }
@@ -63,11 +63,16 @@ private struct RandomLife {
             }
             #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
             #expect(!(app.forceQuit && app.state != .notRunning), seed)
+            #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
+            if app.ending != nil { #expect(app.state == .background && app.tasks.isEmpty, seed) }
             if !app.tasks.isEmpty, let end = app.taskDeadline { #expect(end > now, seed) }
             #expect(app.pendingCallbacks.allSatisfy { $0.deadline > now }, seed)
             #expect(app.wakes.values.allSatisfy { $0.deadline.map { $0 > now } ?? true }, seed)
         }
         #expect(Set(device.switcher).isSubset(of: device.apps.keys), seed)
+        for (id, app) in device.apps where app.state != .notRunning && app.ending != .forceQuit {
+            #expect(device.switcher.contains(id), seed)
+        }
         #expect(Set(device.switcher).count == device.switcher.count, seed)
         #expect(LifecycleMachine(binary: device.binary)?.binary == device.binary, seed)
     }
@@ -76,11 +81,20 @@ private struct RandomLife {
 
     private mutating func anyApp() -> String { ["a", "b", "c"][Int.random(in: 0..<3, using: &random)] }
 
-    private mutating func refreshDue() -> Event {
-        let data = FetchEvent.RefreshDue(app: anyApp(), fetch: "f\(now.milliseconds)")
-        let id = DecisionIdentifiers.derived(String(seed), data.fetch)
+    /// Another service asks for a wake.
+    private mutating func wake() -> Event {
+        let request = "r\(now.milliseconds)"
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
+        case 1: return event(PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1]))
+        default: return event(TransferEvent.WakeRequested(app: anyApp(), session: request))
+        }
+    }
+
+    private func event<D: EventData>(_ data: D) -> Event {
+        let id = DecisionIdentifiers.derived(String(seed), D.type, String(now.milliseconds))
         return Event(
-            id: id, source: FetchEvent.source, type: FetchEvent.RefreshDue.type, version: 1, key: Self.key,
+            id: id, source: String(D.type.prefix { $0 != "." }), type: D.type, version: D.version, key: Self.key,
             app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
     }
 
@@ -93,7 +107,7 @@ private struct RandomLife {
             return .install(
                 app: app,
                 Manifest(
-                    backgroundModes: [.fetch], exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
+                    backgroundModes: [.fetch, .remoteNotification], exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
                     handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
         case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
         case 4:
@@ -103,6 +117,7 @@ private struct RandomLife {
             var conditions = Conditions()
             conditions.locked = Bool.random(using: &random)
             conditions.lowPowerMode = Bool.random(using: &random)
+            conditions.memoryPressure = pick(MemoryPressure.allCases)
             return .updateConditions(conditions)
         case 6: return .changeSettings(app: app, Settings(backgroundRefresh: pick(Switch.allCases) ?? .on))
         case 7, 8:

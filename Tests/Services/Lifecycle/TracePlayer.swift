@@ -52,17 +52,30 @@ struct TracePlayer {
     private mutating func perform(_ step: Step, at moment: Instant) throws -> [Event] {
         switch step.action {
         case "advance": return try runtime.advance(to: moment)
-        case "refreshDue": return try runtime.deliver(refreshDue(step, at: moment))
+        case "refreshDue":
+            let fetch = try #require(step.with?.string)
+            return try runtime.deliver(event(FetchEvent.RefreshDue(app: step.app ?? "", fetch: fetch), at: moment))
+        case "pushWakeRequested":
+            let notification = try #require(step.with?["notification"]?.string)
+            let payload = step.with?["payload"] ?? .null
+            return try runtime.deliver(
+                event(
+                    PushEvent.WakeRequested(app: step.app ?? "", notification: notification, payload: payload),
+                    at: moment))
+        case "transferWakeRequested":
+            let session = try #require(step.with?.string)
+            return try runtime.deliver(
+                event(TransferEvent.WakeRequested(app: step.app ?? "", session: session), at: moment))
         default: return try runtime.submit(command(step), to: Self.key, at: moment)
         }
     }
 
-    private func refreshDue(_ step: Step, at moment: Instant) throws -> Event {
-        let data = FetchEvent.RefreshDue(app: step.app ?? "", fetch: try #require(step.with?.string))
-        let id = DecisionIdentifiers.derived(name, data.fetch, String(moment.milliseconds))
+    /// What another service says.
+    private func event<D: EventData>(_ data: D, at moment: Instant) -> Event {
+        let id = DecisionIdentifiers.derived(name, D.type, String(moment.milliseconds))
         return Event(
-            id: id, source: FetchEvent.source, type: FetchEvent.RefreshDue.type, version: 1, key: Self.key,
-            app: step.app, time: moment, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
+            id: id, source: String(D.type.prefix { $0 != "." }), type: D.type, version: D.version, key: Self.key,
+            app: data.app, time: moment, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
     }
 
     private func command(_ step: Step) throws -> LifecycleCommand {

@@ -16,8 +16,8 @@ extension Decision<LifecycleMachine> {
     mutating func leaveForeground(_ app: String, _ cause: BackgroundCause) {
         guard let record = state.apps[app] else { return }
         let resigning: [Callback] = record.state == .active ? [.willResignActive] : []
-        if record.manifest.exitsOnSuspend || state.registration?.multitasking == false {
-            return terminate(app, .exitedOnSuspend, callbacks: resigning + [.willTerminate])
+        if endsOnLeaving(record) {
+            return end(app, .exitedOnSuspend, resigning: resigning)
         }
         let deadline =
             switch record.manifest.handlersReturn {
@@ -31,6 +31,11 @@ extension Decision<LifecycleMachine> {
                     taskTime: profile.backgroundTasks)))
     }
 
+    /// Whether leaving the screen ends the app: its manifest or the device says so.
+    func endsOnLeaving(_ record: InstalledApp) -> Bool {
+        record.manifest.exitsOnSuspend || state.registration?.multitasking == false
+    }
+
     mutating func completeCallback(
         _ app: String, _ callback: Callback, _ completion: CallbackCompletion
     ) throws(LifecycleRefusal) {
@@ -41,6 +46,7 @@ extension Decision<LifecycleMachine> {
         if callback == .didFinishLaunching, record.state == .inactive {
             emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
         }
+        if let reason = record.ending { return terminate(app, reason) }
         settle(app)
     }
 

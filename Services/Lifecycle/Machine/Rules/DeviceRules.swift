@@ -14,10 +14,13 @@ extension Decision<LifecycleMachine> {
     }
 
     mutating func updateConditions(_ report: Conditions) {
-        guard state.conditions.merging(report) != state.conditions else { return }
         let locksNow = report.locked == true && state.conditions.locked != true
-        emit(.conditionsChanged(.init(conditions: report)))
+        if state.conditions.merging(report) != state.conditions {
+            emit(.conditionsChanged(.init(conditions: report)))
+        }
         if locksNow { clearForeground(.locked) }
+        // Also where the pressure was the same before: it was not enough then.
+        if let pressure = report.memoryPressure { relieve(pressure) }
     }
 
     /// Nothing survives the loss of power; coming up again clears the force-quit flags.

@@ -13,9 +13,7 @@ extension InstalledApp {
     /// The limits that run, in no order.
     var limits: [Limit] {
         var limits = pendingCallbacks.map { pending in
-            Limit(
-                at: pending.deadline,
-                reason: pending.callback == .didFinishLaunching ? .launchTimeout : .didEnterBackgroundTimeout)
+            Limit(at: pending.deadline, reason: ending ?? pending.timeout)
         }
         for wake in wakes.values {
             if let deadline = wake.deadline { limits.append(Limit(at: deadline, reason: wake.reason.timeout)) }
@@ -39,13 +37,9 @@ extension InstalledApp {
     }
 }
 
-extension WakeReason {
-    /// What it means to miss the limit of such a wake.
-    fileprivate var timeout: EndReason {
-        switch self {
-        case .fetch: .fetchTimeout
-        }
-    }
+extension PendingCallback {
+    /// What it means that the handler did not return in time.
+    fileprivate var timeout: EndReason { callback == .didFinishLaunching ? .launchTimeout : .didEnterBackgroundTimeout }
 }
 
 extension EndReason {
@@ -55,8 +49,9 @@ extension EndReason {
         case .forceQuit: .forceQuit
         case .launchTimeout, .didEnterBackgroundTimeout: .watchdog
         case .backgroundTaskTimeout: .backgroundTaskTimeout
-        case .fetchTimeout: .backgroundFetchTimeout
-        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated: nil
+        case .fetchTimeout, .pushTimeout: .backgroundFetchTimeout
+        case .transferTimeout: .backgroundURLSessionTimeout
+        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure: nil
         }
     }
 }
@@ -68,20 +63,39 @@ extension Decision<LifecycleMachine> {
         for (app, record) in state.apps {
             let missed = record.limits.filter { $0.at <= now }.min { $0.at < $1.at }
             if let missed {
-                terminate(app, missed.reason)
+                // An app that ends and takes too long over it: the reason stays, the watchdog did it.
+                terminate(app, missed.reason, code: record.ending == nil ? nil : .watchdog)
             } else {
                 orderExpirations(app, record)
             }
         }
     }
 
-    mutating func terminate(_ app: String, _ reason: EndReason, callbacks: [Callback] = []) {
+    /// Ends an app that is told so, where its code can run: what reports its handlers has a moment to return, everything
+    /// else is gone at once.
+    mutating func end(_ app: String, _ reason: EndReason, resigning: [Callback] = []) {
         guard let record = state.apps[app] else { return }
+        let callbacks = resigning + (record.state.isRunning ? [.willTerminate] : [])
+        switch record.manifest.handlersReturn {
+        case .reported where record.state.isRunning:
+            emit(
+                .appTerminating(
+                    .init(app: app, callbacks: callbacks, deadline: now + profile.willTerminate, reason: reason)))
+        case .reported, .immediately: terminate(app, reason, callbacks: callbacks)
+        }
+    }
+
+    /// Ends an app at once. One that was told to end before ends for that reason, whatever came in between.
+    mutating func terminate(
+        _ app: String, _ reason: EndReason, callbacks: [Callback] = [], code: TerminationCode? = nil
+    ) {
+        guard let record = state.apps[app] else { return }
+        let reason = record.ending ?? reason
         emit(
             .appTerminated(
                 .init(
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
-                    code: reason.code, from: record.state, reason: reason,
+                    code: code ?? reason.code, from: record.state, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
     }
 }

@@ -9,9 +9,7 @@ extension Decision<LifecycleMachine> {
     mutating func beginTask(_ app: String, _ request: TaskRequest) throws(LifecycleRefusal) {
         let record = try running(app)
         let remaining = record.backgroundTimeRemaining(at: now)
-        guard !record.manifest.exitsOnSuspend, state.registration?.multitasking != false, remaining != .zero else {
-            throw .invalidTask
-        }
+        guard !endsOnLeaving(record), remaining != .zero else { throw .invalidTask }
         emit(
             .taskBegun(
                 .init(

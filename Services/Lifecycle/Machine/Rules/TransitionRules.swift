@@ -11,7 +11,8 @@ extension Decision<LifecycleMachine> {
         guard isLegal(event, for: app, record) else { throw .illegalTransition(record.state, event) }
         switch event {
         case .launch: launch(app, record)
-        case .open: open(app)
+        // The switcher keeps entries without a process: a tap on one launches the app.
+        case .open: record.state == .notRunning ? launch(app, record) : open(app)
         case .interrupt, .switcher:
             emit(.appResigned(.init(app: app, cause: event, callbacks: [.willResignActive])))
         case .dismiss: emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
@@ -20,18 +21,26 @@ extension Decision<LifecycleMachine> {
         case .swipe: swipe(app)
         case .crash: terminate(app, .crash)
         case .exit: terminate(app, .exit)
+        case .prewarm:
+            guard profile.prewarms else { throw .unsupportedOnProfile(state.registration?.profile ?? .ios18) }
+            if record.prewarmedAt == nil { emit(.appPrewarmed(.init(app: app))) }
         }
     }
 
     private func isLegal(_ event: AppTransition, for app: String, _ record: InstalledApp) -> Bool {
         switch event {
-        case .launch: record.state == .notRunning
-        case .open: record.state == .background || record.state == .suspended
+        case .launch, .prewarm: record.state == .notRunning
+        case .open:
+            switch record.state {
+            case .notRunning: state.switcher.contains(app)
+            case .background, .suspended: record.ending == nil
+            case .inactive, .active: false
+            }
         case .interrupt, .switcher: record.state == .active
         // An app that is inactive because it launches was not interrupted.
         case .dismiss, .accept: record.state == .inactive && !record.isLaunching
         case .home: record.state.isForeground
-        case .swipe: record.state != .notRunning || state.switcher.contains(app)
+        case .swipe: record.ending == nil && (record.state != .notRunning || state.switcher.contains(app))
         case .crash, .exit: record.state.isRunning
         }
     }
@@ -62,10 +71,17 @@ extension Decision<LifecycleMachine> {
         if let other = state.foreground { enterBackground(other, cause) }
     }
 
-    /// The app on screen passes through the background first; a suspended one is never told.
+    /// The app on screen passes through the background first, where it has one; a suspended one is never told.
     private mutating func swipe(_ app: String) {
-        if state.apps[app]?.state.isForeground == true { leaveForeground(app, .swiped) }
-        let callbacks: [Callback] = state.apps[app]?.state == .background ? [.willTerminate] : []
-        terminate(app, .forceQuit, callbacks: callbacks)
+        guard let record = state.apps[app] else { return }
+        var resigning: [Callback] = []
+        if record.state.isForeground {
+            if !endsOnLeaving(record) {
+                leaveForeground(app, .swiped)
+            } else if record.state == .active {
+                resigning = [.willResignActive]
+            }
+        }
+        end(app, .forceQuit, resigning: resigning)
     }
 }
