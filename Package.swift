@@ -138,10 +138,6 @@ let package = Package(
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
         tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
     ]
-<<<<<<< HEAD
-        + service("Lifecycle")
-        + service("Ops", machine: false)
-=======
         + service("Lifecycle", [asyncAlgorithms])
->>>>>>> 30dcb6a
+        + service("Ops", machine: false)
 )
