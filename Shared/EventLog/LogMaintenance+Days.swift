@@ -29,13 +29,6 @@ extension LogMaintenance {
         GROUP BY e.partition
         ON CONFLICT (partition) DO UPDATE SET dropped_to = greatest(r.dropped_to, excluded.dropped_to)
         """)
-    private static let forget = Statement(
-        """
-        DELETE FROM bus.idempotency AS i USING (
-            SELECT partition, service, key FROM bus.idempotency
-            WHERE created_at < now() - interval '24 hours' ORDER BY created_at LIMIT 5000) AS old
-        WHERE i.partition = old.partition AND i.service = old.service AND i.key = old.key
-        """)
 
     /// The table of one day.
     struct Day: Sendable {
@@ -45,11 +38,6 @@ extension LogMaintenance {
         var isAttached: Bool
         /// Its detaching was begun and interrupted.
         var isDetaching: Bool
-    }
-
-    /// Answers kept for repeated requests are kept for 24 h.
-    func forgetAnswers(_ connection: Connection) async throws(PostgresError) {
-        while try await connection.run(Call(Self.forget)).affected > 0 {}
     }
 
     /// Takes the snapshots of all days that are over and were not done, partition by partition, so that no transaction is

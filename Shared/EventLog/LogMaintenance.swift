@@ -77,7 +77,6 @@ public struct LogMaintenance: Service {
         _ = try await connection.run(Call(Self.ensureDays, [.int4(Int32(Self.daysAhead))]))
         var round = Round()
         guard let retentionDays else { return round }
-        try await forgetAnswers(connection)
         try await takeSnapshots(connection)
         for day in try await overdue(retentionDays, connection) {
             round.waitsFor = try await readers(of: day, connection)

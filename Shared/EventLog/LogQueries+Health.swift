@@ -1,5 +1,7 @@
+public import Contracts
 public import Foundation
 public import Postgres
+public import Timeline
 
 /// How far one consumer has come in one partition.
 public struct ConsumerPlace: Sendable, Equatable {
@@ -15,6 +17,21 @@ public struct ConsumerPlace: Sendable, Equatable {
 
     /// How many events wait.
     public var lag: Int { head - offset }
+}
+
+/// What a consumer has set aside: an input at fault, or one that waits behind it. Its key is parked.
+public struct LetterAside: Sendable, Equatable {
+    public var consumer: String
+    public var key: AggregateKey
+    public var partition: Int
+    /// The event's place in the log; nil for a deadline.
+    public var offset: Int?
+    /// The moment of a deadline.
+    public var due: Instant?
+    /// Why; nil for what only waits behind another.
+    public var reason: String?
+    /// Real time.
+    public var setAsideAt: Instant
 }
 
 /// What a walk over one partition's offsets found.
@@ -46,6 +63,11 @@ extension LogQueries {
         SELECT count(*), count(DISTINCT log_offset) FROM bus.events
         WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3
         """)
+    private static let letters = Statement(
+        """
+        SELECT consumer, key, partition, log_offset, due, reason, set_aside_at FROM bus.dead_letters
+        WHERE $1 IS NULL OR consumer = $1 ORDER BY consumer, partition, key, log_offset LIMIT $2
+        """)
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
     /// Every consumer with its places, by name and partition.
@@ -63,6 +85,20 @@ extension LogQueries {
             }
         }
         return consumers
+    }
+
+    /// What consumers have set aside, by consumer, partition, key and place.
+    ///
+    /// - Parameter consumer: nil for all.
+    public func deadLetters(of consumer: String? = nil, limit: Int) async throws(PostgresError) -> [LetterAside] {
+        try await pool.run(Call(Self.letters, [.text(consumer), .int(limit)])).map { row throws(PostgresError) in
+            let offset = try row.int(3)
+            return LetterAside(
+                consumer: try row.text(0), key: AggregateKey(try row.text(1)), partition: try row.int(2),
+                offset: offset == 0 ? nil : offset,
+                due: try row.optionalInt(4).map { Instant(milliseconds: Int64($0)) }, reason: try row.optionalText(5),
+                setAsideAt: Instant(milliseconds: try row.timestampMilliseconds(6)))
+        }
     }
 
     /// Checks that a partition's offsets are dense from the first that was not dropped to the head: a hole is corruption.

@@ -19,6 +19,18 @@ struct LogRoutes: Sendable {
                 json: Listing(consumers.map { ConsumerDocument($0.name, $0.places).jsonBytes }).bytes)
         }
         table.add(
+            .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; at most ?limit=",
+            access: .scope(.read), problems: [.invalidQuery] + Problem.ofLog
+        ) { request, _ in
+            let service = request.uri.queryParameters["service"].map(String.init)
+            guard service.map(isIdentifier) ?? true else {
+                throw Problem.invalidQuery.because("1 fault", faults: [Fault(pointer: "/service", detail: "is no service")])
+            }
+            let limit = try request.query("limit", in: 1...1000, default: 1000)
+            let letters = try await asking { try await queries.deadLetters(of: service, limit: limit) }
+            return Response(json: Listing(letters.map { LetterDocument($0).jsonBytes }).bytes)
+        }
+        table.add(
             .get, "/v1/log/check", "Whether the offsets of every partition, or of ?partition=, are dense",
             access: .scope(.read), response: LogCheck.self, problems: [.invalidQuery] + Problem.ofLog
         ) { request, _ in
@@ -123,5 +135,36 @@ struct LogCheck: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("dense", &dense)
         fields.field("partitions", &partitions)
+    }
+}
+
+/// An input that was set aside.
+struct LetterDocument: Record {
+    var due: Instant?
+    var key = ""
+    /// `partition:offset`; none for a deadline.
+    var position: String?
+    var reason: String?
+    var service = ""
+    var setAsideAt = Instant.epoch
+
+    init() {}
+
+    init(_ letter: LetterAside) {
+        due = letter.due
+        key = letter.key.description
+        position = letter.offset.map { "\(letter.partition):\($0)" }
+        reason = letter.reason
+        service = letter.consumer
+        setAsideAt = letter.setAsideAt
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("due", &due)
+        fields.field("key", &key)
+        fields.field("position", &position)
+        fields.field("reason", &reason)
+        fields.field("service", &service)
+        fields.field("setAsideAt", &setAsideAt)
     }
 }

@@ -130,11 +130,26 @@ import Testing
         }
     }
 
+    @Test func whatWasSetAsideIsListed() async throws {
+        try await OpsBench.run { bench in
+            try await bench.sql(
+                """
+                INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason) VALUES
+                    (0, 'counter', 'device:a', 0, 1000, 'overflow'), (0, 'counter', 'device:a', 7, NULL, NULL)
+                """)
+            let letters = try await bench.get("/v1/dead-letters?service=counter").items
+            #expect(letters.map { $0["position"] } == [.null, "0:7"])
+            #expect(letters.map { $0["reason"] } == ["overflow", .null])
+            #expect(letters[0]["due"] == "1970-01-01T00:00:01.000Z")
+            #expect(try await bench.get("/v1/dead-letters?service=push").items.isEmpty)
+        }
+    }
+
     @Test func whoHasNoCredentialSeesNothing() async throws {
         try await OpsBench.run { bench in
             for path in [
                 "/v1/events", "/v1/events/stream", "/v1/events/0:1", "/v1/events/0:1/causes", "/v1/devices/a/timeline",
-                "/v1/consumers", "/v1/log/check", "/v1/clock",
+                "/v1/consumers", "/v1/log/check", "/v1/dead-letters", "/v1/clock",
             ] {
                 #expect(try await bench.get(path, key: nil).code == "unauthenticated")
                 #expect(try await bench.get(path, key: "wrong").code == "invalid_credential")

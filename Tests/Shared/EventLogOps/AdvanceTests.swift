@@ -81,6 +81,21 @@ import Timeline
         }
     }
 
+    @Test func nobodyWaitsForTheDeadlineOfAParkedKey() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        try await bench.store("a", offset: 1, state: [])
+        _ = try await bench.sql("UPDATE counter.states SET next_deadline = 1")
+        await #expect(throws: ClockError.self) {
+            try await bench.control.advance(by: .seconds(1), patience: .milliseconds(100))
+        }
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        _ = try await bench.sql(
+            "INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due) VALUES ($1, 'counter', 'device:a', 0, 1)",
+            .int4(Int32(partition)))
+        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
+    }
+
     @Test func advancesAreOneAfterTheOther() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now

@@ -139,18 +139,6 @@ import Timeline
         }
         #expect(try await bench.maintenance(30).round() != nil)
     }
-
-    @Test func answersForRepeatedRequestsGoAfterADay() async throws {
-        let bench = try await OpsBench()
-        _ = try await bench.sql(
-            """
-            INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, created_at) VALUES
-                (0, 'counter', 'old', '', '', now() - interval '25 hours'),
-                (0, 'counter', 'new', '', '', now() - interval '23 hours')
-            """)
-        _ = try await bench.maintenance(30).round()
-        #expect(try await bench.sql("SELECT key FROM bus.idempotency").map { try $0.text(0) } == ["new"])
-    }
 }
 
 extension OpsBench {
