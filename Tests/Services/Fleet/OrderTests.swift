@@ -144,11 +144,52 @@ import Timeline
         #expect(suite.told.count { $0.action == .acknowledge(notification: "n1") } == 1)
     }
 
+    @Test func whatRodeAlongWithAKeepAliveIsAcknowledged() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let item: JSON = ["id": "n7", "app": .string(app), "silent": true]
+        _ = suite.device.learn(.done(["items": [item]], asOf: nil), of: .keepAlive, at: suite.now)
+        suite.run(until: suite.now + .seconds(5))
+        #expect(suite.told.contains { $0.action == .acknowledge(notification: "n7") })
+    }
+
+    @Test func theBytesOfADownloadAreCountedOnceAndWhenItHasEnded() throws {
+        var (suite, app) = try Self.suite(with: .downloadsMuch)
+        for (state, bytes) in [("running", 0), ("completed", 500), ("completed", 500)] {
+            let task: JSON = ["task": 1, "state": .string(state), "bytesReceived": 500]
+            _ = suite.device.learn(.done(["tasks": [task]], asOf: nil), of: .openSession(app: app), at: suite.now)
+            #expect(suite.device.bytesReceived == bytes)
+        }
+    }
+
+    @Test func anAnswerChangesNothingThatOrdersHaveToldAlready() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)
+        suite.device.obey(try #require(order), at: suite.now)
+                _ = suite.device.learn(
+            .done(["state": "background"], asOf: 20), of: .transition(app: app, "home"), at: suite.now)
+        #expect(Self.state(of: app, suite) == .suspended)
+        _ = suite.device.learn(
+            .done(["state": "active"], asOf: 21), of: .transition(app: app, "open"), at: suite.now)
+        #expect(Self.state(of: app, suite) == .active)
+    }
+
+    @Test(arguments: ["app_not_running", "illegal_transition"])
+    func aRefusalMakesTheDeviceLook(code: String) throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let action = Action.transition(app: app, "home")
+        #expect(suite.device.learn(.refused(code), of: action, at: suite.now) == [.look(app: app)])
+        #expect(suite.device.learn(.refused("already_completed"), of: action, at: suite.now) == [])
+    }
+
     @Test func whatIsNoOrderIsNotRead() {
         #expect(Order(["order": "1:2", "device": "d", "type": "newest-kind", "app": "a"]) == nil)
         #expect(Order(["device": "d", "type": "wake"]) == nil)
         #expect(Position("7:12") == Position("7:12:1"))
         #expect(Position("7") == nil)
+    }
+
+    private static func state(of app: String, _ suite: PretendSuite) -> SimulatedApp.State? {
+        suite.device.apps.first { $0.model.identifier == app }?.state
     }
 
     private static func completes(_ suite: PretendSuite, _ wake: String) -> Bool {

@@ -91,11 +91,7 @@ public final class Ledger: Sendable {
             case .terminate:
                 let code = order.data["code"]?.string ?? order.data["reason"]?.string
                 counts.kills[code ?? (order.name.isEmpty ? "unknown" : order.name), default: 0] += 1
-            case .callback:
-                if order.name == "didFinishDownloadingTo" {
-                    counts.bytes += order.data["bytesReceived"]?.int ?? order.data["totalBytesWritten"]?.int ?? 0
-                }
-            case .wake, .expiration, .challenge, .transferProgress, .taskExpiration: break
+            case .callback, .wake, .expiration, .challenge, .transferProgress, .taskExpiration: break
             }
         }
     }
