@@ -22,6 +22,7 @@ let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
 let asyncAlgorithms = Target.Dependency.product(name: "AsyncAlgorithms", package: "swift-async-algorithms")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -69,7 +70,10 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
+    products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
     products: ["lifecycle", "transfer"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -113,6 +117,13 @@ let package = Package(
                 nioPosix, logging,
             ],
             path: "Tests/Support", swiftSettings: strict),
+        .executableTarget(
+            name: "benchmarks",
+            dependencies: pure + [
+                "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
+                lifecycle,
+            ],
+            path: "Tests/Benchmarks", swiftSettings: strict),
         tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
         tests("RecordsTests", "Shared/Records", ["Records"]),
         tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
@@ -123,14 +134,36 @@ let package = Package(
         tests(
             "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
         tests(
-            "LifecycleTests", "Services/Lifecycle", durable + ["LifecycleMachine", "LifecycleService", "TestSupport"],
+            "LifecycleTests", "Services/Lifecycle",
+            durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
+            resources: [.copy("Traces")]),
+        tests(
+            "PushTests", "Services/Push",
+            durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
             resources: [.copy("Traces")]),
         tests(
             "TransferTests", "Services/Transfer",
             durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
             resources: [.copy("Traces")]),
     ]
+        + service("Lifecycle", [asyncAlgorithms])
+        + service("Fetch")
         + service("Lifecycle")
+        + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
         + service(
             "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
+        + [
+            // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
+            .target(
+                name: "FleetService",
+                dependencies: [
+                    "Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL,
+                ],
+                path: "Services/Fleet/Service", swiftSettings: strict),
+            .executableTarget(
+                name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
+                path: "Services/Fleet/Main", swiftSettings: strict),
+            tests(
+                "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
+        ]
 )

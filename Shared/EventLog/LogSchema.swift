@@ -73,9 +73,12 @@ public enum LogSchema {
             GRANT SELECT ON ALL TABLES IN SCHEMA bus TO \(role);
             GRANT UPDATE (head, day) ON bus.partitions TO \(role);
             GRANT INSERT ON bus.events TO \(role);
-            GRANT UPDATE (log_offset, owner, epoch, lease_expires, attempts, last_batch) ON bus.cursors TO \(role);
+            GRANT UPDATE (log_offset, owner, epoch, lease_expires, attempts, parked, last_batch) ON bus.cursors
+                TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
+            GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
+            GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT INSERT ON bus.token_keys, bus.signing_keys TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """

@@ -18,6 +18,9 @@ public protocol Machine: Record {
     static var version: Int { get }
     /// The types of other services' events that it takes as input.
     static var follows: Set<String> { get }
+    /// The newest version that it understands of a type that it follows, where that is not 1. Events of a newer one are left to
+    /// the next release: they stop this one.
+    static var newestVersions: [String: Int] { get }
 
     /// Decides what follows from one input, by emitting events into the decision. Throwing drops everything emitted.
     static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
@@ -32,6 +35,7 @@ public protocol Machine: Record {
 extension Machine {
     /// The service's name: event source, consumer and database schema.
     public static var name: String { OwnEvent.source }
+    public static var newestVersions: [String: Int] { [:] }
 }
 
 /// Something to decide about.

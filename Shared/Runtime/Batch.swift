@@ -1,8 +1,8 @@
-import OrderedCollections
 import Contracts
 import EventLog
 import Foundation
 import Machines
+import OrderedCollections
 import Postgres
 import Records
 import Timeline
@@ -12,20 +12,49 @@ enum Verdict: Sendable {
     case answer([UInt8])
     case replay([UInt8])
     case refused(any Error)
+    /// This batch had no time for it.
+    case later
+}
+
+/// One input that a batch sets aside.
+struct SetAside: Sendable {
+    var key: AggregateKey
+    /// The event's place; 0 for a deadline.
+    var offset: Int
+    var due: Instant?
+    /// Why; nil for what only waits behind another.
+    var reason: String?
 }
 
 /// One batch of one partition while it is worked out in memory, between its two flights.
 struct Batch<M: Machine> {
+    /// How long the decisions of one portion may take.
+    static var portion: Duration { .milliseconds(25) }
+
     let partition: Int
     let id = UUID()
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
+    /// The aggregates whose stored state can't be used.
+    var faults: [AggregateKey: RuntimeError] = [:]
+    var parked: Set<AggregateKey> = []
+    /// Inputs that are not to be run, by name, with the reason.
+    var condemned: [String: String] = [:]
+    /// Aggregates whose stored state was of an older machine.
+    var refreshed: Set<AggregateKey> = []
+    /// The input on trial.
+    var trial: String?
     private(set) var events: [Event] = []
     private(set) var verdicts: [Verdict] = []
     /// The aggregates that changed, with the index of their last event.
     private(set) var changed: OrderedDictionary<AggregateKey, Int> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
+    private(set) var setAside: [SetAside] = []
+    private(set) var newlyParked = 0
+    /// How many inputs were taken in.
+    private(set) var inputs = 0
+    private var end = ContinuousClock.now + Self.portion
 
     init(partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>]) {
         self.partition = partition
@@ -33,14 +62,32 @@ struct Batch<M: Machine> {
         self.aggregates = aggregates
     }
 
-    var isEmpty: Bool { events.isEmpty && answers.isEmpty }
+    var isEmpty: Bool { events.isEmpty && answers.isEmpty && setAside.isEmpty && refreshed.isEmpty && trial == nil }
+
+    /// Gives the next kind of inputs its own time, so that none starves the others.
+    mutating func beginPortion() { end = .now + Self.portion }
+
+    /// At least one input is taken in, however late it is.
+    private var hasTime: Bool { inputs == 0 || .now < end }
+
+    static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
+    static func name(of key: AggregateKey, due: Instant) -> String { "deadline:\(key):\(due.milliseconds)" }
 
     /// Runs one submission; its refusal fails it alone.
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
     ) {
+        guard hasTime else { return verdicts.append(.later) }
+        inputs += 1
+        verdicts.append(verdict(on: submission, at: now, stored: stored))
+    }
+
+    private mutating func verdict(
+        on submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
+    ) -> Verdict {
+        if let fault = faults[submission.key] { return .refused(fault) }
         do { try submission.check?(aggregates[submission.key] ?? Aggregate(key: submission.key)) } catch {
-            return verdicts.append(.refused(error))
+            return .refused(error)
         }
         if let idempotency = submission.idempotency {
             let before =
@@ -48,40 +95,104 @@ struct Batch<M: Machine> {
                 ?? answers.first { $0.idempotency.key == idempotency.key }.map { ($0.idempotency.fingerprint, $0.body) }
             if let before {
                 let isSame = before.fingerprint == idempotency.fingerprint
-                return verdicts.append(isSame ? .replay(before.answer) : .refused(RuntimeError.idempotencyConflict))
+                return isSame ? .replay(before.answer) : .refused(RuntimeError.idempotencyConflict)
             }
         }
+        guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
+        switch fire(submission.key, until: now) {
+        case .done: break
+        case .outOfTime: return .later
+        case .setAside: return .refused(RuntimeError.parked(key: submission.key))
+        }
         do {
-            try fire(submission.key, until: now)
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
             try take(decided, aggregate)
             let body = submission.answer(aggregate, decided)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
-            verdicts.append(.answer(body))
+            return .answer(body)
         } catch {
-            verdicts.append(.refused(error))
+            return .refused(error)
         }
     }
 
     /// Runs another service's event. A refusal means that the event changes nothing here.
-    mutating func run(_ event: Event) throws {
-        try fire(event.key, until: event.time)
-        var aggregate = aggregates[event.key] ?? Aggregate(key: event.key)
+    ///
+    /// - Returns: false where there is no time for it in this batch.
+    mutating func run(_ event: Event) -> Bool {
+        guard hasTime else { return false }
+        inputs += 1
+        let key = event.key
+        let letter = SetAside(key: key, offset: event.offset)
+        if parked.contains(key) {
+            setAside.append(letter)
+            return true
+        }
+        if let reason = condemned[Self.name(ofEventAt: event.offset)] ?? faults[key]?.description {
+            park(letter, reason)
+            return true
+        }
+        switch fire(key, until: event.time) {
+        case .done: break
+        case .outOfTime: return false
+        case .setAside:
+            setAside.append(letter)
+            return true
+        }
+        var aggregate = aggregates[key] ?? Aggregate(key: key)
         let decided: [Event]
         do throws(M.Refusal) {
             decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy)
         } catch {
-            return
+            return true
         }
-        try take(decided, aggregate)
+        do { try take(decided, aggregate) } catch { park(letter, "\(error)") }
+        return true
     }
 
-    /// Fires an aggregate's deadlines up to a moment.
-    mutating func fire(_ key: AggregateKey, until moment: Instant) throws {
-        guard var aggregate = aggregates[key], let due = aggregate.state.nextDeadline, due <= moment else { return }
-        let fired = try aggregate.fireDeadlines(until: moment, policy: policy)
-        try take(fired, aggregate)
+    /// Fires an aggregate's deadlines up to a moment, as an input of its own.
+    ///
+    /// - Returns: false where there is no time for it in this batch.
+    mutating func run(deadlinesOf key: AggregateKey, until now: Instant) -> Bool {
+        guard hasTime else { return false }
+        inputs += 1
+        guard !parked.contains(key) else { return true }
+        if let fault = faults[key] {
+            park(SetAside(key: key, offset: 0, due: now), fault.description)
+            return true
+        }
+        return fire(key, until: now) != .outOfTime
+    }
+
+    enum Fired { case done, outOfTime, setAside }
+
+    /// One after the other, so that what goes well counts and the one at fault is known.
+    private mutating func fire(_ key: AggregateKey, until moment: Instant) -> Fired {
+        var isFirst = true
+        while var aggregate = aggregates[key], let due = aggregate.state.nextDeadline, due <= moment {
+            guard isFirst || .now < end else { return .outOfTime }
+            isFirst = false
+            let letter = SetAside(key: key, offset: 0, due: due)
+            if let reason = condemned[Self.name(of: key, due: due)] {
+                park(letter, reason)
+                return .setAside
+            }
+            do {
+                try take(try aggregate.fireDeadlines(until: due, policy: policy, limit: 1), aggregate)
+            } catch {
+                park(letter, "\(error)")
+                return .setAside
+            }
+        }
+        return .done
+    }
+
+    private mutating func park(_ letter: SetAside, _ reason: String) {
+        var letter = letter
+        letter.reason = reason
+        setAside.append(letter)
+        parked.insert(letter.key)
+        newlyParked += 1
     }
 
     private mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
@@ -91,49 +202,5 @@ struct Batch<M: Machine> {
         events += decided
         aggregates[aggregate.key] = aggregate
         changed[aggregate.key] = events.count - 1
-    }
-
-    /// The second flight: everything or nothing.
-    func flight(_ statements: Statements, position: Int) -> [Call] {
-        let place = Parameter.int4(Int32(partition))
-        var calls: [Call] = []
-        if !events.isEmpty {
-            calls.append(
-                Call(
-                    statements.append,
-                    [
-                        place, .int(events.count), .text(M.name), .uuids(events.map(\.id)), .texts(events.map(\.type)),
-                        .int4s(events.map { Int32($0.version) }), .texts(events.map(\.key.description)),
-                        .texts(events.map(\.app)), .ints(events.map { Int($0.time.milliseconds) }),
-                        .uuids(events.map(\.correlation)), .uuids(events.map(\.causation)),
-                        .texts(events.map(\.traceparent)), .jsons(events.map(\.data)),
-                    ], rowsExpected: events.count))
-            let states = changed.compactMap { key, last in aggregates[key].map { ($0, last) } }
-            calls.append(
-                Call(
-                    statements.writeStates,
-                    [
-                        place, .int4(Int32(M.version)), .texts(states.map(\.0.key.description)),
-                        .byteas(states.map(\.0.state.binary)), .ints(states.map { events.count - 1 - $0.1 }),
-                        .ints(states.map(\.0.eventCount)), .ints(states.map { Int($0.0.now.milliseconds) }),
-                        .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }),
-                    ], rowsExpected: states.count))
-        }
-        if !answers.isEmpty {
-            calls.append(
-                Call(
-                    statements.storeAnswers,
-                    [
-                        place, .text(M.name), .texts(answers.map(\.idempotency.key)),
-                        .byteas(answers.map(\.idempotency.fingerprint)), .byteas(answers.map(\.body)),
-                    ], rowsExpected: answers.count))
-        }
-        calls.append(
-            Call(
-                statements.moveCursor,
-                [place, .text(M.name), .uuid(id), .int(position), .int(events.count)], rowsExpected: 1))
-        calls.append(Call(statements.head, [place], rowsExpected: 1))
-        calls.append(Call(statements.commit))
-        return calls
     }
 }

@@ -18,7 +18,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let hints: HintSender
     /// What the runtime hears of the log; run by it, and open to others who read the log in this process.
     public let news: HintReceiver
-    private let pool: ConnectionPool
+    let pool: ConnectionPool
 
     /// - Parameters:
     ///   - options: where the database is, for the listening connection.
@@ -32,8 +32,10 @@ public final class DurableRuntime<M: Machine>: Service {
         self.pool = pool
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
+        let trials = TrialTurn()
         workers = (0..<partitions).map {
-            PartitionWorker(partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, logger: logger)
+            PartitionWorker(
+                partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials, logger: logger)
         }
         leases = LeaseKeeper(pool: pool, member: member, workers: workers, logger: logger)
         news.follow { [workers] news in
@@ -48,20 +50,29 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// Submits a command and waits until it is committed.
     ///
-    /// - Throws: the machine's refusal, or ``RuntimeError``. After `databaseUnavailable` during a lost commit the caller may
-    ///   repeat the command with its idempotency key.
+    /// - Throws: the machine's refusal, or ``RuntimeError``: but for `outcomeUnknown`, nothing was changed then.
+    ///   `CancellationError` where the caller was cancelled before the command was taken up.
     public func submit(_ submission: Submission<M>) async throws -> Answer {
-        try await workers[submission.key.partition(of: workers.count)].submit(submission)
+        try await worker(of: submission.key).submit(submission)
     }
+
+    func worker(of key: AggregateKey) -> PartitionWorker<M> { workers[key.partition(of: workers.count)] }
 
     /// The stored state of an aggregate, with the partition offset of its last event; nil where nothing happened to it.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
-            "SELECT state, event_count, decided_at, version FROM \(M.name).states WHERE partition = $1 AND key = $2")
+            """
+            SELECT state, event_count, decided_at, version, machine_version::int8 FROM \(M.name).states
+            WHERE partition = $1 AND key = $2
+            """)
         let rows = try await pool.run([
             Call(statement, [.int4(Int32(key.partition(of: workers.count))), .text(key.description)])
         ])
         guard let row = rows[0].first else { return nil }
+        let version = try row.int(4)
+        guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
+        // An older machine's: the first batch that needs it writes it anew.
+        guard version == M.version else { return (try await fold(key), try row.int(3)) }
         guard let state = M(binary: try row.bytes(0)) else { throw RuntimeError.malformedState(key: key) }
         let now = Instant(milliseconds: Int64(try row.int(2)))
         return (Aggregate(key: key, state: state, now: now, eventCount: try row.int(1)), try row.int(3))
@@ -86,13 +97,25 @@ public final class DurableRuntime<M: Machine>: Service {
     /// Compares a stored state with the fold of the aggregate's history in the log.
     public func foldCheck(_ key: AggregateKey) async throws -> Bool {
         guard let stored = try await state(key) else { return true }
+        return try await fold(key).state.binary == stored.aggregate.state.binary
+    }
+
+    private func fold(_ key: AggregateKey) async throws -> Aggregate<M> {
         let rows = try await pool.run([
             Call(
                 LogReader.history,
                 [.int4(Int32(key.partition(of: workers.count))), .text(key.description), .text(M.name)])
         ])
-        let history = try rows[0].map { try LogReader.event($0) }
-        return try Aggregate<M>(key: key, folding: history).state.binary == stored.aggregate.state.binary
+        return try Aggregate<M>(key: key, folding: try rows[0].map { try LogReader.event($0) })
+    }
+
+    /// Where each partition stands with this process. ``PartitionState/halted(_:)`` is worth an alert.
+    public var partitionStates: [PartitionState] {
+        get async {
+            var states: [PartitionState] = []
+            for worker in workers { states.append(await worker.state) }
+            return states
+        }
     }
 
     /// How many partitions this process owns now.

@@ -10,12 +10,18 @@ actor LeaseKeeper<M: Machine> {
     /// A dead owner's partitions are free after this.
     static var term: Double { 3 }
     static var renewal: Duration { .milliseconds(700) }
+    /// Answers are looked for that are 24 h old.
+    static var sweepInterval: Duration { .seconds(600) }
+    static var sweepLimit: Int { 5000 }
 
     private let pool: ConnectionPool
     private let member: UUID
     private let workers: [PartitionWorker<M>]
     private let logger: Logger
     private(set) var owned: Set<Int> = []
+    /// Partitions whose log goes beyond this program: left to newer ones.
+    private var halted: Set<Int> = []
+    private var swept: [Int: ContinuousClock.Instant] = [:]
 
     init(pool: ConnectionPool, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
         self.pool = pool
@@ -43,28 +49,59 @@ actor LeaseKeeper<M: Machine> {
         let living = max(1, try rows[2][0].int(0))
         let share = (workers.count + living - 1) / living
         for partition in owned.sorted() {
-            if owned.count > share { try await release(partition) } else { try await renew(partition) }
+            if await workers[partition].halt != nil { halted.insert(partition) }
+            let isTooMany = owned.count > share || halted.contains(partition)
+            if isTooMany { try await release(partition) } else { try await renew(partition) }
         }
-        for row in rows[3] where owned.count < share { try await acquire(try row.int(0)) }
+        for row in rows[3] where owned.count < share {
+            let partition = try row.int(0)
+            if !halted.contains(partition) { try await acquire(partition) }
+        }
+        try await sweep()
+    }
+
+    /// Forgets the oldest answers of one partition, each partition in its turn.
+    private func sweep() async throws {
+        let overdue = owned.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
+        guard let partition = overdue.min() else { return }
+        let place: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+        let rows = try await pool.run([
+            Call(Statements.forgetAnswers, place + [.int(Self.sweepLimit)]), Call(Statements.forgetSuspects, place),
+        ])
+        // A full sweep leaves more for the next round.
+        if rows[0].affected < Self.sweepLimit { swept[partition] = .now }
     }
 
     private func parameters(_ partition: Int) -> [Parameter] {
         [.int4(Int32(partition)), .text(M.name), .uuid(member), .double(Self.term)]
     }
 
+    /// Changes a cursor row, or gives nil where somebody holds it too long: a stopped replica in the middle of a batch must not
+    /// hold up the other partitions' leases.
+    private func change(_ partition: Int, _ statement: Statement) async throws -> Rows? {
+        do {
+            // One flight is one transaction, so the limit ends with it.
+            return try await pool.run([
+                Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
+                Call(statement, parameters(partition)),
+            ])[1]
+        } catch where error.sqlState == "55P03" {
+            return nil
+        }
+    }
+
     private func renew(_ partition: Int) async throws {
-        let rows = try await pool.run([Call(Statements.renew, parameters(partition))])
-        guard rows[0].isEmpty else { return }
+        guard let rows = try await change(partition, Statements.renew), rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
         logger.warning("a lease was lost", metadata: ["partition": "\(partition)"])
     }
 
     private func acquire(_ partition: Int) async throws {
-        let rows = try await pool.run([Call(Statements.acquire, parameters(partition))])
-        guard let row = rows[0].first else { return }
+        guard let row = try await change(partition, Statements.acquire)?.first else { return }
         owned.insert(partition)
-        await workers[partition].hold(owner: member, epoch: try row.int(0))
+        swept[partition] = nil
+        await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 0)
     }
 
     private func release(_ partition: Int) async throws {

@@ -59,8 +59,15 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     case stopping
     /// The idempotency key was used with another request.
     case idempotencyConflict
-    /// The database can't be reached; the command was not run.
+    /// The database can't be reached, or can't take anything in; the command was not run.
     case databaseUnavailable
+    /// The database was lost during the commit and did not come back in time: the command was run, or it was not. To be
+    /// repeated with the same idempotency key.
+    case outcomeUnknown
+    /// The database refused what the command led to. Repeating it will not help.
+    case failed
+    /// Something of this device could not be taken in before; it waits for an operator.
+    case parked(key: AggregateKey)
     /// The stored state is newer than this program.
     case newerState(key: AggregateKey, version: Int)
     case malformedState(key: AggregateKey)
@@ -73,6 +80,10 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
         case .stopping: "the service is stopping"
         case .idempotencyConflict: "this Idempotency-Key was used for another request"
         case .databaseUnavailable: "the database can't be reached; nothing was changed"
+        case .outcomeUnknown:
+            "the database was lost while the command was stored; repeat it with the same idempotency key"
+        case .failed: "the command could not be stored; nothing was changed"
+        case .parked(let key): "\(key) is parked until an operator has looked at it; nothing was changed"
         case .newerState(let key, let version): "the state of \(key) has version \(version), newer than this program"
         case .malformedState(let key): "the stored state of \(key) can't be read"
         case .stateTooLarge(let key, let bytes): "the state of \(key) would take \(bytes) bytes; 65,536 is the limit"

@@ -148,6 +148,13 @@ extension Problem {
         case .stopping: self.init(.serviceUnavailable, "stopping", "The service is stopping", retryAfter: 1)
         case .databaseUnavailable:
             self.init(.serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
+        case .outcomeUnknown:
+            self.init(
+                .serviceUnavailable, "outcome_unknown",
+                "The database was lost while the command was stored: repeat it with the same Idempotency-Key",
+                retryAfter: 1)
+        case .parked: self.init(.conflict, "parked", "The device is parked until an operator has looked at it")
+        case .failed: self = .internalError
         case .idempotencyConflict:
             self.init(
                 .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")

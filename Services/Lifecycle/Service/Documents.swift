@@ -1,5 +1,6 @@
 import Contracts
 import LifecycleMachine
+import Machines
 import OrderedCollections
 import Records
 import Timeline
@@ -26,20 +27,69 @@ struct AppDocument: Record {
     var app = ""
     var state: AppState?
     var callbacks: [Callback] = []
+    /// The device's, as in its `ETag`.
+    var version = 0
 
     init() {}
 
-    init(_ app: String, _ record: InstalledApp?, _ events: [LifecycleEvent]) {
+    init(_ app: String, _ aggregate: Aggregate<LifecycleMachine>, _ events: [LifecycleEvent]) {
         let passages = events.filter { $0.data.app == app }.compactMap(\.passage)
         self.app = app
-        state = passages.last { $0.state != .suspended }?.state ?? record?.state
+        state = passages.last { $0.state != .suspended }?.state ?? aggregate.state.apps[app]?.state
         callbacks = passages.flatMap(\.callbacks)
+        version = aggregate.eventCount
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("app", &app)
         fields.field("callbacks", &callbacks)
         fields.field("state", &state)
+        fields.field("version", &version)
+    }
+}
+
+/// A device as it was registered.
+struct DeviceDocument: Record {
+    var device = ""
+    var registration = Registration()
+    /// Its bearer token, shown once.
+    var token: String?
+    var version = 0
+
+    init() {}
+
+    init(_ device: String, _ aggregate: Aggregate<LifecycleMachine>) {
+        self.device = device
+        registration = aggregate.state.registration ?? Registration()
+        version = aggregate.eventCount
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("device", &device)
+        fields.field("registration", &registration)
+        fields.omittable("token", &token)
+        fields.field("version", &version)
+    }
+}
+
+/// A new token of a device, or of a whole fleet.
+struct TokenDocument: Record {
+    var device: String?
+    var fleet: String?
+    var token = ""
+
+    init() {}
+
+    init(device: String? = nil, fleet: String? = nil, token: String) {
+        self.device = device
+        self.fleet = fleet
+        self.token = token
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("device", &device)
+        fields.omittable("fleet", &fleet)
+        fields.field("token", &token)
     }
 }
 

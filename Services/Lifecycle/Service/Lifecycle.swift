@@ -20,7 +20,9 @@ public enum Lifecycle {
         try await DurableService.serve(
             LifecycleMachine.self, configuration, policy: LifecyclePolicy(), logger: logger
         ) { parts, table in
-            LifecycleRoutes(commands: parts.commands).add(to: &table)
+            let tokens = try await TokenIssuer.open(parts.pool, issuer: name)
+            LifecycleRoutes(commands: parts.commands, tail: parts.tail, tokens: tokens, metrics: parts.metrics)
+                .add(to: &table)
             return []
         }
     }

@@ -7,6 +7,18 @@ CREATE TABLE bus.settings (
     partitions integer NOT NULL CONSTRAINT settings_partitions CHECK (partitions BETWEEN 1 AND 1024)
 );
 
+-- A guard that raises: a batch's last flight carries its COMMIT, so whatever does not match must fail before it. Volatile, so
+-- that no planner runs it where it was not reached.
+CREATE FUNCTION bus.expect(actual bigint, expected bigint, what text) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+BEGIN
+    IF actual IS DISTINCT FROM expected THEN
+        RAISE EXCEPTION '% is %, not %', what, coalesce(actual::text, 'null'), coalesce(expected::text, 'null')
+            USING ERRCODE = 'DM001';
+    END IF;
+    RETURN actual;
+END $$;
+
 -- The head of each partition. Appending takes offsets from it under its row lock, held to the commit: commit order is offset
 -- order, so a reader never skips an event, and offsets are dense.
 CREATE TABLE bus.partitions (
@@ -48,12 +60,42 @@ CREATE TABLE bus.cursors (
     owner uuid,
     epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz NOT NULL DEFAULT '-infinity',
-    -- How often a lease was taken since the last batch that committed.
+    -- How often the lease was taken from an owner that had not let it go, since the last batch that committed under a
+    -- lease. While it is not 0, an input of this partition may be what ended those owners.
     attempts integer NOT NULL DEFAULT 0,
+    -- How many keys have dead letters here.
+    parked integer NOT NULL DEFAULT 0,
     -- The last batch that committed: tells the truth after a commit whose answer was lost.
     last_batch uuid,
     CONSTRAINT cursors_one PRIMARY KEY (partition, consumer)
 ) WITH (fillfactor = 50);
+
+-- What a consumer has set aside. A key with a letter is parked: its later events join it in order, its deadlines don't fire.
+CREATE TABLE bus.dead_letters (
+    partition integer NOT NULL,
+    consumer text NOT NULL,
+    key text NOT NULL,
+    -- The event's place in the log; 0 for a deadline, which comes before all that waits behind it.
+    log_offset bigint NOT NULL,
+    -- The moment of a deadline, by the suite's clock.
+    due bigint,
+    -- Why it was set aside; null for what only waits behind another.
+    reason text,
+    set_aside_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT dead_letters_one PRIMARY KEY (partition, consumer, key, log_offset),
+    CONSTRAINT dead_letters_deadline CHECK ((log_offset = 0) = (due IS NOT NULL))
+);
+
+-- Inputs that are being tried one by one after an owner of the partition died. Noted before the trial, gone after it: an input
+-- whose trials pile up is what ends the processes.
+CREATE TABLE bus.suspects (
+    partition integer NOT NULL,
+    consumer text NOT NULL,
+    input text NOT NULL,
+    tries integer NOT NULL DEFAULT 1,
+    tried_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT suspects_one PRIMARY KEY (partition, consumer, input)
+);
 
 -- The processes that share a consumer's partitions; a member that stops renewing is dead.
 CREATE TABLE bus.members (
@@ -72,7 +114,7 @@ CREATE TABLE bus.idempotency (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT idempotency_one PRIMARY KEY (partition, service, key)
 );
-CREATE INDEX idempotency_age ON bus.idempotency (created_at);
+CREATE INDEX idempotency_age ON bus.idempotency (partition, service, created_at);
 
 -- One row: how the suite's time follows from real time.
 CREATE TABLE bus.clock (
@@ -113,6 +155,13 @@ CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (current_user = 'dor
 ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
 CREATE POLICY idempotency_own ON bus.idempotency
     USING (current_user = 'dormouse_' || service) WITH CHECK (current_user = 'dormouse_' || service);
+ALTER TABLE bus.dead_letters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY dead_letters_read ON bus.dead_letters FOR SELECT USING (true);
+CREATE POLICY dead_letters_own ON bus.dead_letters
+    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
+ALTER TABLE bus.suspects ENABLE ROW LEVEL SECURITY;
+CREATE POLICY suspects_own ON bus.suspects
+    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
 
 -- The keys that sign the tokens of devices and fleets: public ones for all, private ones for their issuer alone.
 CREATE TABLE bus.token_keys (

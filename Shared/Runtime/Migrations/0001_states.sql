@@ -13,4 +13,5 @@ CREATE TABLE {{service}}.states (
     next_deadline bigint,
     CONSTRAINT states_one PRIMARY KEY (partition, key)
 ) WITH (fillfactor = 70);
-CREATE INDEX states_deadline ON {{service}}.states (partition, next_deadline) WHERE next_deadline IS NOT NULL;
+-- With the key, so that deadlines of one moment come in the same order always.
+CREATE INDEX states_deadline ON {{service}}.states (partition, next_deadline, key) WHERE next_deadline IS NOT NULL;

@@ -1,0 +1,51 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import LifecycleMachine
+import OrderedCollections
+import Records
+import ServiceKit
+
+// Apps: what is installed, what happens to it, the switcher.
+extension LifecycleRoutes {
+    func addApps(_ table: inout RouteTable) {
+        let app = "/v1/devices/{device}/apps/{app}"
+        table.add(
+            .put, app, "Installs an app", access: .caller, request: Manifest.self, response: AppDocument.self,
+            status: .created
+        ) { request, context in
+            let manifest = try await request.document(as: Manifest.self)
+            return try await submit(request, context, status: .created) { .install(app: $0, manifest) }
+        }
+        table.add(.get, app, "An app", access: .caller, response: InstalledApp.self) { request, context in
+            let app = try context.parameters.identifier("app")
+            let found = try await registered(request, context)
+            guard let record = found.state.apps[app] else { throw LifecycleRefusal.appNotInstalled(app).problem }
+            return Response(record, etag: found.etag)
+        }
+        table.add(.delete, app, "Uninstalls an app", access: .caller, status: .noContent) {
+            try await submit($0, $1, status: .noContent) { .uninstall(app: $0) }
+        }
+        table.add(
+            .put, app + "/settings", "The user's settings for an app", access: .caller, request: Settings.self,
+            response: AppDocument.self
+        ) { request, context in
+            let settings = try await request.document(as: Settings.self)
+            return try await submit(request, context) { .changeSettings(app: $0, settings) }
+        }
+        table.add(
+            .post, app + "/transitions", "Something happens to an app", access: .caller,
+            request: Transition.self, response: AppDocument.self
+        ) { request, context in
+            let event = try await request.document(as: Transition.self).event
+            return try await submit(request, context) { .transition(app: $0, event) }
+        }
+        let entry = "/v1/devices/{device}/app-switcher/{app}"
+        table.add(.post, entry, "Taps an app in the switcher", access: .caller, response: AppDocument.self) {
+            try await submit($0, $1) { .transition(app: $0, .open) }
+        }
+        table.add(.delete, entry, "Swipes an app away", access: .caller, response: AppDocument.self) {
+            try await submit($0, $1) { .transition(app: $0, .swipe) }
+        }
+    }
+}

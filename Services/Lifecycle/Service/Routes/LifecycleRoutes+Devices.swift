@@ -1,0 +1,110 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import ServiceKit
+import Synchronization
+
+// Devices: registration, conditions, power, settings.
+extension LifecycleRoutes {
+    func addDevices(_ table: inout RouteTable) {
+        let device = "/v1/devices/{device}"
+        table.add(
+            .put, device, "Registers a device, and answers its token; or describes it anew, without one",
+            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created,
+            problems: [.forbidden]
+        ) { request, context in
+            let document = try await request.document(as: Registration.self)
+            return try await register(try document.within(try context.requireCaller()), request, context)
+        }
+        table.add(
+            .get, device, "The whole state of a device", access: .caller, response: LifecycleMachine.self
+        ) { request, context in
+            let found = try await registered(request, context)
+            return Response(json: found.state.jsonBytes, etag: found.etag)
+        }
+        table.add(.delete, device, "Deregisters a device", access: .caller, status: .noContent) {
+            try await submit(.deregister, $0, $1, status: .noContent)
+        }
+        table.add(
+            .patch, device + "/conditions", "Reports conditions, any subset", access: .caller,
+            request: Conditions.self, response: LifecycleMachine.self
+        ) { request, context in
+            let conditions = try await request.document(as: Conditions.self)
+            return try await submit(.updateConditions(conditions), request, context)
+        }
+        table.add(
+            .post, device + "/power", "Boots, reboots or switches off", access: .caller, request: Power.self,
+            response: LifecycleMachine.self
+        ) { request, context in
+            try await submit(.power(try await request.document(as: Power.self).event), request, context)
+        }
+        table.add(
+            .put, device + "/settings", "The user's settings for the whole device", access: .caller,
+            request: Settings.self, response: LifecycleMachine.self
+        ) { request, context in
+            let settings = try await request.document(as: Settings.self)
+            return try await submit(.changeSettings(app: nil, settings), request, context)
+        }
+        table.add(
+            .get, device + "/app-switcher", "The app switcher, most recent first", access: .caller,
+            response: Switcher.self
+        ) { request, context in
+            let found = try await registered(request, context)
+            return Response(Switcher(found.state), etag: found.etag)
+        }
+    }
+
+    /// The token is made after the commit: neither the log nor the table of repeated requests ever holds it. So it is shown
+    /// once; whoever lost it asks for another.
+    private func register(
+        _ registration: Registration, _ request: Request, _ context: ServiceContext
+    ) async throws -> Response {
+        let device = try context.parameters.identifier("device")
+        let made = Registered()
+        let response = try await submit(.register(registration), request, context, registers: true) { aggregate, events in
+            let document = DeviceDocument(device, aggregate)
+            made.take(events.contains(where: \.isRegistration) ? document : nil)
+            return document.jsonBytes
+        }
+        guard var document = made.document else { return response }
+        document.token = try await tokens.device(device, fleet: registration.fleet ?? "")
+        var created = Response(document, status: .created)
+        created.headers[.position] = response.headers[.position]
+        return created
+    }
+}
+
+/// What a registration answers, handed out of the batch that made it; a batch that runs again tells it again.
+private final class Registered: Sendable {
+    private let made = Mutex<DeviceDocument?>(nil)
+    var document: DeviceDocument? { made.withLock { $0 } }
+    func take(_ document: DeviceDocument?) { made.withLock { $0 = document } }
+}
+
+extension LifecycleEvent {
+    fileprivate var isRegistration: Bool {
+        if case .deviceRegistered = self { true } else { false }
+    }
+}
+
+extension Registration {
+    /// Tokens register within their own fleet, named or not.
+    ///
+    /// - Throws: `forbidden` where another fleet is named.
+    fileprivate func within(_ caller: Caller) throws(Problem) -> Registration {
+        let own: String?
+        switch caller {
+        case .operator: return self
+        case .fleet(let id): own = id
+        case .device(_, let id): own = id.isEmpty ? nil : id
+        }
+        guard fleet == nil || fleet == own else { throw .forbidden.because("The token belongs to another fleet.") }
+        var registration = self
+        registration.fleet = own
+        return registration
+    }
+}

@@ -1,0 +1,146 @@
+import AsyncAlgorithms
+import Contracts
+import EventLog
+import Hummingbird
+import LifecycleMachine
+import OrderedCollections
+import Records
+import ServiceKit
+import ServiceLifecycle
+
+// Orders: what the devices are told to do, as streams of server-sent events and by long-polling.
+extension LifecycleRoutes {
+    func addOrders(_ table: inout RouteTable) {
+        table.add(
+            .get, "/v1/devices/{device}/orders",
+            "The device's orders from now on, or after Last-Event-ID; with ?wait=30 the next few of them as a document",
+            access: .caller, response: OrderList.self, problems: [.invalidHeader, .invalidQuery]
+        ) { request, context in
+            let id = try context.parameters.identifier("device")
+            let known = try await registered(request, context).offset
+            let after = try resumePoint(request, .device(id)) ?? known
+            guard request.uri.queryParameters["wait"] != nil else {
+                return try stream(id, after: after, context)
+            }
+            let wait = try request.query("wait", in: 0...60, default: 30)
+            return Response(try await poll(.device(id), after: after, known: known, wait: .seconds(wait)))
+        }
+        table.add(
+            .get, "/v1/fleets/{fleet}/orders",
+            "The orders of all devices of a fleet over one connection, of all partitions or of those in ?partitions=0,1",
+            access: .caller, response: Order.self, problems: [.invalidHeader, .invalidQuery, .notFound]
+        ) { request, context in
+            let fleet = try context.parameters.identifier("fleet")
+            try context.requireScope(.read)
+            try context.requireCaller().requireFleet(fleet)
+            let start = try await start(request)
+            let orders = FleetOrders(
+                events: tail.events(in: start) { $0.source == LifecycleEvent.source && $0.key.device != nil },
+                start: start, fleet: fleet, fleets: fleets)
+            return Response(events: orders, on: context.channel, metrics: metrics)
+        }
+    }
+
+    /// Where the client wants its device's orders resumed: by `Last-Event-ID`, or `?after=` where it can't set headers.
+    private func resumePoint(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
+        let partition = key.partition(of: tail.partitions)
+        if let point = try request.resumePoint() {
+            guard let offset = point.offsets[partition] else {
+                throw .invalidHeader.because("Last-Event-ID must be of this device's stream.")
+            }
+            return Int(offset)
+        }
+        guard let text = request.uri.queryParameters["after"] else { return nil }
+        guard let offset = ResumePoint(String(text))?.offsets[partition] else {
+            throw .invalidQuery.because("after must be the `next` of a former answer.")
+        }
+        return Int(offset)
+    }
+
+    /// Live until another stream of the same device begins.
+    private func stream(_ device: String, after: Int, _ context: ServiceContext) throws -> Response {
+        let told = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
+        let replaced = streams.begin(device)
+        let steps = merge(told.map(Step.order), replaced.map { Step.end })
+        // Declared to throw because its base may; it does not.
+        let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
+        let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }
+        return Response(events: events, on: context.channel, metrics: metrics)
+    }
+
+    /// The orders that the log has already; where it has none, the first that comes within the time.
+    ///
+    /// - Parameter known: the offset of an event of the device that the log has.
+    private func poll(
+        _ key: AggregateKey, after: Int, known: Int, wait: Duration
+    ) async throws -> OrderList {
+        let partition = key.partition(of: tail.partitions)
+        var items: [Order] = []
+        var last = after
+        if after < known {
+            for try await event in tail.events(of: key, after: after) {
+                last = event.offset
+                if let order = Order(event) { items.append(order) }
+                if event.offset >= known || items.count == OrderList.limit { break }
+            }
+        }
+        if items.isEmpty, let order = try await first(of: key, after: last, within: wait) {
+            items = [order.order]
+            last = order.offset
+        }
+        return OrderList(items: items, next: "\(partition):\(last)")
+    }
+
+    /// The first order after an offset; nil where none comes in time, and when the service shuts down.
+    private func first(
+        of key: AggregateKey, after offset: Int, within wait: Duration
+    ) async throws -> (order: Order, offset: Int)? {
+        try await withThrowingTaskGroup(of: (order: Order, offset: Int)?.self) { group in
+            group.addTask {
+                for try await event in tail.events(of: key, after: offset) {
+                    if let order = Order(event) { return (order, event.offset) }
+                }
+                return nil
+            }
+            group.addTask {
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: wait) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+    }
+
+    /// Where a fleet's stream begins, by partition: after `Last-Event-ID`, or now.
+    private func start(_ request: Request) async throws -> [Int: Int] {
+        let point = try request.resumePoint()
+        var start = try await tail.heads()
+        if let text = request.uri.queryParameters["partitions"] {
+            let asked = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+            guard asked.allSatisfy({ $0.map { start[$0] != nil } ?? false }) else {
+                throw Problem.invalidQuery.because("partitions must be numbers from 0 to \(tail.partitions - 1)")
+            }
+            start = start.filter { asked.contains($0.key) }
+        }
+        return start.merging(point?.offsets.mapValues { Int($0) } ?? [:]) { _, resumed in resumed }
+            .filter { start[$0.key] != nil }
+    }
+}
+
+private enum Step: Sendable {
+    case order(ServerSentEvent)
+    case end
+}
+
+extension Caller {
+    /// Lets operators on, and the fleet's own token.
+    ///
+    /// - Throws: `not_found`: another's fleet is as if it were not there.
+    fileprivate func requireFleet(_ fleet: String) throws(Problem) {
+        switch self {
+        case .operator: return
+        case .fleet(let own): guard own == fleet else { throw .notFound }
+        case .device: throw .notFound
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Contracts
+import EventLog
+import HTTPTypes
+import Hummingbird
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import Runtime
+import ServiceKit
+
+/// The REST calls of `lifecycle`. Each decodes, makes one command, and encodes.
+struct LifecycleRoutes: Sendable {
+    let commands: Commands<LifecycleMachine>
+    let tail: LogTail
+    let tokens: TokenIssuer
+    let metrics: Metrics
+    /// The live order streams of devices.
+    let streams = LiveStreams()
+    let fleets: FleetsOfDevices
+
+    init(commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, metrics: Metrics) {
+        self.commands = commands
+        self.tail = tail
+        self.tokens = tokens
+        self.metrics = metrics
+        fleets = FleetsOfDevices { [runtime = commands.runtime] device in
+            try await runtime.state(.device(device)).map { ($0.aggregate.state.registration?.fleet, $0.version) }
+        }
+    }
+
+    func add(to table: inout RouteTable) {
+        addDevices(&table)
+        addTokens(&table)
+        addApps(&table)
+        addWork(&table)
+        addOrders(&table)
+    }
+
+    /// The state of a registered device, its version and the offset of its last event.
+    func registered(
+        _ request: Request, _ context: ServiceContext
+    ) async throws -> (state: LifecycleMachine, etag: ETag, offset: Int) {
+        try context.requireScope(.read)
+        let id = try context.parameters.identifier("device")
+        guard let found = try await commands.read(.device(id), request, context),
+            found.aggregate.state.registration != nil
+        else { throw LifecycleRefusal.deviceNotRegistered.problem }
+        return (found.aggregate.state, ETag(version: found.aggregate.eventCount), found.version)
+    }
+
+    /// A command about the app in the path; answers the app, or the task that was begun.
+    func submit(
+        _ request: Request, _ context: ServiceContext, status: HTTPResponse.Status = .ok,
+        _ command: (String) -> LifecycleCommand
+    ) async throws -> Response {
+        let app = try context.parameters.identifier("app")
+        return try await submit(command(app), request, context, status: status) { aggregate, events in
+            for case .taskBegun(let begun) in events { return TaskDocument(begun).jsonBytes }
+            return AppDocument(app, aggregate, events).jsonBytes
+        }
+    }
+
+    /// A command about the device in the path; answers its whole state.
+    func submit(
+        _ command: LifecycleCommand, _ request: Request, _ context: ServiceContext,
+        status: HTTPResponse.Status = .ok, registers: Bool = false,
+        answer: @escaping Commands<LifecycleMachine>.Answering = { aggregate, _ in aggregate.state.jsonBytes }
+    ) async throws -> Response {
+        try context.requireScope(.operate)
+        let device = try context.parameters.identifier("device")
+        return try await commands.submit(
+            command, to: .device(device), request, context, status: status, registers: registers, answer: answer)
+    }
+}
+
+extension ServiceContext {
+    /// Holds operators to what their key allows; devices and fleets are held to what is theirs.
+    func requireScope(_ scope: Caller.Scope) throws(Problem) {
+        guard case .operator = try requireCaller() else { return }
+        try requireCaller().require(scope)
+    }
+}

@@ -1,0 +1,82 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Postgres
+import Records
+import Timeline
+
+extension Batch {
+    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with the head.
+    ///
+    /// - Parameters:
+    ///   - epoch: that of the lease, where events or deadlines were taken under it.
+    ///   - after: what else belongs to the transaction.
+    func flight(_ statements: Statements, position: Int, epoch: Int?, after: [Call] = []) -> [Call] {
+        let place = Parameter.int4(Int32(partition))
+        let consumer = Parameter.text(M.name)
+        var calls: [Call] = []
+        if !events.isEmpty { calls += [append(statements, place), writeStates(statements, place)] }
+        let untouched = refreshed.filter { changed[$0] == nil }.compactMap { aggregates[$0] }
+        if !untouched.isEmpty { calls.append(refreshStates(untouched, statements, place)) }
+        if !answers.isEmpty {
+            calls.append(
+                Call(
+                    statements.storeAnswers,
+                    [
+                        place, consumer, .texts(answers.map(\.idempotency.key)),
+                        .byteas(answers.map(\.idempotency.fingerprint)), .byteas(answers.map(\.body)),
+                    ]))
+        }
+        if !setAside.isEmpty {
+            calls.append(
+                Call(
+                    Statements.setAside,
+                    [
+                        place, consumer, .texts(setAside.map(\.key.description)), .ints(setAside.map(\.offset)),
+                        .ints(setAside.map { $0.due.map { Int($0.milliseconds) } }), .texts(setAside.map(\.reason)),
+                    ]))
+        }
+        if let trial { calls.append(Call(Statements.clear, [place, consumer, .text(trial)])) }
+        calls += after
+        calls.append(
+            Call(
+                statements.moveCursor,
+                [place, consumer, .uuid(id), .int(position), .int(events.count), .int(epoch), .int(newlyParked)]))
+        calls.append(Call(statements.commit))
+        return calls
+    }
+
+    private func append(_ statements: Statements, _ place: Parameter) -> Call {
+        Call(
+            statements.append,
+            [
+                place, .int(events.count), .text(M.name), .uuids(events.map(\.id)), .texts(events.map(\.type)),
+                .int4s(events.map { Int32($0.version) }), .texts(events.map(\.key.description)),
+                .texts(events.map(\.app)), .ints(events.map { Int($0.time.milliseconds) }),
+                .uuids(events.map(\.correlation)), .uuids(events.map(\.causation)),
+                .texts(events.map(\.traceparent)), .jsons(events.map(\.data)),
+            ])
+    }
+
+    private func writeStates(_ statements: Statements, _ place: Parameter) -> Call {
+        let states = changed.compactMap { key, last in aggregates[key].map { ($0, last) } }
+        return Call(
+            statements.writeStates,
+            [
+                place, .int4(Int32(M.version)), .texts(states.map(\.0.key.description)),
+                .byteas(states.map(\.0.state.binary)), .ints(states.map { events.count - 1 - $0.1 }),
+                .ints(states.map(\.0.eventCount)), .ints(states.map { Int($0.0.now.milliseconds) }),
+                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }),
+            ])
+    }
+
+    private func refreshStates(_ states: [Aggregate<M>], _ statements: Statements, _ place: Parameter) -> Call {
+        Call(
+            statements.refreshStates,
+            [
+                place, .int4(Int32(M.version)), .texts(states.map(\.key.description)),
+                .byteas(states.map(\.state.binary)), .ints(states.map(\.eventCount)),
+                .ints(states.map { $0.state.nextDeadline.map { Int($0.milliseconds) } }),
+            ])
+    }
+}

@@ -1,0 +1,210 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Timeline
+
+/// The connection was lost while the second flight was under way: it may or may not have committed.
+struct UnknownCommit<M: Machine>: Error {
+    let done: PartitionWorker<M>.Done
+}
+
+/// The database refused the data that inputs led to.
+struct BadInput: Error {
+    var inputs: Int
+    /// The one from the log that was in the batch; nil where it held more, or commands.
+    var name: String?
+    var error: PostgresError
+}
+
+extension PostgresError {
+    /// The fault can only be in the data: class 22, data exceptions; class 54, limits of the server; what can't be sent at all.
+    /// Everything else (a full disk, missing rights, a guard) says nothing about the inputs.
+    var isInputFault: Bool {
+        if case .invalidCall = self { return true }
+        return sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
+    }
+
+    /// Whether the server certainly did not commit the flight that failed so.
+    fileprivate var isCertain: Bool {
+        switch self {
+        case .server: !isConnectionProblem
+        case .connectionLost(duringFlight: false), .closed: true
+        default: false
+        }
+    }
+}
+
+extension PartitionWorker {
+    /// How long commands wait for a database that does not answer. Only the first ones: while it is known to be away, others
+    /// get one attempt.
+    static var patience: Duration { .seconds(5) }
+    /// How long a commit with an unknown end is followed up: a caller who is told nothing certain has to find out alone.
+    static var settlingPatience: Duration { .seconds(30) }
+
+    struct Done: Sendable {
+        var batch: Batch<M>
+        var head: Int
+        var lastBatch: UUID?
+        var hasMore = false
+        var foundNothing = false
+        var halt: String?
+    }
+
+    /// Runs a batch to its commit. Safe to run again until it returns: whatever throws here was not committed, but for
+    /// `RuntimeError.outcomeUnknown`.
+    func commit(_ submissions: [Submission<M>], _ portion: Portion) async throws -> Done {
+        let end = ContinuousClock.now + (isReachable ? Self.patience : .zero)
+        var pause = Duration.milliseconds(5)
+        while true {
+            do {
+                return try await pool.withConnection { connection in
+                    try await self.attempt(submissions, portion, connection)
+                }
+            } catch let unknown as UnknownCommit<M> {
+                if let done = try await settle(unknown) { return done }
+            } catch let error as PostgresError where error.isRetryable || error.isConnectionProblem {
+                forget()
+                guard .now < end else { throw error }
+            } catch let error as PostgresError where error.isInputFault {
+                // While it gathered: only what commands bring can do that.
+                throw BadInput(inputs: max(submissions.count, 1), error: error)
+            }
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(250))
+        }
+    }
+
+    private func attempt(
+        _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
+    ) async throws -> Done {
+        var first = try await gather(submissions, portion, connection)
+        var trial: String?
+        if portion.isTrial, let name = onlyInput(of: first) {
+            try await note(name, connection)
+            // The note is committed, so the lock was let go: somebody may have been here.
+            first = try await gather(submissions, portion, connection)
+            guard onlyInput(of: first) == name else {
+                _ = try await connection.run(Call(statements.rollback))
+                let batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)
+                return unchanged(batch, first, hasMore: true)
+            }
+            trial = name
+        }
+        let name = onlyInput(of: first)
+        let batch = decide(submissions, &first, trial)
+        guard !batch.isEmpty || first.position != first.storedPosition else {
+            _ = try await connection.run(Call(statements.rollback))
+            return unchanged(batch, first, hasMore: first.hasMore)
+        }
+        var done = Done(
+            batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isEmpty,
+            halt: first.halt)
+        do throws(PostgresError) {
+            let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
+            let calls = batch.flight(statements, position: first.position, epoch: epoch)
+            let rows = try await connection.run(calls)
+            done.head = try rows[rows.count - 2][0].int(0)
+            return done
+        } catch where error.isInputFault {
+            throw BadInput(inputs: batch.inputs, name: name, error: error)
+        } catch where error.isCertain {
+            throw error
+        } catch {
+            // A server that shuts down may have committed before it said so: whatever broke the connection, only the cursor
+            // row knows.
+            throw UnknownCommit(done: done)
+        }
+    }
+
+    private func unchanged(_ batch: Batch<M>, _ first: Gathered<M>, hasMore: Bool) -> Done {
+        Done(
+            batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: hasMore, foundNothing: first.isEmpty,
+            halt: first.halt)
+    }
+
+    /// The batch in memory. What it has no time for stays where it is.
+    private func decide(
+        _ submissions: [Submission<M>], _ first: inout Gathered<M>, _ trial: String?
+    ) -> Batch<M> {
+        var batch = Batch<M>(partition: partition, policy: policy, aggregates: [:])
+        // Moved: a second reference would make the batch copy all of it.
+        swap(&batch.aggregates, &first.aggregates)
+        batch.faults = first.faults
+        batch.parked = first.parked
+        batch.condemned = condemned
+        batch.refreshed = first.refreshed
+        batch.trial = trial
+        let now = clock.now
+        var position = first.storedPosition
+        for event in first.events {
+            guard batch.run(event) else {
+                first.position = position
+                first.hasMore = true
+                first.due = []
+                break
+            }
+            position = event.offset
+        }
+        for key in first.due where !batch.run(deadlinesOf: key, until: now) {
+            first.hasMore = true
+            break
+        }
+        batch.beginPortion()
+        for submission in submissions { batch.run(submission, at: now, stored: first.stored) }
+        return batch
+    }
+
+    /// The input, where exactly one was gathered from the log.
+    private func onlyInput(of first: Gathered<M>) -> String? {
+        if let event = first.events.first {
+            return first.events.count == 1 && first.due.isEmpty ? Batch<M>.name(ofEventAt: event.offset) : nil
+        }
+        guard let key = first.due.first, first.due.count == 1 else { return nil }
+        return Batch<M>.name(of: key, due: first.aggregates[key]?.state.nextDeadline ?? .epoch)
+    }
+
+    /// Notes that an input is about to be tried, for whoever comes after a process that it ends. Condemns it when it has ended
+    /// too many.
+    private func note(_ name: String, _ connection: Connection) async throws {
+        let rows = try await connection.run([
+            Call(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
+            Call(statements.commit),
+        ])
+        let tries = try rows[0][0].int(0)
+        if tries >= 5 { condemned[name] = "the process ended each of the \(tries - 1) times it was tried" }
+    }
+
+    /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be over, and
+    /// compares its last batch.
+    ///
+    /// - Returns: nil where it was not committed.
+    private func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {
+        forget()
+        let start = ContinuousClock.now
+        let place = Parameter.int4(Int32(partition))
+        while true {
+            do {
+                let rows = try await pool.withConnection { connection in
+                    try await connection.run([
+                        Call(self.statements.begin),
+                        Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
+                        Call(self.statements.head, [place], rowsExpected: 1),
+                        Call(self.statements.rollback),
+                    ])
+                }
+                guard try rows[1][0].optionalUUID(3) == unknown.done.batch.id else { return nil }
+                var done = unknown.done
+                done.head = try rows[2][0].int(0)
+                return done
+            } catch let error as PostgresError where error.isConnectionProblem || error.isRetryable {
+                let patience = isStopping ? Self.patience : Self.settlingPatience
+                guard .now < start + patience else { throw RuntimeError.outcomeUnknown }
+            } catch {
+                throw RuntimeError.outcomeUnknown
+            }
+            do { try await Task.sleep(for: .milliseconds(50)) } catch { throw RuntimeError.outcomeUnknown }
+        }
+    }
+}

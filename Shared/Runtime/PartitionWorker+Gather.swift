@@ -1,0 +1,181 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Records
+import Timeline
+
+/// What the first flight found.
+struct Gathered<M: Machine>: Sendable {
+    var storedPosition = 0
+    var position = 0
+    var head = 0
+    var lastBatch: UUID?
+    var holdsLease = false
+    var hasMore = false
+    var events: [Event] = []
+    var due: [AggregateKey] = []
+    var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
+    var aggregates: [AggregateKey: Aggregate<M>] = [:]
+    /// Aggregates whose stored state can't be used.
+    var faults: [AggregateKey: RuntimeError] = [:]
+    var refreshed: Set<AggregateKey> = []
+    var parked: Set<AggregateKey> = []
+    /// Why the log can't be followed further by this program.
+    var halt: String?
+
+    var isEmpty: Bool { events.isEmpty && due.isEmpty }
+}
+
+extension PartitionWorker {
+    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for the lock
+    /// is fresh, so everything comes in statements of its own behind it.
+    func gather(
+        _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
+    ) async throws -> Gathered<M> {
+        let place = Parameter.int4(Int32(partition))
+        let keys = submissions.map(\.key)
+        let asked = Set(keys.filter { cache[$0] == nil })
+        var calls = [
+            Call(statements.begin),
+            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
+            Call(SharedClock.read, rowsExpected: 1),
+            Call(statements.head, [place], rowsExpected: 1),
+            Call(statements.idempotency, [place, .text(M.name), .texts(submissions.compactMap(\.idempotency?.key))]),
+            Call(statements.states, [place, .texts(asked.map(\.description))]),
+        ]
+        if let limit = portion.log {
+            let statement = hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines
+            calls.append(Call(statement, [place, .int(limit + 1)]))
+        }
+        let rows = try await connection.run(calls)
+        let cursor = rows[1][0]
+        var found = Gathered<M>()
+        found.storedPosition = try cursor.int(0)
+        found.position = found.storedPosition
+        found.lastBatch = try cursor.optionalUUID(3)
+        found.head = try rows[3][0].int(0)
+        clock.take(try SharedClock.setting(rows[2][0]))
+        for row in rows[4] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
+        let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
+        // Moved, not copied: the batch changes it in place, and gives it back when it is through.
+        if isCacheValid { found.aggregates = cache }
+        forget()
+        var states = Array(rows[5])
+        if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
+        if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
+        if let limit = portion.log, found.holdsLease { try await readLog(rows[6], limit, connection, &found) }
+        let needed = Set(keys + found.events.map(\.key) + found.due).subtracting(asked)
+            .filter { found.aggregates[$0] == nil }.map(\.description)
+        if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
+        try await read(states, connection, &found)
+        stopBeforeNewerStates(&found)
+        return found
+    }
+
+    private func readParked(_ connection: Connection, _ found: inout Gathered<M>) async throws {
+        hasParkedKeys = true
+        let rows = try await connection.run(
+            Call(Statements.parkedKeys, [.int4(Int32(partition)), .text(M.name)]))
+        for row in rows { found.parked.insert(AggregateKey(try row.text(0))) }
+    }
+
+    private func readLog(
+        _ deadlines: Rows, _ limit: Int, _ connection: Connection, _ found: inout Gathered<M>
+    ) async throws {
+        let rows = try await connection.run(
+            Call(
+                LogReader.following,
+                [.int4(Int32(partition)), .int(found.position), .texts(M.follows.sorted()), .int(limit)]))
+        for row in rows {
+            let event = try LogReader.event(row)
+            if let reason = tooNew(event) {
+                found.halt = reason
+                found.position = max(found.position, event.offset - 1)
+                return
+            }
+            found.events.append(event)
+        }
+        let isAtHead = rows.count < limit
+        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so nothing
+        // before that one is missing.
+        found.position = max(found.position, isAtHead ? found.head : 0, found.events.last?.offset ?? 0)
+        guard isAtHead else {
+            found.hasMore = true
+            return
+        }
+        let now = clock.now
+        nextDue = nil
+        for row in deadlines {
+            let due = Instant(milliseconds: Int64(try row.int(1)))
+            guard due <= now else {
+                nextDue = due
+                break
+            }
+            let key = AggregateKey(try row.text(0))
+            if !found.parked.contains(key) { found.due.append(key) }
+        }
+        found.hasMore = found.due.count > limit
+        found.due = Array(found.due.prefix(limit))
+    }
+
+    /// Why an event is not for this program to judge.
+    func tooNew(_ event: Event) -> String? {
+        let known = M.newestVersions[event.type] ?? 1
+        guard event.version > known else { return nil }
+        return "\(event.type) at offset \(event.offset) is in version \(event.version), known up to \(known)"
+    }
+
+    func read(_ rows: [Row], _ connection: Connection, _ found: inout Gathered<M>) async throws {
+        for row in rows {
+            let key = AggregateKey(try row.text(0))
+            let version = try row.int(2)
+            let count = try row.int(3)
+            if version > M.version {
+                found.faults[key] = .newerState(key: key, version: version)
+            } else if version < M.version {
+                try await refold(key, count, connection, &found)
+            } else if let state = M(binary: try row.bytes(1)) {
+                let now = Instant(milliseconds: Int64(try row.int(4)))
+                found.aggregates[key] = Aggregate(key: key, state: state, now: now, eventCount: count)
+            } else {
+                found.faults[key] = .malformedState(key: key)
+            }
+        }
+    }
+
+    /// A state of an older machine is folded anew from the log.
+    private func refold(
+        _ key: AggregateKey, _ count: Int, _ connection: Connection, _ found: inout Gathered<M>
+    ) async throws {
+        let rows = try await connection.run(
+            Call(LogReader.history, [.int4(Int32(partition)), .text(key.description), .text(M.name)]))
+        let history = try rows.map { try LogReader.event($0) }
+        guard let folded = try? Aggregate<M>(key: key, folding: history), folded.eventCount == count else {
+            // The log does not go back as far any more, or has what this program can't read.
+            found.faults[key] = .malformedState(key: key)
+            return
+        }
+        found.aggregates[key] = folded
+        found.refreshed.insert(key)
+    }
+
+    /// A newer program has been here and will come again: its devices are not this one's to judge.
+    private func stopBeforeNewerStates(_ found: inout Gathered<M>) {
+        func isNewer(_ key: AggregateKey) -> Bool {
+            if case .newerState = found.faults[key] { true } else { false }
+        }
+        if let index = found.events.firstIndex(where: { isNewer($0.key) }) {
+            let event = found.events[index]
+            found.halt = "the state of \(event.key) is newer than this program"
+            found.position = max(found.storedPosition, event.offset - 1)
+            found.events.removeSubrange(index...)
+            found.due = []
+            found.hasMore = false
+        } else if let key = found.due.first(where: isNewer) {
+            found.halt = "the state of \(key) is newer than this program"
+            found.due.removeAll(where: isNewer)
+        }
+    }
+}

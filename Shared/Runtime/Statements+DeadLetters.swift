@@ -1,0 +1,41 @@
+import Postgres
+
+/// The statements around inputs that could not be taken in.
+extension Statements {
+    static let parkedKeys = Statement(
+        "SELECT DISTINCT key FROM bus.dead_letters WHERE partition = $1 AND consumer = $2")
+    static let setAside = Statement(
+        """
+        INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
+        SELECT $1, $2, d.key, d.log_offset, d.due, d.reason
+        FROM unnest($3::text[], $4::int8[], $5::int8[], $6::text[]) AS d (key, log_offset, due, reason)
+        """)
+    static let suspect = Statement(
+        """
+        INSERT INTO bus.suspects AS s (partition, consumer, input) VALUES ($1, $2, $3)
+        ON CONFLICT (partition, consumer, input) DO UPDATE SET tries = s.tries + 1, tried_at = clock_timestamp()
+        RETURNING tries::int8
+        """)
+    static let clear = Statement("DELETE FROM bus.suspects WHERE partition = $1 AND consumer = $2 AND input = $3")
+
+    /// The first letter of a key, and whether it is the last too.
+    static let firstLetter = Statement(
+        """
+        SELECT log_offset, due FROM bus.dead_letters
+        WHERE partition = $1 AND consumer = $2 AND key = $3 ORDER BY log_offset LIMIT 2
+        """)
+    static let removeLetter = Statement(
+        """
+        WITH removed AS (
+            DELETE FROM bus.dead_letters WHERE partition = $1 AND consumer = $2 AND key = $3 AND log_offset = $4 RETURNING 1)
+        SELECT bus.expect((SELECT count(*) FROM removed), 1, 'the number of letters removed')
+        """)
+    static let unpark = Statement(
+        "UPDATE bus.cursors SET parked = parked - 1 WHERE partition = $1 AND consumer = $2")
+    static let letters = Statement(
+        """
+        SELECT partition::int8, key, log_offset, due, reason, set_aside_at FROM bus.dead_letters
+        WHERE consumer = $1 ORDER BY partition, key, log_offset LIMIT $2
+        """)
+    static let parkedCount = Statement("SELECT coalesce(sum(parked), 0)::int8 FROM bus.cursors WHERE consumer = $1")
+}

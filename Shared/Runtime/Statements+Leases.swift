@@ -1,0 +1,53 @@
+import Postgres
+
+/// The statements that share out the partitions. Not on the hot path.
+extension Statements {
+    /// Enrols a member, forgets dead ones, and counts the living.
+    static let enrol = Statement(
+        """
+        INSERT INTO bus.members (consumer, member, expires)
+        VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+        ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires
+        """)
+    static let bury = Statement("DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp()")
+    static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
+    static let living = Statement("SELECT count(*) FROM bus.members WHERE consumer = $1")
+    static let renew = Statement(
+        """
+        UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4)
+        WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
+        """)
+    // An owner that let go was well, and one that comes back to its own lease has lived through whatever it was.
+    static let acquire = Statement(
+        """
+        UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,
+            attempts = CASE WHEN owner IS NULL THEN 0 WHEN owner = $3 THEN attempts ELSE attempts + 1 END,
+            lease_expires = clock_timestamp() + make_interval(secs => $4)
+        WHERE partition = $1 AND consumer = $2 AND (owner IS NULL OR lease_expires < clock_timestamp())
+        RETURNING epoch, attempts::int8
+        """)
+    static let release = Statement(
+        """
+        UPDATE bus.cursors SET owner = NULL, attempts = 0
+        WHERE partition = $1 AND consumer = $2 AND owner = $3
+        """)
+    static let free = Statement(
+        """
+        SELECT partition::int8 FROM bus.cursors
+        WHERE consumer = $1 AND (owner IS NULL OR lease_expires < clock_timestamp()) ORDER BY partition
+        """)
+    /// Forgets answers after 24 h, some at a time.
+    static let forgetAnswers = Statement(
+        """
+        DELETE FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key IN (
+            SELECT key FROM bus.idempotency
+            WHERE partition = $1 AND service = $2 AND created_at < clock_timestamp() - interval '24 hours'
+            ORDER BY created_at LIMIT $3)
+        """)
+    /// Trials that never came to an end and were never repeated either.
+    static let forgetSuspects = Statement(
+        """
+        DELETE FROM bus.suspects
+        WHERE partition = $1 AND consumer = $2 AND tried_at < clock_timestamp() - interval '24 hours'
+        """)
+}

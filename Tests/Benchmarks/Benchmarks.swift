@@ -1,0 +1,43 @@
+import ArgumentParser
+import Foundation
+
+/// Measures what the architecture promises, each figure as a ratio against something real in the same run.
+@main
+struct Benchmarks: AsyncParsableCommand {
+    enum Subject: String, CaseIterable, ExpressibleByArgument {
+        case http, appends, latency, deadlines
+    }
+
+    static let configuration = CommandConfiguration(
+        commandName: "benchmarks",
+        abstract: "Measures Dormouse against PostgreSQL and its own web server, in one run on this machine.",
+        discussion:
+            "Needs PostgreSQL's programs, pgbench among them, and wrk for `http`; starts a private database cluster.")
+
+    @Argument(help: "What to measure: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
+    var subjects: [Subject] = Subject.allCases
+
+    @Option(help: "Seconds for each measurement.")
+    var seconds = 10
+
+    @Option(help: "Pending deadlines.")
+    var deadlines = 1_000_000
+
+    func validate() throws {
+        guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
+        guard (1...10_000_000).contains(deadlines) else {
+            throw ValidationError("--deadlines must be from 1 to 10000000")
+        }
+    }
+
+    func run() async throws {
+        for subject in subjects {
+            switch subject {
+            case .http: try await TransitionsOverHTTP(seconds: seconds).run()
+            case .appends: try await LogAppends(seconds: seconds).run()
+            case .latency: try await AppendToHandled(seconds: seconds).run()
+            case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
+            }
+        }
+    }
+}

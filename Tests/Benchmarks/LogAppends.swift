@@ -1,0 +1,70 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Timeline
+
+/// Events appended by the runtime (decided, stored with their states, answered) against pgbench, which inserts batches of the
+/// same size into a table of the same columns and indexes.
+struct LogAppends {
+    let seconds: Int
+    private let batch = 200
+
+    func run() async throws {
+        Report.heading("Log appends, batches of about \(batch)")
+        let bench = try await CounterBench()
+        let seconds = seconds, batch = batch
+        try await bench.running { runtime in
+            let plain = try await pgbench(bench)
+            let before = try await bench.events()
+            let begun = ContinuousClock.now
+            await withTaskGroup(of: Void.self) { group in
+                for worker in 0..<batch * CounterBench.partitions {
+                    group.addTask {
+                        let key = AggregateKey.device("d\(worker)")
+                        while begun.duration(to: .now) < .seconds(seconds) {
+                            let submission = Submission<Counter>(
+                                key: key, command: .add(1), origin: Origin(id: UUID())
+                            ) { _, _ in [] }
+                            _ = try? await runtime.submit(submission)
+                        }
+                    }
+                }
+            }
+            let took = begun.duration(to: .now) / .seconds(1)
+            let appended = Double(try await bench.events() - before) / took
+            Report.figure("pgbench, events", plain, "per second")
+            Report.figure("runtime, commands committed and answered", appended, "per second")
+            Report.ratio("runtime ÷ pgbench", appended / plain, reach: 0.4)
+        }
+    }
+
+    private func pgbench(_ bench: CounterBench) async throws -> Double {
+        try await bench.cluster.sql(
+            """
+            CREATE TABLE plain (LIKE bus.events INCLUDING DEFAULTS);
+            CREATE SEQUENCE plain_offset CACHE \(batch);
+            ALTER TABLE plain ADD PRIMARY KEY (partition, log_offset, day);
+            CREATE INDEX ON plain (partition, key, log_offset);
+            CREATE INDEX ON plain (partition, correlationid);
+            """, database: bench.name)
+        let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
+        try """
+        \\set p random(0, \(CounterBench.partitions - 1))
+        INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+        SELECT :p, nextval('plain_offset'), current_date, gen_random_uuid(), 'counter', 'counter.number.added', 1,
+            'device:d' || n, 1800000000000, gen_random_uuid(),
+            '{"amount":1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(batch)) AS n;
+        """.write(to: script, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: script) }
+        let output = try tool(
+            "pgbench",
+            ["-n", "-c8", "-j2", "-T\(max(2, seconds / 2))", "-M", "prepared", "-f", script.path, bench.url])
+        guard let rate = output.number(after: "tps") else { throw ToolFailed(description: output) }
+        return rate * Double(batch)
+    }
+}

@@ -1,0 +1,115 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import TestSupport
+
+/// Durable transitions over HTTP against the same server's plain answer, with the load generator on the same processors.
+///
+/// wrk opens and closes the app of each of 2,000 devices in turn: every request is one committed transition of two events or
+/// more.
+struct TransitionsOverHTTP {
+    let seconds: Int
+    private let threads = 2
+    private let devicesPerThread = 1000
+
+    func run() async throws {
+        Report.heading("Durable transitions over HTTP")
+        let cluster = try await PrivateCluster.make()
+        let url = try await cluster.makeDatabase()
+        let port = try freePort()
+        let program = ChildProcess.product("lifecycle")
+        let migration = try ChildProcess.start(program, ["migrate", "--migration-database-url", url])
+        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
+        let service = try ChildProcess.start(
+            program,
+            [
+                "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
+                "--database-pool-size", "8",
+            ])
+        try await service.waitForLine(containing: "is ready")
+        let base = "http://127.0.0.1:\(port)"
+        try await prepare(base)
+        let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-transitions-\(port).lua")
+        try lua.write(to: script, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: script) }
+
+        let first = try load("\(base)/healthz", seconds: max(1, seconds / 2))
+        let transitions = try load(base, script: script.path, seconds: seconds)
+        let second = try load("\(base)/healthz", seconds: max(1, seconds / 2))
+        let plain = (first.perSecond + second.perSecond) / 2
+        Report.figure("plain answers", plain, "per second")
+        Report.figure("durable transitions", transitions.perSecond, "per second")
+        Report.figure("their latency, p50", transitions.p50, "ms")
+        Report.figure("their latency, p99", transitions.p99, "ms")
+        Report.figure("answers other than 2xx", transitions.failures, "")
+        Report.ratio("durable transitions ÷ plain answers", transitions.perSecond / plain, reach: 0.35)
+        service.signal(SIGTERM)
+        _ = try await service.exit()
+        try await cluster.destroy()
+    }
+
+    private func prepare(_ base: String) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for worker in 0..<32 {
+                group.addTask {
+                    for number in stride(from: worker, to: threads * devicesPerThread, by: 32) {
+                        let device = "\(base)/v1/devices/bench-\(number)"
+                        try await send(.PUT, device, #"{"profile":"ios15"}"#)
+                        try await send(.PUT, "\(device)/apps/app", #"{"backgroundModes":["fetch"]}"#)
+                        try await send(.POST, "\(device)/apps/app/transitions", #"{"event":"launch"}"#)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func send(_ method: HTTPMethod, _ url: String, _ body: String) async throws {
+        var request = HTTPClientRequest(url: url)
+        request.method = method
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(string: body))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let text = try await response.body.collect(upTo: 1 << 20)
+        guard (200..<300).contains(response.status.code) else {
+            throw ToolFailed(description: "\(method) \(url): \(response.status) \(String(buffer: text))")
+        }
+    }
+
+    private struct Load {
+        let perSecond, p50, p99, failures: Double
+    }
+
+    private func load(_ url: String, script: String? = nil, seconds: Int) throws -> Load {
+        let output = try tool(
+            "wrk", ["-t\(threads)", "-c128", "-d\(seconds)s", "--latency"] + (script.map { ["-s", $0] } ?? []) + [url])
+        guard let perSecond = output.number(after: "Requests/sec") else { throw ToolFailed(description: output) }
+        return Load(
+            perSecond: perSecond, p50: milliseconds(output, "50%"), p99: milliseconds(output, "99%"),
+            failures: output.number(after: "Non-2xx or 3xx responses") ?? 0)
+    }
+
+    private func milliseconds(_ output: String, _ label: String) -> Double {
+        guard let line = output.split(separator: "\n").first(where: { $0.contains(label) }),
+            let text = line.split(separator: " ").last, let number = Double(text.prefix { $0.isNumber || $0 == "." })
+        else { return .nan }
+        return text.hasSuffix("us") ? number / 1000 : text.hasSuffix("ms") ? number : number * 1000
+    }
+
+    /// Each thread has devices of its own and goes round them; home and open take turns.
+    private var lua: String {
+        """
+        local count = 0
+        local threads = 0
+        setup = function(thread) thread:set("id", threads); threads = threads + 1 end
+        request = function()
+            local device = id * \(devicesPerThread) + count % \(devicesPerThread)
+            local event = math.floor(count / \(devicesPerThread)) % 2 == 0 and "home" or "open"
+            count = count + 1
+            return wrk.format("POST", "/v1/devices/bench-" .. device .. "/apps/app/transitions",
+                { ["Content-Type"] = "application/json" }, '{"event":"' .. event .. '"}')
+        end
+        """
+    }
+}

@@ -1,0 +1,224 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import Hummingbird
+import Logging
+import Machines
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import Runtime
+public import ServiceKit
+public import TestSupport
+import Testing
+
+/// Counters that belong to fleet `f1` once they have counted anything.
+extension Counter: FleetMember {
+    public var fleet: String? { total > 0 ? "f1" : nil }
+}
+
+extension Counter.Refusal: ProblemConvertible {
+    public var problem: Problem { Problem(.conflict, "refused", "The counter refuses") }
+}
+
+private struct Amount: Record {
+    var amount = 0
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("amount", &amount, .range(0...1000)) }
+}
+
+@Suite("Commands over HTTP", .timeLimit(.minutes(2))) struct CommandsTests {
+    @Test func aDevicesTokenOpensThatDeviceOnly() async throws {
+        try await withCounters { service async throws in
+            #expect(try await service.add(1, to: "d1", as: service.device("d1")).status == 200)
+            #expect(try await service.add(1, to: "d2", as: service.device("d1")).code == "not_found")
+            #expect(try await service.get("d2", as: service.device("d1")).status == 404)
+            #expect(try await service.get("d1", as: service.device("d1")).json["total"]?.int == 1)
+            #expect(try await service.add(1, to: "d1", as: "nonsense").code == "invalid_credential")
+            #expect(try await service.add(1, to: "d1", as: nil).code == "unauthenticated")
+        }
+    }
+
+    @Test func aFleetsTokenOpensItsDevicesOnly() async throws {
+        try await withCounters { service async throws in
+            // It registers what belongs to nobody yet; another fleet's token finds nothing there.
+            #expect(try await service.add(0, to: "d1", as: service.fleet("f2")).status == 200)
+            #expect(try await service.add(1, to: "d1", as: service.fleet("f1")).status == 200)
+            #expect(try await service.add(1, to: "d1", as: service.fleet("f2")).code == "not_found")
+            #expect(try await service.get("d1", as: service.fleet("f2")).code == "not_found")
+            #expect(try await service.get("d1", as: service.fleet("f1")).json["total"]?.int == 1)
+        }
+    }
+
+    @Test func aCommandOnAnotherStateThanTheCallersIsNotRun() async throws {
+        try await withCounters { service async throws in
+            #expect(try await service.add(1, to: "d1", headers: ["If-Match": "\"1\""]).code == "precondition_failed")
+            #expect(try await service.add(1, to: "d1").status == 200)
+            #expect(try await service.get("d1").headers["etag"] == "\"1\"")
+            #expect(try await service.add(1, to: "d1", headers: ["If-Match": "\"7\""]).status == 412)
+            #expect(try await service.add(1, to: "d1", headers: ["If-Match": "\"1\""]).status == 200)
+            #expect(try await service.get("d1").json["total"]?.int == 2)
+        }
+    }
+
+    @Test func aRepeatedKeyRunsOnceAndBelongsToItsCaller() async throws {
+        try await withCounters { service async throws in
+            let key = ["Idempotency-Key": "k1"]
+            let first = try await service.add(5, to: "d1", headers: key)
+            #expect(try await service.add(5, to: "d1", headers: key).body == first.body)
+            #expect(try await service.add(6, to: "d1", headers: key).code == "idempotency_conflict")
+            #expect(try await service.add(5, to: "d1", as: service.device("d1"), headers: key).status == 200)
+            #expect(try await service.get("d1").json["total"]?.int == 10)
+        }
+    }
+
+    @Test func aCallerReadsItsWritesOrIsToldToWait() async throws {
+        try await withCounters { service async throws in
+            let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
+            #expect(try await service.get("d1", headers: ["Dormouse-Position": position]).status == 200)
+            let parts = position.split(separator: ":")
+            let ahead = "\(parts[0]):\((Int(parts[1]) ?? 0) + 1)"
+            let answer = try await service.get("d1", headers: ["Dormouse-Position": ahead])
+            #expect(answer.code == "behind" && answer.headers["retry-after"] == "1")
+            #expect(try await service.get("d1", headers: ["Dormouse-Position": "x"]).code == "invalid_header")
+        }
+    }
+
+    @Test func refusalsAreProblemsAndChangeNothing() async throws {
+        try await withCounters { service async throws in
+            #expect(try await service.send("POST", "/v1/devices/d1/refuse", "{}", [:], key: nil).status == 401)
+            #expect(try await service.send("POST", "/v1/devices/d1/refuse", "{}").code == "refused")
+            let fault = try await service.send("POST", "/v1/devices/d1/add", #"{"amount":1001,"more":1}"#)
+            #expect(fault.status == 422 && fault.body.contains("/amount") && fault.body.contains("/more"))
+            #expect(try await service.get("d1").status == 404)
+        }
+    }
+
+    @Test func replicasThatStartTogetherAgreeOnTheirKey() async throws {
+        try await withCounters { service async throws in
+            let issuers = try await withThrowingTaskGroup(of: JSON.self) { group in
+                for _ in 0..<4 {
+                    group.addTask { try await TokenIssuer.open(service.pool, issuer: "other").keySet }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(issuers.allSatisfy { $0 == issuers[0] })
+            // A service that runs already takes in a key that came after its start.
+            let late = try await TokenIssuer.open(service.pool, issuer: "other").device("d1", fleet: "f1")
+            try await eventually(describe: "the late key is taken in") {
+                try await service.add(1, to: "d1", as: late).status == 200
+            }
+        }
+    }
+
+    private func withCounters(_ body: @Sendable @escaping (CounterService) async throws -> Void) async throws {
+        let service = try await CounterService.prepare()
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await service.serve() }
+            try await withTimeout(seconds: 60) {
+                try await service.waitUntilReady()
+                try await body(service)
+            }
+            tasks.cancelAll()
+        }
+        await service.pool.close()
+    }
+}
+
+/// The counter as a service, on a database of its own.
+private struct CounterService: Sendable {
+    static let operatorKey = "correct-horse"
+    let configuration: ServiceConfiguration
+    let logger: Logger
+    let pool: ConnectionPool
+    let issuer: TokenIssuer
+    let port: Int
+
+    static func prepare() async throws -> CounterService {
+        var logger = Logger(label: "counter")
+        logger.logLevel = .critical
+        let url = try await PrivateCluster.shared().makeDatabase()
+        let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
+        try OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey)
+            .write(to: keys, atomically: true, encoding: .utf8)
+        let port = try freePort()
+        let request = try ServiceConfiguration.read(
+            service: "counter", port: port,
+            arguments: [
+                "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
+                "--partitions", "4",
+            ], environment: [:])
+        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        try await DurableService.migrate(Counter.self, configuration, logger: logger)
+        let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
+        return CounterService(
+            configuration: configuration, logger: logger, pool: pool,
+            issuer: try await TokenIssuer.open(pool, issuer: "counter"), port: port)
+    }
+
+    func serve() async throws {
+        try await DurableService.serve(Counter.self, configuration, policy: (), logger: logger) { parts, table in
+            table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
+                request, context in
+                let key = AggregateKey.device(try context.parameters.identifier("device"))
+                let amount = try await request.document(as: Amount.self).amount
+                return try await parts.commands.submit(.add(amount), to: key, request, context, registers: true) {
+                    aggregate, _ in aggregate.state.jsonBytes
+                }
+            }
+            table.add(.post, "/v1/devices/{device}/refuse", "Refuses") { request, context in
+                let key = AggregateKey.device(try context.parameters.identifier("device"))
+                return try await parts.commands.submit(.addThenRefuse, to: key, request, context) { _, _ in [] }
+            }
+            table.add(.get, "/v1/devices/{device}", "Reads", response: Counter.self) { request, context in
+                let key = AggregateKey.device(try context.parameters.identifier("device"))
+                guard let found = try await parts.commands.read(key, request, context)?.aggregate else {
+                    throw Problem.notFound
+                }
+                return Response(found.state, etag: ETag(version: found.eventCount))
+            }
+            return []
+        }
+    }
+
+    func device(_ id: String) async throws -> String { try await issuer.device(id, fleet: "f1") }
+    func fleet(_ id: String) async throws -> String { try await issuer.fleet(id) }
+
+    func waitUntilReady() async throws {
+        while true {
+            try Task.checkCancellation()
+            if let answer = try? await send("GET", "/readyz"), answer.status == 200 { return }
+        }
+    }
+
+    func add(
+        _ amount: Int, to device: String, as key: String? = operatorKey, headers: [String: String] = [:]
+    ) async throws -> Answer {
+        try await send("POST", "/v1/devices/\(device)/add", #"{"amount":\#(amount)}"#, headers, key: key)
+    }
+
+    func get(
+        _ device: String, as key: String? = operatorKey, headers: [String: String] = [:]
+    ) async throws -> Answer {
+        try await send("GET", "/v1/devices/\(device)", nil, headers, key: key)
+    }
+
+    func send(
+        _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:],
+        key: String? = operatorKey
+    ) async throws -> Answer {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = .init(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+        if let body {
+            request.body = .bytes(ByteBuffer(string: body))
+            request.headers.add(name: "Content-Type", value: "application/json")
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        return Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, body: String(buffer: bytes))
+    }
+}
