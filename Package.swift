@@ -148,7 +148,6 @@ let package = Package(
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
-        + service("Lifecycle")
         + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
         + service(
             "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
