@@ -70,10 +70,7 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "transfer"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "fetch", "push", "transfer", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
