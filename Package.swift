@@ -143,23 +143,22 @@ let package = Package(
             durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
             resources: [.copy("Traces")]),
     ]
-        + service("Lifecycle", [asyncAlgorithms])
-        + service("Fetch")
-        + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
-        + service(
-            "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
-        + [
-            // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
-            .target(
-                name: "FleetService",
-                dependencies: [
-                    "Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL,
-                ],
-                path: "Services/Fleet/Service", swiftSettings: strict),
-            .executableTarget(
-                name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
-                path: "Services/Fleet/Main", swiftSettings: strict),
-            tests(
-                "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
-        ]
 )
+
+// One statement each: a long sum of arrays costs the compiler minutes.
+package.targets += service("Lifecycle", [asyncAlgorithms])
+package.targets += service("Fetch")
+package.targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
+package.targets += service(
+    "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
+package.targets += [
+    // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
+    .target(
+        name: "FleetService",
+        dependencies: ["Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL],
+        path: "Services/Fleet/Service", swiftSettings: strict),
+    .executableTarget(
+        name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
+        path: "Services/Fleet/Main", swiftSettings: strict),
+    tests("FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
+]
