@@ -140,7 +140,7 @@ let package = Package(
             resources: [.copy("Traces")]),
         tests(
             "TransferTests", "Services/Transfer",
-            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
+            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, crypto],
             resources: [.copy("Traces")]),
     ]
 )
