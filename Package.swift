@@ -140,7 +140,9 @@ let package = Package(
             resources: [.copy("Traces")]),
         tests(
             "TransferTests", "Services/Transfer",
-            durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, crypto],
+            durable + [
+                "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, crypto,
+            ],
             resources: [.copy("Traces")]),
     ]
 )
