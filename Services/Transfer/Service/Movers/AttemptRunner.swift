@@ -65,7 +65,10 @@ struct AttemptRunner: Sendable {
     private func move(_ order: WorkOrder) async throws {
         let sink = Sink(order: order, runner: self)
         do {
-            try await sink.hashWhatIsThere()
+            do { try await sink.hashWhatIsThere() } catch StorageError.missing {
+                // There is nothing to go on from: from the beginning, then.
+                return _ = try await submit(.fail(claim, total: sink.durable, .resourceChanged))
+            }
             let from = order.task.bytesReceived
             let fetch = Fetch(
                 origins: origins, url: order.task.request.url, headers: order.headers(from: from),

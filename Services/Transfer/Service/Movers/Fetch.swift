@@ -25,7 +25,7 @@ struct FetchFailure: Error, Equatable {
         case let error as NIOConnectionError:
             end = error.connectionErrors.isEmpty ? .hostNotFound : .cannotConnect
         case let error as IOError where error.errnoCode == ECONNREFUSED: end = .cannotConnect
-        case is ChannelError where error as? ChannelError == .connectTimeout(.zero): end = .timedOut
+        case ChannelError.connectTimeout: end = .timedOut
         default: end = .connectionLost
         }
     }
