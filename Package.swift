@@ -70,10 +70,8 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "push"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "transfer"].map { .executable(name: $0, targets: [$0]) },
-    products: ["lifecycle", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "fetch", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "ops"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -138,6 +136,9 @@ let package = Package(
             durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
             resources: [.copy("Traces")]),
         tests(
+            "EventLogOpsTests", "Shared/EventLogOps",
+            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
             "PushTests", "Services/Push",
             durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
             resources: [.copy("Traces")]),
@@ -145,12 +146,13 @@ let package = Package(
             "TransferTests", "Services/Transfer",
             durable + ["TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, crypto],
             resources: [.copy("Traces")]),
+        tests(
+            "FetchTests", "Services/Fetch",
+            durable + ["FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+            resources: [.copy("Traces")]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Fetch")
-        + service("Lifecycle")
-        + service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
-        + service("Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto])
         + [
             // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
             .target(
@@ -165,4 +167,8 @@ let package = Package(
             tests(
                 "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
         ]
+        + service("Lifecycle")
+        + service("Ops", machine: false)
+        + service(
+            "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
 )
