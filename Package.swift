@@ -165,7 +165,7 @@ let package = Package(
                 name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
                 path: "Services/Fleet/Main", swiftSettings: strict),
             tests(
-                "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
+                "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
         ]
         + service("Lifecycle")
         + service("Ops", machine: false)
