@@ -1,3 +1,4 @@
+import Crypto
 import FleetService
 import Foundation
 import Records
@@ -10,16 +11,25 @@ final class LifecycleBench: Sendable {
     let url: String
     let port: Int
 
-    private init(_ cluster: PrivateCluster, _ url: String, _ port: Int) {
+    static let operatorKey = "correct-horse"
+    private let keys: URL
+
+    private init(_ cluster: PrivateCluster, _ url: String, _ port: Int) throws {
         self.cluster = cluster
         self.url = url
         self.port = port
+        keys = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-keys-\(port)")
+        let hash = SHA256.hash(data: Array(Self.operatorKey.utf8))
+        let digits = hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        try "deploy read,operate \(digits)\n".write(to: keys, atomically: true, encoding: .utf8)
     }
+
+    deinit { try? FileManager.default.removeItem(at: keys) }
 
     static func make() async throws -> LifecycleBench {
         let cluster = try await PrivateCluster.make(fsync: false)
         let url = try await cluster.makeDatabase()
-        let bench = LifecycleBench(cluster, url, try freePort())
+        let bench = try LifecycleBench(cluster, url, try freePort())
         let migration = try ChildProcess.start(
             ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", url])
         guard try await migration.exit() == .exited(0) else { throw FleetError(migration.errors.tail()) }
@@ -30,7 +40,7 @@ final class LifecycleBench: Sendable {
     func start() async throws -> ChildProcess {
         let process = try ChildProcess.start(
             ChildProcess.product("lifecycle"),
-            ["serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "info"])
+            ["serve", "--database-url", url, "--port", "\(port)", "--operator-key-file", keys.path])
         try await process.waitForLine(containing: "is ready", within: 30)
         return process
     }
@@ -48,7 +58,7 @@ final class LifecycleBench: Sendable {
         options.beginsAt = 480
         var endpoints = Endpoints()
         try endpoints.set(.lifecycle, address)
-        endpoints.operatorKey = "nobody asks"
+        endpoints.operatorKey = Self.operatorKey
         return try FleetRun(options, endpoints, now: RealClock().now, run: UUID().uuidString)
     }
 }

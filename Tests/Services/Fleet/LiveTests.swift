@@ -64,18 +64,31 @@ import Timeline
         let bench = try await LifecycleBench.make()
         let service = try await bench.start()
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(bench.port).json")
-        defer { try? FileManager.default.removeItem(at: file) }
+        let key = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(bench.port).key")
+        try LifecycleBench.operatorKey.write(to: key, atomically: true, encoding: .utf8)
+        defer { for file in [file, key] { try? FileManager.default.removeItem(at: file) } }
         let fleet = try ChildProcess.start(
             ChildProcess.product("fleet"),
             [
                 "run", "--devices", "3", "--for", "5m", "--rate", "600", "--begin-at", "08:00", "--target",
-                bench.address, "--summary-json", file.path,
+                bench.address, "--operator-key-file", key.path, "--summary-json", file.path,
             ])
         try await fleet.waitForLine(containing: "3 devices", within: 60)
         fleet.signal(SIGINT)
         #expect(try await fleet.exit() == .exited(0))
         #expect(fleet.output.tail().contains("kept its word"))
         #expect(try String(contentsOf: file, encoding: .utf8).contains(#""devices":3"#))
+        service.signal(SIGTERM)
+        _ = try await service.exit()
+        try await bench.cluster.destroy()
+    }
+
+    @Test func aWrongKeyEndsTheRunWithAClearWord() async throws {
+        let bench = try await LifecycleBench.make()
+        let service = try await bench.start()
+        let fleet = try ChildProcess.start(ChildProcess.product("fleet"), ["run", "--target", bench.address])
+        #expect(try await fleet.exit() == .exited(1))
+        #expect(fleet.output.tail().contains("is the operator key the right one?"))
         service.signal(SIGTERM)
         _ = try await service.exit()
         try await bench.cluster.destroy()

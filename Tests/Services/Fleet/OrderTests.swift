@@ -36,12 +36,14 @@ import Timeline
 
     @Test func aRepeatedOrderIsObeyedOnce() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
-        let order = try #require(suite.order(.wake, app, data: ["wake": "w1", "reason": "fetch"]))
-        let later = try #require(suite.order(.callback, app, name: "willResignActive"))
-        #expect(suite.device.obey(order, at: suite.now))
-        #expect(!suite.device.obey(order, at: suite.now))
-        #expect(suite.device.obey(later, at: suite.now))
-        #expect(!suite.device.obey(order, at: suite.now))
+        let made = (
+            suite.order(.wake, app, data: ["wake": "w1", "reason": "fetch"]),
+            suite.order(.callback, app, name: "willResignActive")
+        )
+        let (order, later) = (try #require(made.0), try #require(made.1))
+        let now = suite.now
+        let obeyed = [order, order, later, order].map { suite.device.obey($0, at: now) }
+        #expect(obeyed == [true, false, true, false])
         suite.run(until: suite.now + .seconds(20))
         #expect(suite.told.count { if case .completeWake = $0.action { true } else { false } } == 1)
     }
@@ -50,17 +52,19 @@ import Timeline
         var (suite, app) = try Self.suite(with: .wellBehaved)
         for name in ["willFinishLaunching", "didFinishLaunching"] {
             let order = PretendSuite.order(.callback, app, device: suite.device.identifier, offset: 7, name: name)
-            #expect(suite.device.obey(try #require(order), at: suite.now))
+            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            #expect(isObeyed)
         }
     }
 
     @Test func ordersOfAFormerRunAreNotObeyed() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.device.begin(after: Position("3:41"))
-        for (offset, isObeyed) in [(41, false), (42, true)] {
+        for (offset, isNew) in [(41, false), (42, true)] {
             let order = PretendSuite.order(
                 .wake, app, device: suite.device.identifier, offset: offset, data: ["wake": "w", "reason": "fetch"])
-            #expect(suite.device.obey(try #require(order), at: suite.now) == isObeyed)
+            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            #expect(isObeyed == isNew)
         }
     }
 
@@ -177,8 +181,9 @@ import Timeline
     func aRefusalMakesTheDeviceLook(code: String) throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let action = Action.transition(app: app, "home")
-        #expect(suite.device.learn(.refused(code), of: action, at: suite.now) == [.look(app: app)])
-        #expect(suite.device.learn(.refused("already_completed"), of: action, at: suite.now) == [])
+        let now = suite.now
+        let actions = [code, "already_completed"].map { suite.device.learn(.refused($0), of: action, at: now) }
+        #expect(actions == [[.look(app: app)], []])
     }
 
     @Test func whatIsNoOrderIsNotRead() {
