@@ -95,7 +95,7 @@ var targets: [Target] = [
             "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
             nioPosix, logging,
         ],
-        path: "Tests/Support", swiftSettings: strict),
+        path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
@@ -103,13 +103,19 @@ var targets: [Target] = [
             lifecycle,
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
+    .executableTarget(
+        name: "counterd",
+        dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
+        path: "Tests/Support/Counterd", swiftSettings: strict),
     tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
     tests("RecordsTests", "Shared/Records", ["Records"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
     tests(
         "RuntimeTests", "Shared/Runtime",
-        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "counterd", logging, lifecycle]),
+    tests(
+        "EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging]),
     tests(
         "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
     tests(
@@ -123,6 +129,12 @@ var targets: [Target] = [
     tests(
         "PushTests", "Services/Push",
         durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
+        resources: [.copy("Traces")]),
+    tests(
+        "TransferTests", "Services/Transfer",
+        durable + [
+            "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, crypto,
+        ],
         resources: [.copy("Traces")]),
     tests(
         "FetchTests", "Services/Fetch",
@@ -143,7 +155,7 @@ targets += [
         name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
         path: "Services/Fleet/Main", swiftSettings: strict),
     tests(
-        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
+        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections, crypto]),
 ]
 targets += service("Push", [crypto, jwt, nioCore], resources: [.embedInCode("Migrations")])
 targets += service("Ops", machine: false)
