@@ -11,6 +11,14 @@ public struct BaseSnapshot: Sendable, Equatable {
     public var offset: Int
     public var eventCount: Int
     public var decidedAt: Instant
+
+    public init(state: [UInt8], machineVersion: Int, offset: Int, eventCount: Int, decidedAt: Instant) {
+        self.state = state
+        self.machineVersion = machineVersion
+        self.offset = offset
+        self.eventCount = eventCount
+        self.decidedAt = decidedAt
+    }
 }
 
 /// Where folding one aggregate's history up to some offset begins.

@@ -39,6 +39,12 @@ public struct Laggard: Sendable, Equatable, CustomStringConvertible {
     /// Its earliest deadline, where that has come.
     public var deadline: Instant?
 
+    public init(consumer: String, events: Int, deadline: Instant? = nil) {
+        self.consumer = consumer
+        self.events = events
+        self.deadline = deadline
+    }
+
     public var description: String {
         var parts: [String] = []
         if events > 0 { parts.append("is \(events) events behind") }

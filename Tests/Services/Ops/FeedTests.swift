@@ -53,7 +53,8 @@ import Testing
 
     @Test func aStreamTakesNoPaging() async throws {
         try await OpsBench.run { bench in
-            #expect(try await bench.get("/v1/events/stream?limit=5&order=newest").faults == ["/limit", "/order"])
+            let answer = try await bench.get("/v1/events/stream?limit=5&order=newest")
+            #expect(answer.faults == ["/limit", "/order"])
         }
     }
 }

@@ -1,5 +1,6 @@
 import Contracts
 import EventLog
+import Foundation
 import Logging
 import Machines
 import Postgres
