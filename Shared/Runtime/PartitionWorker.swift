@@ -122,7 +122,8 @@ actor PartitionWorker<M: Machine> {
         if let nextDue, nextDue <= clock.now { wake() }
     }
 
-    /// - Parameter isSuspicious: the owner before did not let go: an input may have ended it.
+    /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the log: an
+    ///   input may have ended them. One alone may have been killed, and is not worth the slowness of trials.
     func hold(owner: UUID, epoch: Int, isSuspicious: Bool) {
         guard lease?.epoch != epoch else { return }
         lease = (owner, epoch)

@@ -63,7 +63,7 @@ struct Statements: Sendable {
 
     let lockCursor = Statement(
         """
-        SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8 FROM bus.cursors AS c
+        SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8 FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)
     let head = Statement("SELECT head FROM bus.partitions WHERE partition = $1")
@@ -85,13 +85,12 @@ struct Statements: Sendable {
             AS e (id, type, version, key, app, time, correlationid, causationid, traceparent, data, n)
         """)
     // A consumer whose position was the head before its own append has nothing of others before it: it moves on past its own
-    // events without reading them. $6 is the epoch under which events and deadlines were taken; null for commands alone. Gives
-    // the head.
+    // events without reading them. $6 is the epoch under which events and deadlines were taken; null for commands alone. $8
+    // tells that the log was read to its head and nothing is due any more. Gives the head.
     let moveCursor = Statement(
         """
         WITH moved AS (
-            UPDATE bus.cursors SET last_batch = $3, parked = parked + $7,
-                attempts = CASE WHEN $6 IS NULL THEN attempts ELSE 0 END,
+            UPDATE bus.cursors SET last_batch = $3, parked = parked + $7, attempts = CASE WHEN $8 THEN 0 ELSE attempts END,
                 log_offset = CASE
                     WHEN $4 = (SELECT head FROM bus.partitions WHERE partition = $1) - $5 THEN $4 + $5 ELSE $4 END
             WHERE partition = $1 AND consumer = $2 AND ($6 IS NULL OR epoch = $6) RETURNING 1)

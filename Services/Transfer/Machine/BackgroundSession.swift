@@ -1,5 +1,4 @@
 public import Contracts
-public import OrderedCollections
 public import Records
 public import Timeline
 

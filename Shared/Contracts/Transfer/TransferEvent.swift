@@ -1,4 +1,4 @@
-public import Records
+import Records
 
 /// The events of `transfer`: how bytes move while apps sleep. Source: `transfer`.
 public enum TransferEvent: EventFamily {

@@ -138,9 +138,9 @@ struct ProviderEndpoint: Sendable {
 
     private func reason(_ error: RuntimeError) -> APNsReason {
         switch error {
-        case .overloaded, .databaseUnavailable: .serviceUnavailable
+        case .overloaded, .databaseUnavailable, .outcomeUnknown, .parked: .serviceUnavailable
         case .stopping: .shutdown
-        case .idempotencyConflict, .newerState, .malformedState, .stateTooLarge: .internalServerError
+        case .failed, .idempotencyConflict, .newerState, .malformedState, .stateTooLarge: .internalServerError
         }
     }
 }

@@ -71,8 +71,9 @@ extension Decision<TransferMachine> {
         case .tooManyRedirects: give(up: claim.place, end, .httpTooManyRedirects)
         case .originNotAllowed: give(up: claim.place, end, .cannotConnectToHost)
         case .cannotWrite: give(up: claim.place, end, .cannotWriteToFile)
+        case .resourceChanged: endAttempt(claim.place, .resourceChanged)
         // The machine's own reasons; from a mover they mean that it stopped.
-        case .finished, .resourceChanged, .conditionsLost, .suspended, .cancelled, .expired, .moverLost:
+        case .finished, .conditionsLost, .suspended, .cancelled, .expired, .moverLost:
             endAttempt(claim.place, .moverLost)
         }
     }

@@ -1,5 +1,6 @@
 import Contracts
 import Machines
+import OrderedCollections
 import Timeline
 
 // Tasks: created, suspended, resumed, cancelled, timed out.
