@@ -92,7 +92,9 @@ extension PushMachine {
 
     /// Forgets what the device has and nothing waits for.
     private mutating func settle(_ notification: String) {
-        guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else { return }
+        guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else {
+            return
+        }
         messages.removeValue(forKey: notification)
     }
 

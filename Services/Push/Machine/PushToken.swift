@@ -30,7 +30,8 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String {
-        Hexadecimal.text([UInt8(truncatingIfNeeded: partition >> 8), UInt8(truncatingIfNeeded: partition)] + locator + secret)
+        Hexadecimal.text(
+            [UInt8(truncatingIfNeeded: partition >> 8), UInt8(truncatingIfNeeded: partition)] + locator + secret)
     }
 
     /// The locator of a device's tokens.

@@ -49,7 +49,8 @@ struct Explanation: Record {
     init() {}
 
     /// - Parameter aggregate: of a device on which the app is installed.
-    init(_ app: String, _ record: PushedApp, _ aggregate: Aggregate<PushMachine>, at now: Instant, _ policy: PushPolicy) {
+    init(_ app: String, _ record: PushedApp, _ aggregate: Aggregate<PushMachine>, at now: Instant, _ policy: PushPolicy)
+    {
         let state = aggregate.state
         self.app = app
         registered = record.registration != nil

@@ -29,7 +29,8 @@ public enum Push {
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = PushPolicy(partitions: configuration.partitions)
         let environment = configuration["APNS_ENVIRONMENT"].flatMap { PushEnvironment(rawValue: $0) } ?? .sandbox
-        try await DurableService.serve(PushMachine.self, configuration, policy: policy, logger: logger) { parts, table in
+        try await DurableService.serve(PushMachine.self, configuration, policy: policy, logger: logger) {
+            parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables, clock: RealClock())
             let endpoint = ProviderEndpoint(

@@ -82,7 +82,8 @@ struct PushTables: Sendable {
         WHERE partition = $1 AND team = $2 ORDER BY created_at, key_id
         """)
     private static let allKeys = Statement(
-        "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id")
+        "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id"
+    )
     // The two slots are what keeps a team to two keys: of two that register at once, one meets the constraint.
     private static let addKey = Statement(
         """

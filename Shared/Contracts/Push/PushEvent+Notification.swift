@@ -27,8 +27,9 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, apnsID: String, collapseID: String? = nil, neverStored: Bool, notification: String, payload:
-            JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .received, topic: String,
+            app: String?, apnsID: String, collapseID: String? = nil, neverStored: Bool, notification: String,
+            payload:
+                JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .received, topic: String,
             until: Instant
         ) {
             self.app = app
@@ -80,8 +81,9 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, apnsID: String, collapseID: String? = nil, fromStorage: Bool, notification: String, payload:
-            JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .delivered
+            app: String?, apnsID: String, collapseID: String? = nil, fromStorage: Bool, notification: String,
+            payload:
+                JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .delivered
         ) {
             self.app = app
             self.apnsID = apnsID
@@ -125,8 +127,9 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, due: Instant? = nil, notification: String, status: ConsoleStatus = .storedOffline, until:
-            Instant
+            app: String?, due: Instant? = nil, notification: String, status: ConsoleStatus = .storedOffline,
+            until:
+                Instant
         ) {
             self.app = app
             self.due = due

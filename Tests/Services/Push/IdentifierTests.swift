@@ -19,8 +19,10 @@ import Testing
         #expect(Hexadecimal.text(PushToken.locator(AggregateKey("abc"))) == "ba7816bf8f01cfea414140de5dae")
     }
 
-    @Test(arguments: ["", "00", String(repeating: "0", count: 63), String(repeating: "0", count: 66),
-        String(repeating: "g", count: 64), String(repeating: "é", count: 32)])
+    @Test(arguments: [
+        "", "00", String(repeating: "0", count: 63), String(repeating: "0", count: 66),
+        String(repeating: "g", count: 64), String(repeating: "é", count: 32),
+    ])
     func otherTextsAreNoTokens(_ text: String) { #expect(PushToken(text) == nil) }
 
     @Test func aNotificationIDLeadsBackToItsDevice() throws {

@@ -61,11 +61,21 @@ private struct Sent: Sendable {
         (.badPath, .but { $0.path = "/2/device/00" }),
         (.badPath, .but { $0.path = "/3/device/00/x" }),
         (.methodNotAllowed, .but { $0.method = "GET" }),
-        (.methodNotAllowed, .but { $0.method = "PUT"; $0.path = "/3/device/" }),
+        (
+            .methodNotAllowed,
+            .but {
+                $0.method = "PUT"; $0.path = "/3/device/"
+            }
+        ),
         (.missingDeviceToken, .but { $0.path = "/3/device/" }),
         (.missingDeviceToken, .but { $0.path = "/3/device" }),
         (.duplicateHeaders, .but { $0.repeated = ["apns-topic"] }),
-        (.duplicateHeaders, .but { $0.headers["authorization"] = "bearer x"; $0.repeated = ["authorization"] }),
+        (
+            .duplicateHeaders,
+            .but {
+                $0.headers["authorization"] = "bearer x"; $0.repeated = ["authorization"]
+            }
+        ),
         (.badMessageID, .header("apns-id", "1234")),
         (.badMessageID, .header("apns-id", "EC1BF194-B3B2-424A-8BE9-1DEB9F95B4CB")),
         (.badExpirationDate, .header("apns-expiration", "tomorrow")),
@@ -73,7 +83,12 @@ private struct Sent: Sendable {
         (.badExpirationDate, .header("apns-expiration", "99999999999999999999")),
         (.badPriority, .header("apns-priority", "7")),
         (.badPriority, .header("apns-priority", "05")),
-        (.badPriority, .but { $0.headers["apns-push-type"] = "background"; $0.headers["apns-priority"] = "10" }),
+        (
+            .badPriority,
+            .but {
+                $0.headers["apns-push-type"] = "background"; $0.headers["apns-priority"] = "10"
+            }
+        ),
         (.badCollapseID, .header("apns-collapse-id", String(repeating: "x", count: 65))),
         (.badCollapseID, .header("apns-collapse-id", String(repeating: "é", count: 33))),
         (.invalidPushType, .header("apns-push-type", "shout")),
@@ -93,7 +108,12 @@ private struct Sent: Sendable {
         // Of several faults the first in order counts.
         (.badMessageID, .but { $0.headers = ["apns-id": "x", "apns-priority": "x", "apns-topic": ""] }),
         (.badPriority, .but { $0.headers = ["apns-priority": "x", "apns-collapse-id": "", "apns-push-type": "x"] }),
-        (.missingTopic, .but { $0.headers = [:]; $0.body = [] }),
+        (
+            .missingTopic,
+            .but {
+                $0.headers = [:]; $0.body = []
+            }
+        ),
     ]
 
     @Test func everyBrokenRuleHasItsReason() throws {

@@ -82,7 +82,9 @@ extension Decision<PushMachine> {
     /// The user's switch for the notifications of an app is a member of the settings that not every version of them has.
     private mutating func takeSettings(_ app: String?, _ event: Event) {
         let settings = (try? JSON(parsing: event.data))?["settings"]
-        guard let app, let word = settings?["notifications"]?.string, let allowed = Switch(rawValue: word) else { return }
+        guard let app, let word = settings?["notifications"]?.string, let allowed = Switch(rawValue: word) else {
+            return
+        }
         note(app) { $0.notifications = allowed }
     }
 

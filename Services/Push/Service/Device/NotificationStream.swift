@@ -1,9 +1,11 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPTypes
 import Hummingbird
 import Logging
 import Machines
+import NIOCore
 import PushMachine
 import Records
 import Runtime
@@ -27,14 +29,23 @@ struct NotificationStream: Sendable {
         guard state.conditions.poweredOn else { throw PushRefusal.deviceOff.problem }
         guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
         let connection = UUID().lowercased
-        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap { told($0) }
+        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap {
+            told($0)
+        }
         var response = Response(events: events, on: context.channel, metrics: metrics)
+        // Watching for the client's leaving takes the connection: it serves no request after this one.
+        response.headers[.connection] = "close"
         let inner = response.body
         let traceparent = context.traceparent.description
+        let channel = context.channel
         response.body = ResponseBody { writer in
             try await submit(.connect(connection: connection), key, traceparent)
             do {
-                try await request.body.consumeWithCancellationOnInboundClose { _ in try await inner.write(writer) }
+                try await request.body.consumeWithCancellationOnInboundClose { _ in
+                    try await inner.write(writer)
+                    // The connection is closed after this; what was written last must have gone out on its loop before.
+                    try await channel.eventLoop.submit {}.get()
+                }
             } catch {
                 await leave(connection, key, traceparent)
                 throw error

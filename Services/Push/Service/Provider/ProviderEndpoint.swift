@@ -38,7 +38,9 @@ struct ProviderEndpoint: Sendable {
         self.real = real
     }
 
-    func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async -> ProviderAnswer {
+    func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async
+        -> ProviderAnswer
+    {
         // Without a usable one in the request the answer carries a new one.
         var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID().lowercased
         do throws(APNsReason) {

@@ -33,6 +33,10 @@ struct ProviderRoutes: Sendable {
         }
         for method in [HTTPRequest.Method.get, .put, .delete, .patch, .post] {
             table.add(method, "/3/**", "BadPath", access: .open, status: .notFound) { try await answer($0, $1) }
+            // A node of the path above, so the router does not come back to the wildcard from it.
+            table.add(method, "/3/device", "MissingDeviceToken", access: .open, status: .badRequest) {
+                try await answer($0, $1)
+            }
         }
         addKeys(&table)
     }

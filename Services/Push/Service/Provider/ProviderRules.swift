@@ -106,7 +106,9 @@ struct ProviderRules: Sendable {
         guard isIdentifier(topic), topic.hasSuffix(type.topicSuffix) else { throw .badTopic }
         let app = String(topic.dropLast(type.topicSuffix.count))
         guard !app.isEmpty else { throw .badTopic }
-        guard key.topics.isEmpty || key.topics.contains(app) || key.topics.contains(topic) else { throw .topicDisallowed }
+        guard key.topics.isEmpty || key.topics.contains(app) || key.topics.contains(topic) else {
+            throw .topicDisallowed
+        }
         return (topic, app)
     }
 }

@@ -39,7 +39,8 @@ struct ProviderSession: Sendable {
             throw .badEnvironmentKeyIDInToken
         }
         // A token that this connection has shown with this key needs no second look at its signature.
-        let isKnown = current?.token == token.text && current?.key.publicKey.rawRepresentation == key.publicKey.rawRepresentation
+        let isKnown =
+            current?.token == token.text && current?.key.publicKey.rawRepresentation == key.publicKey.rawRepresentation
         guard isKnown || token.isSigned(by: key.publicKey) else { throw .invalidProviderToken }
         let issued = token.issuedAt.multipliedReportingOverflow(by: 1000)
         guard !issued.overflow else { throw .invalidProviderToken }
