@@ -128,7 +128,7 @@ var targets: [Target] = [
     tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
     tests(
         "PushTests", "Services/Push",
-        durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
+        durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
         resources: [.copy("Traces")]),
     tests(
         "TransferTests", "Services/Transfer",
@@ -157,7 +157,7 @@ targets += [
     tests(
         "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections, crypto]),
 ]
-targets += service("Push", [crypto, jwt, nioCore], resources: [.embedInCode("Migrations")])
+targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
 targets += service("Ops", machine: false)
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
