@@ -266,10 +266,13 @@ extension PartitionWorker {
             return waiting[0].caller.resume(throwing: RuntimeError.failed)
         }
         queue.prepend(contentsOf: waiting)
-        if portion.commands == 0, bad.inputs <= 1, let name = bad.name {
+        guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
+        if let name = bad.name {
             condemned[name] = "\(bad.error)"
         } else {
-            window = max(1, bad.inputs / 2)
+            // No input was named, so it can't be told which: as with any other failure, the poll looks again.
+            lookAtLog = false
+            noLookBefore = .now + Self.pauseAfterFailure
         }
     }
 
