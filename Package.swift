@@ -136,7 +136,7 @@ let package = Package(
         tests(
             "EventLogOpsTests", "Shared/EventLogOps",
             pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
+        tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
     ]
         + service("Lifecycle", [asyncAlgorithms])
         + service("Ops", machine: false)
