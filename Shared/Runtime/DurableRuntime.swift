@@ -62,7 +62,7 @@ public final class DurableRuntime<M: Machine>: Service {
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
             """
-            SELECT state, event_count, decided_at, version, machine_version::int8 FROM \(M.name).states
+            SELECT state, event_count, decided_at, version, machine_version::int8 FROM "\(M.name)".states
             WHERE partition = $1 AND key = $2
             """)
         let rows = try await pool.run([

@@ -101,7 +101,7 @@ actor LeaseKeeper<M: Machine> {
         guard let row = try await change(partition, Statements.acquire)?.first else { return }
         owned.insert(partition)
         swept[partition] = nil
-        await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 0)
+        await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 1)
     }
 
     private func release(_ partition: Int) async throws {

@@ -94,7 +94,9 @@ extension PartitionWorker {
         }
         let name = onlyInput(of: first)
         let batch = decide(submissions, &first, trial)
-        guard !batch.isEmpty || first.position != first.storedPosition else {
+        let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
+        let isAtHead = epoch != nil && !first.hasMore
+        guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0 else {
             _ = try await connection.run(Call(statements.rollback))
             return unchanged(batch, first, hasMore: first.hasMore)
         }
@@ -102,8 +104,7 @@ extension PartitionWorker {
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isEmpty,
             halt: first.halt)
         do throws(PostgresError) {
-            let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
-            let calls = batch.flight(statements, position: first.position, epoch: epoch)
+            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead)
             let rows = try await connection.run(calls)
             done.head = try rows[rows.count - 2][0].int(0)
             return done

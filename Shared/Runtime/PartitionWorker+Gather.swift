@@ -13,6 +13,7 @@ struct Gathered<M: Machine>: Sendable {
     var head = 0
     var lastBatch: UUID?
     var holdsLease = false
+    var attempts = 0
     var hasMore = false
     var events: [Event] = []
     var due: [AggregateKey] = []
@@ -55,6 +56,7 @@ extension PartitionWorker {
         found.storedPosition = try cursor.int(0)
         found.position = found.storedPosition
         found.lastBatch = try cursor.optionalUUID(3)
+        found.attempts = try cursor.int(5)
         found.head = try rows[3][0].int(0)
         clock.take(try SharedClock.setting(rows[2][0]))
         for row in rows[4] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }

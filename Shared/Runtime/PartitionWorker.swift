@@ -122,7 +122,8 @@ actor PartitionWorker<M: Machine> {
         if let nextDue, nextDue <= clock.now { wake() }
     }
 
-    /// - Parameter isSuspicious: the owner before did not let go: an input may have ended it.
+    /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the log: an
+    ///   input may have ended them. One alone may have been killed, and is not worth the slowness of trials.
     func hold(owner: UUID, epoch: Int, isSuspicious: Bool) {
         guard lease?.epoch != epoch else { return }
         lease = (owner, epoch)
@@ -265,10 +266,13 @@ extension PartitionWorker {
             return waiting[0].caller.resume(throwing: RuntimeError.failed)
         }
         queue.prepend(contentsOf: waiting)
-        if portion.commands == 0, bad.inputs <= 1, let name = bad.name {
+        guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
+        if let name = bad.name {
             condemned[name] = "\(bad.error)"
         } else {
-            window = max(1, bad.inputs / 2)
+            // No input was named, so it can't be told which: as with any other failure, the poll looks again.
+            lookAtLog = false
+            noLookBefore = .now + Self.pauseAfterFailure
         }
     }
 

@@ -1,38 +1,48 @@
-public import Records
+import Records
 
-/// The events of `fetch`: when background refreshes happen. Source: `fetch`.
+/// The events of `fetch`: when background refreshes happen, and why not yet. Source: `fetch`.
 public enum FetchEvent: EventFamily {
+    case deviceDescribed(DeviceDescribed)
+    case deviceForgotten(DeviceForgotten)
+    case conditionsChanged(ConditionsChanged)
+    case appChanged(AppChanged)
+    case appOpened(AppOpened)
+    case appForgotten(AppForgotten)
+    case intervalSet(IntervalSet)
+    case refreshScheduled(RefreshScheduled)
     case refreshDue(RefreshDue)
+    case refreshStarted(RefreshStarted)
+    case refreshRecorded(RefreshRecorded)
 
     public static let source = "fetch"
 
-    public static let catalogue: [EventKind<FetchEvent>] = [EventKind(FetchEvent.refreshDue)]
+    public static let catalogue: [EventKind<FetchEvent>] = [
+        EventKind(FetchEvent.deviceDescribed),
+        EventKind(FetchEvent.deviceForgotten),
+        EventKind(FetchEvent.conditionsChanged),
+        EventKind(FetchEvent.appChanged),
+        EventKind(FetchEvent.appOpened),
+        EventKind(FetchEvent.appForgotten),
+        EventKind(FetchEvent.intervalSet),
+        EventKind(FetchEvent.refreshScheduled),
+        EventKind(FetchEvent.refreshDue),
+        EventKind(FetchEvent.refreshStarted),
+        EventKind(FetchEvent.refreshRecorded),
+    ]
 
     public var data: any EventData {
         switch self {
+        case .deviceDescribed(let data): data
+        case .deviceForgotten(let data): data
+        case .conditionsChanged(let data): data
+        case .appChanged(let data): data
+        case .appOpened(let data): data
+        case .appForgotten(let data): data
+        case .intervalSet(let data): data
+        case .refreshScheduled(let data): data
         case .refreshDue(let data): data
-        }
-    }
-
-    /// The moment for a background refresh of an app has come.
-    public struct RefreshDue: EventData {
-        public static let type = "fetch.refresh.due"
-        public static let summary = "The moment for a background refresh of an app has come."
-
-        public var app: String?
-        /// Names the refresh in everything that follows from it.
-        public var fetch = ""
-
-        public init() {}
-
-        public init(app: String, fetch: String) {
-            self.app = app
-            self.fetch = fetch
-        }
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("fetch", &fetch)
+        case .refreshStarted(let data): data
+        case .refreshRecorded(let data): data
         }
     }
 }

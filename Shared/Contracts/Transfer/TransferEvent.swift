@@ -1,38 +1,122 @@
-public import Records
+import Records
 
 /// The events of `transfer`: how bytes move while apps sleep. Source: `transfer`.
 public enum TransferEvent: EventFamily {
+    case deviceNoted(DeviceNoted)
+    case deviceForgotten(DeviceForgotten)
+    case appNoted(AppNoted)
+    case appForgotten(AppForgotten)
+    case sessionCreated(SessionCreated)
+    case sessionAttached(SessionAttached)
+    case sessionInvalidated(SessionInvalidated)
+    case taskCreated(TaskCreated)
+    case taskResumed(TaskResumed)
+    case taskSuspended(TaskSuspended)
+    case taskCancelled(TaskCancelled)
+    case taskHeld(TaskHeld)
+    case taskCompleted(TaskCompleted)
+    case attemptScheduled(AttemptScheduled)
+    case attemptStarted(AttemptStarted)
+    case attemptEnded(AttemptEnded)
+    case responseReceived(ResponseReceived)
+    case progressMade(ProgressMade)
+    case eventsDelivered(EventsDelivered)
     case wakeRequested(WakeRequested)
+    case wakeBegun(WakeBegun)
+    case wakeEnded(WakeEnded)
 
     public static let source = "transfer"
 
-    public static let catalogue: [EventKind<TransferEvent>] = [EventKind(TransferEvent.wakeRequested)]
+    public static let catalogue: [EventKind<TransferEvent>] = [
+        EventKind(TransferEvent.deviceNoted),
+        EventKind(TransferEvent.deviceForgotten),
+        EventKind(TransferEvent.appNoted),
+        EventKind(TransferEvent.appForgotten),
+        EventKind(TransferEvent.sessionCreated),
+        EventKind(TransferEvent.sessionAttached),
+        EventKind(TransferEvent.sessionInvalidated),
+        EventKind(TransferEvent.taskCreated),
+        EventKind(TransferEvent.taskResumed),
+        EventKind(TransferEvent.taskSuspended),
+        EventKind(TransferEvent.taskCancelled),
+        EventKind(TransferEvent.taskHeld),
+        EventKind(TransferEvent.taskCompleted),
+        EventKind(TransferEvent.attemptScheduled),
+        EventKind(TransferEvent.attemptStarted),
+        EventKind(TransferEvent.attemptEnded),
+        EventKind(TransferEvent.responseReceived),
+        EventKind(TransferEvent.progressMade),
+        EventKind(TransferEvent.eventsDelivered),
+        EventKind(TransferEvent.wakeRequested),
+        EventKind(TransferEvent.wakeBegun),
+        EventKind(TransferEvent.wakeEnded),
+    ]
 
     public var data: any EventData {
         switch self {
+        case .deviceNoted(let data): data
+        case .deviceForgotten(let data): data
+        case .appNoted(let data): data
+        case .appForgotten(let data): data
+        case .sessionCreated(let data): data
+        case .sessionAttached(let data): data
+        case .sessionInvalidated(let data): data
+        case .taskCreated(let data): data
+        case .taskResumed(let data): data
+        case .taskSuspended(let data): data
+        case .taskCancelled(let data): data
+        case .taskHeld(let data): data
+        case .taskCompleted(let data): data
+        case .attemptScheduled(let data): data
+        case .attemptStarted(let data): data
+        case .attemptEnded(let data): data
+        case .responseReceived(let data): data
+        case .progressMade(let data): data
+        case .eventsDelivered(let data): data
         case .wakeRequested(let data): data
+        case .wakeBegun(let data): data
+        case .wakeEnded(let data): data
         }
     }
+}
 
-    /// A background session has events for its app, which is not in the foreground.
-    public struct WakeRequested: EventData {
-        public static let type = "transfer.wake.requested"
-        public static let summary = "A background session has events for its app, which is not in the foreground."
+/// Data about one task of a session.
+public protocol TransferTaskEventData: EventData {
+    var app: String? { get set }
+    /// The session's identifier, as the app chose it.
+    var session: String { get set }
+    /// The task's identifier: small, from 1, unique in its session.
+    var task: Int { get set }
+}
 
-        public var app: String?
-        /// The session's identifier, as the app chose it.
-        public var session = ""
+extension TransferTaskEventData {
+    /// An event about a task, told by its place; `fill` tells the rest.
+    public init(_ place: TaskPlace, _ fill: (inout Self) -> Void = { _ in }) {
+        self.init()
+        app = place.app
+        session = place.session
+        task = place.task
+        fill(&self)
+    }
 
-        public init() {}
+    public var place: TaskPlace { TaskPlace(app: app ?? "", session: session, task: task) }
 
-        public init(app: String, session: String) {
-            self.app = app
-            self.session = session
-        }
+    mutating func visitPlace<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("app", &app)
+        fields.field("session", &session)
+        fields.field("task", &task)
+    }
+}
 
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("session", &session)
-        }
+/// Where a task stands on its device.
+public struct TaskPlace: Sendable, Hashable {
+    public var app: String
+    public var session: String
+    public var task: Int
+
+    public init(app: String, session: String, task: Int) {
+        self.app = app
+        self.session = session
+        self.task = task
     }
 }

@@ -8,21 +8,28 @@ import OrderedCollections
 import Records
 import Runtime
 import ServiceKit
+import Timeline
 
 /// The REST calls of `lifecycle`. Each decodes, makes one command, and encodes.
 struct LifecycleRoutes: Sendable {
     let commands: Commands<LifecycleMachine>
     let tail: LogTail
     let tokens: TokenIssuer
+    /// The suite's time.
+    let clock: any SuiteClock
     let metrics: Metrics
     /// The live order streams of devices.
     let streams = LiveStreams()
     let fleets: FleetsOfDevices
 
-    init(commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, metrics: Metrics) {
+    init(
+        commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, clock: any SuiteClock,
+        metrics: Metrics
+    ) {
         self.commands = commands
         self.tail = tail
         self.tokens = tokens
+        self.clock = clock
         self.metrics = metrics
         fleets = FleetsOfDevices { [runtime = commands.runtime] device in
             try await runtime.state(.device(device)).map { ($0.aggregate.state.registration?.fleet, $0.version) }
@@ -47,6 +54,14 @@ struct LifecycleRoutes: Sendable {
             found.aggregate.state.registration != nil
         else { throw LifecycleRefusal.deviceNotRegistered.problem }
         return (found.aggregate.state, ETag(version: found.aggregate.eventCount), found.version)
+    }
+
+    /// The app in the path, with the version of its device.
+    func installed(_ request: Request, _ context: ServiceContext) async throws -> (record: InstalledApp, etag: ETag) {
+        let app = try context.parameters.identifier("app")
+        let found = try await registered(request, context)
+        guard let record = found.state.apps[app] else { throw LifecycleRefusal.appNotInstalled(app).problem }
+        return (record, found.etag)
     }
 
     /// A command about the app in the path; answers the app, or the task that was begun.

@@ -1,0 +1,70 @@
+import Contracts
+public import Timeline
+
+/// The limits and weights that a deployment goes by. Scores are whole thousandths, so that every machine decides the same.
+public struct FetchPolicy: Sendable {
+    /// No interval is shorter than this (secondary sources: 15 min).
+    public var floor = Interval.minutes(15)
+    /// Refreshes happen once in a slot of this length at most; slots begin at whole multiples of it since 1970.
+    public var slot = Interval.minutes(15)
+    /// Devices spread over the first part of each slot, so that a backend isn't stampeded. Less than ``slot``.
+    public var jitter = Interval.minutes(5)
+    /// How far ahead of the earliest moment a slot is searched.
+    public var horizon = Interval.hours(24)
+
+    /// A battery below this level, not charging, must wait (Apple: 20 %).
+    public var batteryLimit = 0.2
+
+    public var usageWeight = 500
+    public var networkWeight = 300
+    public var deviceActivityWeight = 200
+
+    /// The score that a slot must reach at the earliest moment. From there it falls to 0 within ``patience(_:)``.
+    public var threshold = 600
+    /// The patience in paces of the app: its interval, never shorter than the floor. At most the horizon.
+    public var patiencePaces: Int64 = 8
+    /// What waiting for one pace costs a slot.
+    public var delayCost = 60
+    /// The pace of an app that asked for `minimum`.
+    public var minimumPace = Interval.hours(1)
+
+    /// How long before the predicted opening a refresh aims.
+    public var openingLead = Interval.minutes(20)
+
+    /// How long `lifecycle` may take to answer a due refresh before it counts as refused.
+    public var answerLimit = Interval.minutes(2)
+    /// How long after the limit of its wake a refresh whose end never became known is given up. Long, because the limit is
+    /// `lifecycle`'s to judge, and falls away when the user opens the app meanwhile.
+    public var endLimit = Interval.minutes(10)
+
+    /// Seconds east of UTC, for a name of the IANA database and a moment; 0 for names that are not known. It must be a pure
+    /// function: all replicas need the same edition of the database.
+    public var timeZoneOffset: @Sendable (_ zone: String, _ moment: Instant) -> Int
+
+    public init(timeZoneOffset: @escaping @Sendable (String, Instant) -> Int = { _, _ in 0 }) {
+        self.timeZoneOffset = timeZoneOffset
+    }
+
+    /// The length of time that an app's waiting is measured by; nil where it wants no refreshes.
+    func pace(_ interval: FetchInterval) -> Interval? {
+        switch interval {
+        case .never: nil
+        case .minimum: max(floor, minimumPace)
+        case .atLeast(let interval): max(floor, interval)
+        }
+    }
+
+    /// The least time between two refreshes; nil where none are wanted.
+    func spacing(_ interval: FetchInterval) -> Interval? {
+        switch interval {
+        case .never: nil
+        case .minimum: floor
+        case .atLeast(let interval): max(floor, interval)
+        }
+    }
+
+    /// How old a refresh gets until any slot will do.
+    func patience(_ pace: Interval) -> Interval {
+        min(horizon, Interval(milliseconds: min(pace.milliseconds, horizon.milliseconds) * patiencePaces))
+    }
+}

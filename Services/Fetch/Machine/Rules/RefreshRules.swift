@@ -1,0 +1,77 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// Refreshes: asked for, due, given up.
+extension Decision<FetchMachine> {
+    /// Apps set their interval at every launch, so the same again is nothing new.
+    mutating func setInterval(_ app: String, _ interval: FetchInterval) throws(FetchRefusal) {
+        if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
+        guard try installed(app).interval != interval else { return }
+        emit(.intervalSet(.init(app: app, interval: interval)))
+    }
+
+    /// Past the scheduler: neither intervals nor scores bind it. What `lifecycle` would refuse is refused at once.
+    mutating func simulateFetch(_ app: String) throws(FetchRefusal) {
+        let record = try installed(app)
+        if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
+        guard record.declaresFetch else { throw .modeNotDeclared }
+        guard state.isPoweredOn else { throw .deviceOff }
+        guard !record.inForeground else { throw .inForeground }
+        guard !record.forceQuit else { throw .forceQuit }
+        guard state.backgroundRefresh == .on, record.backgroundRefresh == .on else { throw .backgroundRefreshDenied }
+        guard state.conditions.lowPowerMode != true else { throw .lowPowerMode }
+        if let running = record.running { throw .fetchRunning(running.fetch) }
+        due(app, simulated: true)
+    }
+
+    /// Decides every app whose slot has come once more, and gives up what never was answered.
+    mutating func enforceDeadlines() {
+        for (name, app) in state.apps {
+            if let running = app.running, running.answerBy <= now {
+                record(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
+            } else if let at = app.wait?.at, at <= now, judgement(app).wait(key, now: now)?.at == now {
+                due(name, simulated: false)
+            }
+        }
+    }
+
+    /// Chooses anew what every app waits for; where that is what it waits for already, nothing happened.
+    mutating func schedule() {
+        guard state.profile != nil, state.profile != .ios6 else { return }
+        for (name, app) in state.apps where app.running == nil {
+            let wait = judgement(app).wait(key, now: now)
+            guard wait != app.wait else { continue }
+            emit(
+                .refreshScheduled(
+                    .init(app: name, at: wait?.at, earliest: wait?.earliest, blockers: wait?.blockers ?? [])))
+        }
+    }
+
+    private func judgement(_ app: ScheduledApp) -> Judgement {
+        Judgement(device: state, app: app, policy: policy)
+    }
+
+    private mutating func due(_ app: String, simulated: Bool) {
+        emit(
+            .refreshDue(
+                .init(app: app, fetch: identifier(), simulated: simulated, answerBy: now + policy.answerLimit)))
+    }
+
+    /// Ends the app's refresh.
+    mutating func record(_ app: String, _ result: FetchResult, refusal: String? = nil) {
+        guard let running = state.apps[app]?.running else { return }
+        var record = FetchEvent.RefreshRecorded()
+        record.app = app
+        record.fetch = running.fetch
+        record.dueAt = running.dueAt
+        record.startedAt = running.startedAt
+        record.completedAt = now
+        record.result = result
+        record.refusal = result == .refused ? refusal : nil
+        record.elapsedSeconds = running.startedAt.map { now - $0 }
+        record.simulated = running.simulated
+        emit(.refreshRecorded(record))
+    }
+}

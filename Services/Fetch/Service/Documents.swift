@@ -1,0 +1,96 @@
+import Contracts
+import FetchMachine
+import Records
+import Timeline
+
+/// The interval that an app asks for.
+struct IntervalRequest: Record {
+    var interval = FetchInterval.never
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("interval", &interval) }
+}
+
+/// The interval of an app, and what comes of it.
+struct IntervalDocument: Record {
+    var app = ""
+    var interval = FetchInterval.never
+    /// False for an app without the mode `fetch`: the interval is kept, and has no effect.
+    var inEffect = false
+    /// The chosen moment of the next refresh; nil while it must wait.
+    var nextFetch: Instant?
+
+    init() {}
+
+    init(_ name: String, _ app: ScheduledApp?) {
+        self.app = name
+        interval = app?.interval ?? .never
+        inEffect = app.map { $0.declaresFetch && $0.interval != .never } ?? false
+        nextFetch = app?.wait?.at
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("app", &app)
+        fields.field("inEffect", &inEffect)
+        fields.field("interval", &interval)
+        fields.field("nextFetch", &nextFetch)
+    }
+}
+
+/// A refresh, under way or ended; null is what has not happened.
+struct FetchDocument: Record {
+    var fetch = ""
+    var app = ""
+    var dueAt = Instant.epoch
+    var startedAt: Instant?
+    var completedAt: Instant?
+    var result: FetchResult?
+    var refusal: String?
+    var elapsedSeconds: Interval?
+    var simulated = false
+
+    init() {}
+
+    init(_ app: String, _ running: RunningFetch) {
+        fetch = running.fetch
+        self.app = app
+        dueAt = running.dueAt
+        startedAt = running.startedAt
+        simulated = running.simulated
+    }
+
+    init(_ record: FetchEvent.RefreshRecorded) {
+        fetch = record.fetch
+        app = record.app ?? ""
+        dueAt = record.dueAt
+        startedAt = record.startedAt
+        completedAt = record.completedAt
+        result = record.result
+        refusal = record.refusal
+        elapsedSeconds = record.elapsedSeconds
+        simulated = record.simulated
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("app", &app)
+        fields.field("completedAt", &completedAt)
+        fields.field("dueAt", &dueAt)
+        fields.field("elapsedSeconds", &elapsedSeconds)
+        fields.field("fetch", &fetch)
+        fields.field("refusal", &refusal)
+        fields.field("result", &result)
+        fields.field("simulated", &simulated)
+        fields.field("startedAt", &startedAt)
+    }
+}
+
+/// Refreshes of an app, newest first.
+struct FetchPage: Record {
+    var items: [FetchDocument] = []
+    /// Where the next page begins; nil on the last one.
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}

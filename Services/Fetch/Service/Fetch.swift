@@ -1,0 +1,49 @@
+import FetchMachine
+public import Logging
+import Machines
+public import ServiceKit
+import Timeline
+
+/// The service `fetch`, put together: the one place that knows all its parts.
+public enum Fetch {
+    public static let name = FetchMachine.name
+    public static let port = 8082
+
+    /// The settings of its own.
+    public static let settings: [Setting] = [
+        .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "no interval of an app is shorter, in seconds"),
+        .number("FETCH_SLOT_SECONDS", 900, 1...86_400, "refreshes happen once in a slot of so many seconds"),
+        .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "devices spread over so many seconds of a slot"),
+    ]
+
+    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await DurableService.migrate(FetchMachine.self, configuration, logger: logger)
+    }
+
+    /// Serves until a signal ends it.
+    ///
+    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let policy = FetchPolicy(configuration)
+        try await DurableService.serve(FetchMachine.self, configuration, policy: policy, logger: logger) {
+            parts, table in
+            FetchRoutes(
+                commands: parts.commands,
+                history: FetchHistory(pool: parts.pool, partitions: configuration.partitions), clock: parts.clock,
+                policy: policy
+            ).add(to: &table)
+            return []
+        }
+    }
+}
+
+extension FetchPolicy {
+    init(_ configuration: ServiceConfiguration) {
+        let zones = TimeZones()
+        self.init { zone, moment in zones.offset(zone, at: moment) }
+        if let seconds = configuration.number("FETCH_FLOOR_SECONDS") { floor = .seconds(Int64(seconds)) }
+        if let seconds = configuration.number("FETCH_SLOT_SECONDS") { slot = .seconds(Int64(seconds)) }
+        if let seconds = configuration.number("FETCH_JITTER_SECONDS") { jitter = .seconds(Int64(seconds)) }
+    }
+}

@@ -1,0 +1,111 @@
+import Contracts
+import EventLog
+import FetchMachine
+import HTTPTypes
+import Hummingbird
+import Machines
+import OrderedCollections
+import Records
+import ServiceKit
+import Timeline
+
+/// The REST calls of `fetch`. Each decodes, makes one command, and encodes.
+struct FetchRoutes: Sendable {
+    let commands: Commands<FetchMachine>
+    let history: FetchHistory
+    let clock: SharedClock
+    let policy: FetchPolicy
+
+    private static let app = "/v1/devices/{device}/apps/{app}"
+
+    func add(to table: inout RouteTable) {
+        addScheduling(&table)
+        addHistory(&table)
+    }
+
+    private func addScheduling(_ table: inout RouteTable) {
+        table.add(
+            .put, Self.app + "/minimum-interval", "Sets an app's minimum background fetch interval", access: .caller,
+            request: IntervalRequest.self, response: IntervalDocument.self,
+            problems: FetchRefusal.unknown + [FetchRefusal.unsupportedOnProfile(.ios6).described]
+        ) { request, context in
+            let interval = try await request.document(as: IntervalRequest.self).interval
+            let (key, app) = try place(context)
+            return try await commands.submit(.setInterval(app: app, interval), to: key, request, context) {
+                aggregate, _ in IntervalDocument(app, aggregate.state.apps[app]).jsonBytes
+            }
+        }
+        table.add(
+            .post, Self.app + "/simulate-fetch", "Refreshes an app now, past the scheduler, not past the rules",
+            access: .caller, response: FetchDocument.self, status: .accepted,
+            problems: FetchRefusal.unknown + FetchRefusal.platform
+        ) { request, context in
+            let (key, app) = try place(context)
+            return try await commands.submit(
+                .simulateFetch(app: app), to: key, request, context, status: .accepted
+            ) { aggregate, _ in
+                (aggregate.state.apps[app]?.running).map { FetchDocument(app, $0).jsonBytes } ?? []
+            }
+        }
+        table.add(
+            .get, Self.app + "/forecast", "When the next refresh is to be expected, and why not earlier",
+            access: .caller, response: ForecastDocument.self, problems: FetchRefusal.unknown
+        ) { request, context in
+            let found = try await find(request, context)
+            let now = max(clock.now, found.now)
+            guard let forecast = found.state.forecast(found.app, found.key, now: now, policy: policy) else {
+                throw FetchRefusal.appNotInstalled(found.app).problem
+            }
+            return Response(ForecastDocument(found.app, found.record, forecast))
+        }
+    }
+
+    private func addHistory(_ table: inout RouteTable) {
+        table.add(
+            .get, Self.app + "/fetches", "The refreshes of an app, newest first", access: .caller,
+            response: FetchPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
+        ) { request, context in
+            let limit = try request.query("limit", in: 1...200, default: 50)
+            let cursor = try request.query("cursor", in: 1...Int.max, default: Int.max)
+            let found = try await find(request, context)
+            let entries = try await history.page(found.key, app: found.app, before: cursor, limit: limit)
+            var page = FetchPage()
+            page.items = entries.map { FetchDocument($0.record) }
+            if cursor == .max, let running = found.record.running {
+                page.items.insert(FetchDocument(found.app, running), at: 0)
+            }
+            page.next = entries.count == limit ? entries.last.map { String($0.offset) } : nil
+            return Response(page)
+        }
+        table.add(
+            .get, Self.app + "/fetches/{fetch}", "A refresh of an app", access: .caller, response: FetchDocument.self,
+            problems: FetchRefusal.unknown
+        ) { request, context in
+            let fetch = try context.parameters.identifier("fetch")
+            let found = try await find(request, context)
+            if let running = found.record.running, running.fetch == fetch {
+                return Response(FetchDocument(found.app, running))
+            }
+            guard let record = try await history.record(found.key, app: found.app, fetch: fetch) else {
+                throw Problem.notFound.because("The app has no refresh \(fetch).")
+            }
+            return Response(FetchDocument(record))
+        }
+    }
+
+    /// What the path names.
+    private func place(_ context: ServiceContext) throws(Problem) -> (key: AggregateKey, app: String) {
+        (.device(try context.parameters.identifier("device")), try context.parameters.identifier("app"))
+    }
+
+    private typealias Found = (key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp)
+
+    /// The device and the app that the path names.
+    private func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
+        let (key, app) = try place(context)
+        guard let aggregate = try await commands.read(key, request, context)?.aggregate, aggregate.state.profile != nil
+        else { throw FetchRefusal.deviceNotRegistered.problem }
+        guard let record = aggregate.state.apps[app] else { throw FetchRefusal.appNotInstalled(app).problem }
+        return (key, aggregate.state, aggregate.now, app, record)
+    }
+}

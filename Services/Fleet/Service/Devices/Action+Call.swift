@@ -1,0 +1,77 @@
+public import Records
+
+/// One HTTP call to a service.
+public struct Call: Sendable, Equatable {
+    public var service: ServiceName
+    public var method: String
+    /// As the API description has it, with parameters in braces.
+    public var route: String
+    /// The values of the parameters, in order.
+    public var parameters: [String]
+    public var body: JSON?
+
+    public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil) {
+        self.service = service
+        self.method = method
+        self.route = route
+        self.parameters = parameters
+        self.body = body
+    }
+
+    /// The route with its parameters filled in. They are identifiers, which need no escaping.
+    public var path: String {
+        var values = parameters.makeIterator()
+        return route.split(separator: "/").map { part in
+            "/" + (part.hasPrefix("{") ? values.next() ?? "" : String(part))
+        }.joined()
+    }
+}
+
+extension Action {
+    /// The name of the one background session of each app.
+    static let session = "downloads"
+
+    /// The call that performs it.
+    ///
+    /// - Parameter url: what downloads fetch.
+    public func call(from device: String, downloading url: String) -> Call {
+        let root = "/v1/devices/{device}"
+        let ofApp = root + "/apps/{app}"
+        switch self {
+        case .report(let surroundings):
+            return Call(.lifecycle, "PATCH", root + "/conditions", [device], surroundings.document)
+        case .transition(let app, let event):
+            return Call(.lifecycle, "POST", ofApp + "/transitions", [device, app], ["event": .string(event)])
+        case .swipe(let app): return Call(.lifecycle, "DELETE", root + "/app-switcher/{app}", [device, app])
+        case .look(let app): return Call(.lifecycle, "GET", ofApp, [device, app])
+        case .acknowledge(let id):
+            return Call(.push, "POST", root + "/notifications/{notification}/ack", [device, id])
+        case .open(let id):
+            return Call(.push, "POST", root + "/notifications/{notification}/opened", [device, id])
+        case .keepAlive: return Call(.push, "POST", root + "/keep-alive", [device])
+        case .completeCallback(let app, let callback, let session?):
+            return Call(
+                .transfer, "POST", ofApp + "/sessions/{session}/callbacks/{callback}/completion",
+                [device, app, session, callback], [:])
+        case .completeCallback(let app, let callback, nil):
+            return Call(
+                .lifecycle, "POST", ofApp + "/callbacks/{callback}/completion", [device, app, callback], [:])
+        case .beginTask(let app, let name):
+            return Call(.lifecycle, "POST", ofApp + "/tasks", [device, app], ["name": .string(name)])
+        case .endTask(let app, let task):
+            return Call(.lifecycle, "DELETE", ofApp + "/tasks/{task}", [device, app, task])
+        case .completeWake(let app, let wake, let result):
+            return Call(.lifecycle, "POST", ofApp + "/wakes/{wake}/completion", [device, app, wake], result)
+        case .openSession(let app):
+            return Call(.transfer, "PUT", ofApp + "/sessions/{session}", [device, app, Self.session], [:])
+        case .download(let app):
+            return Call(
+                .transfer, "POST", ofApp + "/sessions/{session}/downloads", [device, app, Self.session],
+                ["url": .string(url)])
+        case .answerChallenge(let app, let challenge):
+            return Call(
+                .transfer, "POST", ofApp + "/challenges/{challenge}", [device, app, challenge],
+                ["disposition": "performDefaultHandling"])
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import Records
+import Timeline
+
+/// What is done when its moment has come.
+extension SimulatedDevice {
+    mutating func perform(_ work: Work, at now: Instant) -> [Action] {
+        if let app = work.app { return perform(work.kind, of: app, at: now) }
+        switch work.kind {
+        case .report:
+            let people = pace.peopleTime(at: now)
+            schedule(.report, at: max(pace.real(at: person.nextChange(after: people)), now + .seconds(1)))
+            return [.report(person.surroundings(at: people, isLocked: isLocked))]
+        case .keepAlive:
+            scheduleKeepAlive(after: now)
+            return isOnline(at: now) ? [.keepAlive] : []
+        case .pickUp: return pickUp(at: now)
+        case .acknowledge(let notification): return [.acknowledge(notification: notification)]
+        case .open(let notification):
+            return person.phase(at: pace.peopleTime(at: now)) == .asleep
+                ? [] : unlock(at: now) + [.open(notification: notification)]
+        case .putDown, .interrupt, .dismiss, .swipe, .crash, .download, .openSession, .completeCallback, .completeWake,
+            .endTask, .answerChallenge:
+            return []
+        }
+    }
+
+    private mutating func perform(_ kind: Work.Kind, of app: Int, at now: Instant) -> [Action] {
+        let name = apps[app].model.identifier
+        switch kind {
+        case .putDown: return putDown(app, at: now)
+        case .interrupt:
+            guard onScreen == app, apps[app].state == .active else { return [] }
+            schedule(.dismiss, of: app, at: now + pace.real(.seconds(20), atLeast: .milliseconds(200)))
+            return [.transition(app: name, "interrupt")]
+        case .dismiss:
+            return onScreen == app && apps[app].state == .inactive ? [.transition(app: name, "dismiss")] : []
+        case .swipe:
+            return onScreen == app || apps[app].state == .notRunning ? [] : [.swipe(app: name)]
+        case .crash: return [.transition(app: name, "crash")]
+        case .openSession: return [.openSession(app: name)]
+        case .download: return [.openSession(app: name), .download(app: name)]
+        case .completeCallback(let callback, let session):
+            return [.completeCallback(app: name, callback, session: session)]
+        case .completeWake(let wake, let reason):
+            guard apps[app].wakes.contains(wake) else { return [] }
+            apps[app].wakes.removeAll { $0 == wake }
+            return [.completeWake(app: name, wake: wake, result(of: reason))]
+        case .endTask(let task):
+            apps[app].tasks.removeAll { $0 == task }
+            return [.endTask(app: name, task: task)]
+        case .answerChallenge(let challenge): return [.answerChallenge(app: name, challenge: challenge)]
+        case .report, .pickUp, .keepAlive, .acknowledge, .open: return []
+        }
+    }
+
+    /// The document that completes a wake: what it holds depends on the reason.
+    private mutating func result(of reason: String) -> JSON {
+        switch reason {
+        case "fetch", "push":
+            ["result": .string(chance.percent(60) ? "newData" : chance.percent(85) ? "noData" : "failed")]
+        case "task": ["success": .bool(chance.percent(90))]
+        default: [:]
+        }
+    }
+
+    // MARK: The person
+
+    private mutating func pickUp(at now: Instant) -> [Action] {
+        schedulePickUp(after: now)
+        let phase = person.phase(at: pace.peopleTime(at: now))
+        guard phase != .asleep, phase != .atWork || chance.percent(60) else { return [] }
+        let app = chosenApp()
+        guard onScreen != app else { return [] }
+        var actions = unlock(at: now)
+        look(at: app, at: now)
+        let opening = apps[app].state == .notRunning ? "launch" : "open"
+        actions.append(.transition(app: apps[app].model.identifier, opening))
+        return actions
+    }
+
+    /// The person looks at an app and will put it down, or leave it for another.
+    mutating func look(at app: Int, at now: Instant) {
+        onScreen = app
+        drop(app) { $0 == .putDown || $0 == .swipe || $0 == .interrupt || $0 == .dismiss }
+        let stay = pace.real(chance.interval(apps[app].model.stay), atLeast: .milliseconds(400))
+        schedule(.putDown, of: app, at: now + stay)
+        if chance.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
+        switch apps[app].model.behaviour {
+        case .crashes where chance.percent(10): schedule(.crash, of: app, at: now + stay / 3)
+        case .downloadsMuch where canTransfer: schedule(.download, of: app, at: now + stay / 3)
+        case .wellBehaved, .slowHandler, .neverCompletes, .leaksTasks, .crashes, .downloadsMuch: break
+        }
+    }
+
+    private mutating func putDown(_ app: Int, at now: Instant) -> [Action] {
+        guard onScreen == app else { return [] }
+        onScreen = nil
+        drop(app) { $0 == .interrupt || $0 == .dismiss }
+        var actions: [Action] = []
+        let name = apps[app].model.identifier
+        // Clean-up that needs more than the five seconds of didEnterBackground: a task begun while there is time.
+        if apps[app].state.isRunning, apps[app].model.behaviour == .leaksTasks || chance.percent(30) {
+            actions.append(.beginTask(app: name, "save"))
+        }
+        let locks = chance.percent(60)
+        if !locks || chance.percent(70) { actions.append(.transition(app: name, "home")) }
+        if locks { actions += lock(at: now) }
+        if chance.percent(person.swipesAway) {
+            schedule(.swipe, of: app, at: now + pace.real(.seconds(30), atLeast: .seconds(1)))
+        }
+        return actions
+    }
+
+    private mutating func unlock(at now: Instant) -> [Action] {
+        guard isLocked else { return [] }
+        isLocked = false
+        return [.report(person.surroundings(at: pace.peopleTime(at: now), isLocked: false))]
+    }
+
+    private mutating func lock(at now: Instant) -> [Action] {
+        isLocked = true
+        return [.report(person.surroundings(at: pace.peopleTime(at: now), isLocked: true))]
+    }
+
+    /// One of the apps, by how often people open it.
+    private mutating func chosenApp() -> Int {
+        var left = chance.number(0...(apps.map(\.model.opensADay).reduce(0, +) - 1))
+        for (index, app) in apps.enumerated() {
+            left -= app.model.opensADay
+            if left < 0 { return index }
+        }
+        return 0
+    }
+
+    mutating func schedulePickUp(after now: Instant) {
+        let opens = Int64(apps.map(\.model.opensADay).reduce(0, +))
+        let wait = chance.wait(mean: .minutes(16 * 60) / opens)
+        schedule(.pickUp, at: now + pace.real(wait, atLeast: .milliseconds(100)))
+    }
+
+    mutating func scheduleKeepAlive(after now: Instant) {
+        schedule(.keepAlive, at: now + pace.real(.minutes(Int64(chance.number(10...20))), atLeast: .seconds(5)))
+    }
+
+    var canTransfer: Bool { services.contains(.transfer) && hasBackgroundServices }
+}

@@ -1,0 +1,96 @@
+public import Records
+public import Timeline
+
+/// What the code of an app does with the chances that the system gives it.
+public enum Behaviour: String, Sendable, CaseIterable {
+    /// Answers soon and truly, ends what it begins.
+    case wellBehaved
+    /// Needs most of the time that it gets.
+    case slowHandler
+    /// Never calls the completion handler of a wake: it is killed for it.
+    case neverCompletes
+    /// Begins background tasks and forgets to end them, at their expiration too.
+    case leaksTasks
+    /// Crashes now and then in its handlers.
+    case crashes
+    /// Starts a large download in a background session at every chance.
+    case downloadsMuch
+}
+
+/// An app as it is in the store: what it declares, how it behaves, how people use it.
+public struct AppModel: Sendable, Equatable {
+    /// `UIApplication`'s minimum background fetch interval.
+    public enum FetchInterval: Sendable, Equatable {
+        case minimum
+        case seconds(Int)
+
+        var document: JSON {
+            switch self {
+            case .minimum: ["interval": "minimum"]
+            case .seconds(let seconds): ["interval": .int(seconds)]
+            }
+        }
+    }
+
+    public var identifier: String
+    public var behaviour: Behaviour
+    public var modes: [String]
+    /// Whether it says when its handlers have returned, instead of returning at once.
+    public var reportsHandlers: Bool
+    public var fetchInterval: FetchInterval?
+    /// How often a day somebody opens it, on average.
+    public var opensADay: Int
+    /// How long they stay, in their time.
+    public var stay: ClosedRange<Interval>
+    public var memoryMB: Int
+
+    public var takesPushes: Bool { modes.contains("remote-notification") }
+    public var downloads: Bool { behaviour == .downloadsMuch }
+
+    /// The document of `PUT /v1/devices/{device}/apps/{app}`.
+    public var manifest: JSON {
+        [
+            "backgroundModes": .array(modes.map { .string($0) }), "memoryMB": .int(memoryMB),
+            "handlersReturn": .string(reportsHandlers ? "reported" : "immediately"),
+        ]
+    }
+
+    /// The apps that there are, one or two of each behaviour.
+    public static let store: [AppModel] = [
+        AppModel(
+            "com.example.mail", .wellBehaved, ["fetch", "remote-notification"], reports: true, .minimum, opens: 20,
+            .seconds(20)...(.minutes(3))),
+        AppModel(
+            "com.example.chat", .wellBehaved, ["remote-notification"], reports: false, nil, opens: 45,
+            .seconds(10)...(.minutes(2))),
+        AppModel(
+            "com.example.news", .slowHandler, ["fetch", "remote-notification"], reports: true, .seconds(3600),
+            opens: 8, .minutes(1)...(.minutes(10))),
+        AppModel(
+            "com.example.weather", .neverCompletes, ["fetch"], reports: false, .minimum, opens: 5,
+            .seconds(10)...(.seconds(40))),
+        AppModel(
+            "com.example.photos", .leaksTasks, ["fetch", "remote-notification"], reports: true, .seconds(7200),
+            opens: 10, .seconds(30)...(.minutes(5))),
+        AppModel(
+            "com.example.game", .crashes, ["remote-notification"], reports: true, nil, opens: 6,
+            .minutes(3)...(.minutes(25))),
+        AppModel(
+            "com.example.podcasts", .downloadsMuch, ["fetch", "remote-notification"], reports: true, .minimum,
+            opens: 4, .minutes(1)...(.minutes(6))),
+    ]
+
+    private init(
+        _ identifier: String, _ behaviour: Behaviour, _ modes: [String], reports: Bool, _ interval: FetchInterval?,
+        opens: Int, _ stay: ClosedRange<Interval>
+    ) {
+        self.identifier = identifier
+        self.behaviour = behaviour
+        self.modes = modes
+        reportsHandlers = reports
+        fetchInterval = interval
+        opensADay = opens
+        self.stay = stay
+        memoryMB = 40 + identifier.utf8.count * 5
+    }
+}

@@ -1,0 +1,72 @@
+public import Records
+public import Timeline
+
+/// What surrounds a device at a moment: what a real one would report to `lifecycle`.
+public struct Surroundings: Sendable, Equatable {
+    public var batteryPercent: Int
+    public var isCharging: Bool
+    public var isLowPowerMode: Bool
+    public var network: Network
+    public var place: Person.Place
+    public var isLocked: Bool
+
+    /// `NWPath`'s interface, with the shape of the traffic over it.
+    public enum Network: String, Sendable { case none, lte, wifi }
+
+    /// The document of `PATCH /v1/devices/{device}/conditions`.
+    public var document: JSON {
+        var network: JSON = ["kind": "none"]
+        switch self.network {
+        case .none: break
+        case .lte: network = ["kind": "cellular", "expensive": true, "shape": "lte"]
+        case .wifi: network = ["kind": "wifi", "shape": "wifi"]
+        }
+        return [
+            "battery": ["level": .double(Double(batteryPercent) / 100), "charging": .bool(isCharging)],
+            "lowPowerMode": .bool(isLowPowerMode), "network": network, "locked": .bool(isLocked),
+            "location": [
+                "latitude": .double(Double(place.latitude) / 1_000_000),
+                "longitude": .double(Double(place.longitude) / 1_000_000), "accuracyMeters": 20,
+            ],
+        ]
+    }
+}
+
+extension Person {
+    /// What surrounds their device at a moment of their time: the battery sinks from waking on and is charged at night, the
+    /// network is that of where they are, and there is none in the tunnel.
+    public func surroundings(at instant: Instant, isLocked: Bool) -> Surroundings {
+        let phase = phase(at: instant)
+        let minute = minute(of: instant)
+        let atNight = max(5, 100 - (sleeps - wakes) * drain / 60)
+        var battery = max(5, 100 - (minute - wakes) * drain / 60)
+        if phase == .asleep {
+            let asleep = minute >= sleeps ? minute - sleeps : minute + 1440 - sleeps
+            battery = min(100, atNight + asleep * 50 / 60)
+        }
+        let network: Surroundings.Network =
+            switch phase {
+            case .asleep, .atHome, .atWork: .wifi
+            case .commuting: .lte
+            case .inTunnel: .none
+            }
+        return Surroundings(
+            batteryPercent: battery, isCharging: phase == .asleep,
+            isLowPowerMode: usesLowPowerMode && battery < 20 && phase != .asleep, network: network,
+            place: place(at: minute, phase), isLocked: isLocked)
+    }
+
+    private func place(at minute: Int, _ phase: Phase) -> Place {
+        switch phase {
+        case .asleep, .atHome: return home
+        case .atWork: return work
+        case .commuting, .inTunnel:
+            let toWork = minute < returns
+            let done = minute - (toWork ? leaves : returns)
+            let (from, to) = toWork ? (home, work) : (work, home)
+            return Place(
+                latitude: from.latitude + (to.latitude - from.latitude) * done / commute,
+                longitude: from.longitude + (to.longitude - from.longitude) * done / commute)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import DequeModule
+import Records
+import Timeline
+
+/// All devices of a run: it lets each act when its moment has come, hands their calls to whoever has a connection free, and
+/// tells them what they hear. It performs nothing itself.
+actor Crowd {
+    private struct Phone {
+        var device: SimulatedDevice
+        var lanes: [ServiceName: Lane] = [:]
+        var due = Instant.epoch
+        var isReady = false
+        var calls = 0
+        /// The newest version of the device's state that an answer told.
+        var acknowledged = 0
+        /// Callbacks that answers told of, and those that orders brought.
+        var calledByAnswers = 0
+        var calledByOrders = 0
+    }
+
+    private let clock: RunClock
+    private let ledger: Ledger
+    private let run: String
+    private var phones: [Phone]
+    private let indices: [String: Int]
+    private var ready: Deque<LaneID> = []
+    private var delayed: [(due: Instant, lane: LaneID)] = []
+    private var idle: [CheckedContinuation<Job?, Never>] = []
+    private var isClosed = false
+    /// Whether the order stream is open.
+    private(set) var hearsOrders = false
+    private var chance: Chance
+
+    /// - Parameter run: makes the idempotency keys of this run differ from those of any other.
+    init(_ devices: [SimulatedDevice], clock: RunClock, ledger: Ledger, run: String, seed: UInt64) {
+        phones = devices.map { Phone(device: $0) }
+        indices = Dictionary(uniqueKeysWithValues: devices.enumerated().map { ($1.identifier, $0) })
+        self.clock = clock
+        self.ledger = ledger
+        self.run = run
+        chance = Chance(seed: seed ^ 0x6a09_e667_f3bc_c908)
+    }
+
+    // MARK: Time
+
+    /// Lets everybody act whose moment has come, and lists what waited for its next attempt.
+    func tick() {
+        let now = clock.now
+        for index in phones.indices where phones[index].isReady && phones[index].due <= now {
+            let actions = phones[index].device.decide(now)
+            enqueue(actions, of: index, at: now)
+        }
+        let again = delayed.filter { $0.due <= now }
+        delayed.removeAll { $0.due <= now }
+        for entry in again { list(entry.lane) }
+    }
+
+    /// From now on the device acts.
+    ///
+    func begin(_ index: Int) {
+        phones[index].isReady = true
+        settle(index)
+    }
+
+    /// The device is registered: what its stream told before is of a former run.
+    func registered(_ index: Int, at position: Position?) {
+        phones[index].device.begin(after: position)
+    }
+
+    private func settle(_ index: Int) {
+        phones[index].due = phones[index].device.nextDue ?? Instant(milliseconds: .max)
+    }
+
+    // MARK: What devices hear
+
+    func deliver(_ order: Order) {
+        guard let index = indices[order.device] else { return }
+        let isNew = phones[index].device.obey(order, at: clock.now)
+        if isNew { phones[index].calledByOrders += order.callbacks.count }
+        ledger.order(order, isNew: isNew)
+        settle(index)
+    }
+
+    func hearOrders(_ hears: Bool) { hearsOrders = hears }
+
+    func deliver(_ notification: DeliveredNotification, to index: Int) {
+        phones[index].device.receive(notification, at: clock.now)
+        ledger.note { $0.notifications += 1 }
+        settle(index)
+    }
+
+    func isOnline(_ index: Int) -> Bool { phones[index].device.isOnline(at: clock.now) }
+
+    // MARK: What devices say
+
+    private func enqueue(_ actions: [Action], of index: Int, at now: Instant) {
+        for action in actions {
+            let service = action.call(from: "", downloading: "").service
+            phones[index].calls += 1
+            let key = "\(run)-\(index)-\(phones[index].calls)"
+            phones[index].lanes[service, default: Lane()].jobs.append(
+                Job(device: index, action: action, idempotencyKey: key, firstTried: now))
+            let lane = LaneID(device: index, service: service)
+            if phones[index].lanes[service]?.isListed == false { list(lane) }
+        }
+        settle(index)
+    }
+
+    private func list(_ lane: LaneID) {
+        phones[lane.device].lanes[lane.service]?.isListed = true
+        guard phones[lane.device].lanes[lane.service]?.isBusy == false else { return }
+        ready.append(lane)
+        if !idle.isEmpty, let job = takeReady() { idle.removeLast().resume(returning: job) }
+    }
+
+    /// The next call to make; waits for one. Nil when the run is over.
+    func next() async -> Job? {
+        if let job = takeReady() { return job }
+        if isClosed { return nil }
+        return await withCheckedContinuation { idle.append($0) }
+    }
+
+    private func takeReady() -> Job? {
+        while let id = ready.popFirst() {
+            var lane = phones[id.device].lanes[id.service] ?? Lane()
+            while let job = lane.jobs.popFirst() {
+                // Code of an app that was stopped since does nothing any more.
+                guard phones[id.device].device.mayPerform(job.action) else { continue }
+                lane.isBusy = true
+                phones[id.device].lanes[id.service] = lane
+                return job
+            }
+            lane.isListed = false
+            phones[id.device].lanes[id.service] = lane
+        }
+        return nil
+    }
+
+    /// The call of a job, as its device makes it.
+    func call(of job: Job, downloading url: String) -> Call {
+        job.action.call(from: phones[job.device].device.identifier, downloading: url)
+    }
+
+    /// A call is answered, refused or given up.
+    func finish(_ job: Job, _ service: ServiceName, _ outcome: Outcome) {
+        let now = clock.now
+        if case .done(let document, _) = outcome, service == .lifecycle {
+            phones[job.device].acknowledged = max(phones[job.device].acknowledged, document["version"]?.int ?? 0)
+            phones[job.device].calledByAnswers += document["callbacks"]?.items?.count ?? 0
+        }
+        let before = phones[job.device].device.bytesReceived
+        let actions = phones[job.device].device.learn(outcome, of: job.action, at: now)
+        let received = phones[job.device].device.bytesReceived - before
+        if received > 0 { ledger.note { $0.bytes += received } }
+        phones[job.device].lanes[service]?.isBusy = false
+        phones[job.device].lanes[service]?.isListed = false
+        enqueue(actions, of: job.device, at: now)
+        let lane = phones[job.device].lanes[service]
+        if lane?.jobs.isEmpty == false, lane?.isListed == false {
+            list(LaneID(device: job.device, service: service))
+        }
+    }
+
+    /// A call could not be made: it comes again later, before all others of its lane.
+    ///
+    /// - Returns: false where the patience is at an end.
+    func tryAgain(_ job: Job, _ service: ServiceName, after asked: Double?) -> Bool {
+        let now = clock.now
+        guard now - job.firstTried < Backoff.patience else { return false }
+        var job = job
+        let wait = Backoff.wait(attempts: job.attempts, asked: asked, &chance)
+        job.attempts += 1
+        phones[job.device].lanes[service]?.jobs.prepend(job)
+        phones[job.device].lanes[service]?.isBusy = false
+        phones[job.device].lanes[service]?.isListed = true
+        delayed.append((now + wait, LaneID(device: job.device, service: service)))
+        return true
+    }
+
+    /// Nobody begins anything new; what is under way, or waits for another attempt, comes to its end.
+    func pause() {
+        for index in phones.indices {
+            phones[index].isReady = false
+            for service in phones[index].lanes.keys { phones[index].lanes[service]?.jobs.removeAll { $0.attempts == 0 } }
+        }
+    }
+
+    /// Whether nothing is under way and nothing is owed.
+    func isQuiet() -> Bool {
+        (!hearsOrders || missingCallbacks() == 0)
+            && phones.allSatisfy { $0.lanes.values.allSatisfy { !$0.isBusy && $0.jobs.isEmpty } }
+    }
+
+    /// Ends the run: who waits for a call gets none.
+    func close() {
+        pause()
+        isClosed = true
+        idle.forEach { $0.resume(returning: nil) }
+        idle = []
+    }
+
+    // MARK: What became of it
+
+    /// How many apps are in each state.
+    func states() -> [String: Int] {
+        var states: [String: Int] = [:]
+        for phone in phones where phone.calls > 0 {
+            for app in phone.device.apps { states[app.state.rawValue, default: 0] += 1 }
+        }
+        return states
+    }
+
+    /// Callbacks that answers told of and no order has brought.
+    func missingCallbacks() -> Int {
+        phones.reduce(0) { $0 + max(0, $1.calledByAnswers - $1.calledByOrders) }
+    }
+
+    /// The newest version of each device's state that was acknowledged to it.
+    func acknowledged() -> [(device: String, version: Int)] {
+        phones.filter { $0.acknowledged > 0 }.map { ($0.device.identifier, $0.acknowledged) }
+    }
+}

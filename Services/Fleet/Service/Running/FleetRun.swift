@@ -1,0 +1,172 @@
+import Records
+public import Timeline
+
+/// A fleet that lives for a while.
+public struct FleetRun: Activity {
+    public let options: FleetOptions
+    public let ledger = Ledger()
+    private let client: SuiteClient
+    private let crowd: Crowd
+    private let devices: [SimulatedDevice]
+    private let clock: RunClock
+    private let run: String
+    private let tokens = PushTokens()
+
+    /// - Parameter run: makes this run's idempotency keys unlike those of any other.
+    /// - Throws: ``FleetError`` where the options or the addresses can't be.
+    public init(_ options: FleetOptions, _ endpoints: Endpoints, now: Instant, run: String) throws(FleetError) {
+        try options.validate()
+        guard endpoints.services[.lifecycle] != nil else {
+            throw FleetError("the address of lifecycle is missing: give --lifecycle or --endpoints")
+        }
+        if options.pushesAMinute > 0, endpoints.apns == nil || endpoints.services[.push] == nil {
+            throw FleetError("to send pushes, the addresses of push and apns are needed: --push and --apns")
+        }
+        self.options = options
+        self.run = run
+        clock = RunClock(begin: now)
+        client = try SuiteClient(
+            endpoints, connections: options.concurrency, streams: options.pushConnections + 2)
+        let services = Set(endpoints.services.keys)
+        devices = (0..<options.devices).map { index in
+            var pace = Pace(begin: now, peopleBegin: now, rate: options.rate)
+            var device = SimulatedDevice(
+                index: index, fleet: options.fleet, seed: options.seed, pace: pace, services: services)
+            if let minute = options.beginsAt {
+                let missing = Int64(minute - device.person.minute(of: now))
+                pace.peopleBegin = now + .minutes(missing)
+                device = SimulatedDevice(
+                    index: index, fleet: options.fleet, seed: options.seed, pace: pace, services: services)
+            }
+            return device
+        }
+        crowd = Crowd(devices, clock: clock, ledger: ledger, run: run, seed: options.seed)
+    }
+
+    private var caller: Caller { Caller(client: client, ledger: ledger, seed: options.seed) }
+    private var setup: Setup { Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens) }
+
+    /// How long it has run.
+    public var elapsed: Interval { clock.elapsed }
+
+    /// How many apps are in each state, as their devices believe.
+    public func states() async -> [String: Int] { await crowd.states() }
+
+    /// Lives for the time that the options give, or until `stop` returns; then looks whether anything was lost.
+    public func live(until stop: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await stop() }
+            group.addTask {
+                // Cancelled is how it ends when `stop` comes first.
+                try? await Task.sleep(for: .milliseconds(options.duration.milliseconds))
+            }
+            group.addTask { await self.work() }
+            await group.next()
+            await drain()
+            group.cancelAll()
+        }
+        await verify()
+        await client.close()
+    }
+
+    /// Everything that goes on until it is cancelled.
+    private func work() async {
+        do {
+            try await setup.enter()
+            let content = try await setup.placeContent(bytes: options.downloadBytes)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let streams = Streams(client: client, crowd: crowd, ledger: ledger)
+                let worker = Worker(crowd: crowd, client: client, ledger: ledger, content: content ?? "")
+                group.addTask { try await beat() }
+                group.addTask { try await streams.followOrders(of: options.fleet) }
+                for _ in 0..<options.concurrency { group.addTask { try await worker.run() } }
+                group.addTask { try await register(streams) }
+                if options.pushesAMinute > 0 { group.addTask { try await providePushes() } }
+                try await group.waitForAll()
+            }
+        } catch is CancellationError {
+        } catch {
+            ledger.complain(String(describing: error))
+        }
+    }
+
+    /// People put their devices away. What is under way and what is owed is waited for as long as orders still come: until
+    /// none has come for 5 s, and for a minute at most.
+    private func drain() async {
+        await crowd.pause()
+        let end = ContinuousClock.now + .seconds(60)
+        var heard = (orders: ledger.counts.orderCount, at: ContinuousClock.now)
+        while await !crowd.isQuiet(), ContinuousClock.now < min(end, heard.at + .seconds(5)) {
+            guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
+            let orders = ledger.counts.orderCount
+            if orders != heard.orders { heard = (orders, .now) }
+        }
+    }
+
+    private func beat() async throws {
+        do {
+            while true {
+                await crowd.tick()
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        } catch {
+            // Workers that wait for a call see no cancellation; closing the crowd sends them home.
+            await crowd.close()
+            throw error
+        }
+    }
+
+    /// Registers all devices, several at once; each lives from then on.
+    private func register(_ streams: Streams) async throws {
+        let hasPush = client.endpoints.services[.push] != nil
+        try await withThrowingTaskGroup(of: Void.self) { connections in
+            try await withThrowingTaskGroup(of: Int?.self) { group in
+                var waiting = devices.indices.makeIterator()
+                func addNext() {
+                    guard let index = waiting.next() else { return }
+                    group.addTask { try await setup.register(devices[index], index, in: crowd) ? index : nil }
+                }
+                for _ in 0..<options.concurrency { addNext() }
+                while let index = try await group.next() {
+                    addNext()
+                    guard let index else { continue }
+                    await crowd.begin(index)
+                    ledger.note { $0.devices += 1 }
+                    guard hasPush, index < options.pushConnections, devices[index].hasBackgroundServices else { continue }
+                    connections.addTask {
+                        try await streams.followNotifications(of: devices[index].identifier, index)
+                    }
+                }
+            }
+            try await connections.waitForAll()
+        }
+    }
+
+    private func providePushes() async throws {
+        var chance = Chance(seed: .random(in: .min ... .max))
+        let provider = Provider(caller: caller, tokens: tokens, &chance)
+        guard try await provider.register(key: "\(run)-provider"), let apns = client.endpoints.apns else { return }
+        try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
+    }
+
+    /// Whether the suite still knows what it acknowledged: the state of each device is at least as new as its last answer.
+    private func verify() async {
+        if await crowd.hearsOrders {
+            let missing = await crowd.missingCallbacks()
+            if missing > 0 {
+                ledger.note { $0.lostOrders += missing }
+                ledger.complain("\(missing) callbacks were told in answers and never ordered on the stream")
+            }
+        }
+        for (device, acknowledged) in await crowd.acknowledged() {
+            let call = Call(.lifecycle, "GET", "/v1/devices/{device}", [device])
+            guard case .answered(200, let document, _, let etag)? = try? await client.attempt(call),
+                let version = etag ?? document["version"]?.int
+            else { continue }
+            if version < acknowledged {
+                ledger.note { $0.lostOrders += 1 }
+                ledger.complain("\(device) was told of version \(acknowledged), its state is of \(version)")
+            }
+        }
+    }
+}

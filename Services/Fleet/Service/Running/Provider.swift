@@ -1,0 +1,99 @@
+import FoundationEssentials
+import JWTKit
+import NIOHTTP1
+import Records
+import Timeline
+
+/// A provider of pushes: its own key, its token, and what it sends to the APNs endpoint.
+struct Provider: Sendable {
+    let caller: Caller
+    let tokens: PushTokens
+    private let key = ES256PrivateKey()
+    private let keyID: String
+    private let teamID: String
+
+    /// Tokens of providers hold for an hour and may be renewed every 20 minutes at most (Apple, "Establishing a token-based
+    /// connection to APNs").
+    private static let tokenLife = Duration.seconds(40 * 60)
+
+    /// - Parameter chance: names the team. Each provider is one of its own, since a team has two keys at most.
+    init(caller: Caller, tokens: PushTokens, _ chance: inout Chance) {
+        self.caller = caller
+        self.tokens = tokens
+        let signs = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+        keyID = String((0..<10).map { _ in chance.pick(signs) })
+        teamID = String((0..<10).map { _ in chance.pick(signs) })
+    }
+
+    /// Tells `push` the public key.
+    ///
+    /// - Returns: whether it was taken.
+    func register(key idempotencyKey: String) async throws(CancellationError) -> Bool {
+        let document: JSON = [
+            "keyID": .string(keyID), "teamID": .string(teamID), "publicKey": .string(key.publicKey.pemRepresentation),
+            "environment": "sandbox",
+        ]
+        let call = Call(.push, "POST", "/v1/provider-keys", [], document)
+        return try await caller.perform(call, key: idempotencyKey, asOperator: true) != nil
+    }
+
+    /// Sends at a rate until it is cancelled.
+    ///
+    /// - Throws: where signing fails, or when it is cancelled.
+    func send(aMinute rate: Double, to apns: String, seed: UInt64) async throws {
+        var chance = Chance(seed: seed ^ 0xbb67_ae85_84ca_a73b)
+        let keys = JWTKeyCollection()
+        await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyID))
+        var signed: (token: String, at: ContinuousClock.Instant)?
+        let started = ContinuousClock.now
+        var count = 0.0
+        while true {
+            try await Task.sleep(until: started + .seconds(count * 60 / rate), clock: .continuous)
+            count += 1
+            guard let target = tokens.pick(&chance) else { continue }
+            if signed.map({ $0.at + Self.tokenLife < .now }) ?? true {
+                let claims = Claims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
+                signed = (try await keys.sign(claims, kid: JWKIdentifier(string: keyID)), .now)
+            }
+            try await push(to: target, apns, bearer: signed?.token ?? "", isSilent: chance.percent(50))
+        }
+    }
+
+    private struct Claims: JWTPayload {
+        var iss: IssuerClaim
+        var iat: IssuedAtClaim
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+
+    private func push(
+        to target: PushToken, _ apns: String, bearer: String, isSilent: Bool
+    ) async throws(CancellationError) {
+        let headers: HTTPHeaders = [
+            "authorization": "bearer " + bearer, "apns-topic": target.topic,
+            "apns-push-type": isSilent ? "background" : "alert", "apns-priority": isSilent ? "5" : "10",
+        ]
+        let alert: JSON = ["title": "Dormouse", "body": "Something is new"]
+        let payload: JSON = ["aps": isSilent ? ["content-available": 1] : ["alert": alert, "sound": "default"]]
+        let reply = try await caller.client.send(
+            "POST", "\(apns)/3/device/\(target.token)", headers, payload.bytes, type: "application/json")
+        note(reply)
+    }
+
+    private func note(_ reply: Reply) {
+        let ledger = caller.ledger
+        ledger.note { $0.requests += 1 }
+        switch reply {
+        case .answered(200, _, _, _): ledger.note { $0.pushes += 1 }
+        case .answered(let status, let document, _, _):
+            let reason = document["reason"]?.string ?? String(status)
+            ledger.note { $0.pushRefusals[reason, default: 0] += 1 }
+            // The documented statuses of APNs; a 500 is documented there, and yet must not happen.
+            if ![400, 403, 404, 405, 410, 413, 429, 503].contains(status) {
+                ledger.violation("apns POST /3/device answered \(status) \(reason)")
+            }
+        case .later(let reason, _):
+            ledger.note { $0.pushRefusals[reason.hasPrefix("503") ? "503" : "unreachable", default: 0] += 1 }
+        }
+    }
+}

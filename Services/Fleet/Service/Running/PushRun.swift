@@ -1,0 +1,66 @@
+public import Timeline
+
+/// A provider that sends to the devices of a fleet that another process simulates: it knows them by the same seed.
+public struct PushRun: Activity {
+    public let options: FleetOptions
+    public let ledger = Ledger()
+    private let client: SuiteClient
+    private let devices: [SimulatedDevice]
+    private let clock: RunClock
+    private let run: String
+
+    /// - Throws: ``FleetError`` where the options or the addresses can't be.
+    public init(_ options: FleetOptions, _ endpoints: Endpoints, now: Instant, run: String) throws(FleetError) {
+        try options.validate()
+        guard options.pushesAMinute > 0 else { throw FleetError("--rate must be more than 0 pushes a minute") }
+        guard endpoints.services[.push] != nil, endpoints.apns != nil else {
+            throw FleetError("the addresses of push and apns are missing: give --push and --apns, or --endpoints")
+        }
+        self.options = options
+        self.run = run
+        clock = RunClock(begin: now)
+        client = try SuiteClient(endpoints, connections: options.concurrency, streams: 1)
+        let pace = Pace(begin: now, peopleBegin: now, rate: 1)
+        devices = (0..<options.devices).map {
+            SimulatedDevice(index: $0, fleet: options.fleet, seed: options.seed, pace: pace, services: [])
+        }
+    }
+
+    public var elapsed: Interval { clock.elapsed }
+
+    public func states() async -> [String: Int] { [:] }
+
+    public func live(until stop: @escaping @Sendable () async -> Void) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await stop() }
+            group.addTask {
+                // Cancelled is how it ends when `stop` comes first.
+                try? await Task.sleep(for: .milliseconds(options.duration.milliseconds))
+            }
+            group.addTask {
+                do { try await send() } catch is CancellationError {
+                } catch { ledger.complain(String(describing: error)) }
+            }
+            await group.next()
+            group.cancelAll()
+        }
+        await client.close()
+    }
+
+    private func send() async throws {
+        let caller = Caller(client: client, ledger: ledger, seed: options.seed)
+        let tokens = PushTokens()
+        let setup = Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens)
+        var chance = Chance(seed: .random(in: .min ... .max))
+        let provider = Provider(caller: caller, tokens: tokens, &chance)
+        guard try await provider.register(key: "\(run)-provider"), let apns = client.endpoints.apns else { return }
+        for device in devices where device.hasBackgroundServices {
+            for app in device.apps where app.model.takesPushes {
+                try await setup.registerForPushes(device, app.model)
+            }
+            ledger.note { $0.devices += 1 }
+        }
+        guard tokens.count > 0 else { throw FleetError("no device of fleet \(options.fleet) takes pushes") }
+        try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
+    }
+}

@@ -1,0 +1,16 @@
+public import Timeline
+
+/// Real time of a run: where it began, and a clock that never goes back.
+public struct RunClock: Sendable {
+    public let begin: Instant
+    private let started = ContinuousClock.now
+
+    public init(begin: Instant) { self.begin = begin }
+
+    public var now: Instant { begin + elapsed }
+
+    public var elapsed: Interval {
+        let (seconds, attoseconds) = started.duration(to: .now).components
+        return .milliseconds(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+    }
+}

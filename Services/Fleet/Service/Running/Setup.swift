@@ -1,0 +1,120 @@
+import NIOHTTP1
+import Records
+import Synchronization
+
+/// A push token and what it is for.
+struct PushToken: Sendable {
+    var token: String
+    var topic: String
+}
+
+/// The push tokens of the fleet, as its devices get them.
+final class PushTokens: Sendable {
+    private let tokens = Mutex<[PushToken]>([])
+
+    func add(_ token: PushToken) { tokens.withLock { $0.append(token) } }
+
+    /// One of them by lot; nil while there is none.
+    func pick(_ chance: inout Chance) -> PushToken? {
+        let number = Int(chance.next() >> 1)
+        return tokens.withLock { $0.isEmpty ? nil : $0[number % $0.count] }
+    }
+
+    var count: Int { tokens.withLock(\.count) }
+}
+
+/// What is done once, before devices live: learning what the services offer, entering as a fleet, putting the content there,
+/// and registering each device with its apps.
+struct Setup: Sendable {
+    let caller: Caller
+    let fleet: String
+    let run: String
+    let tokens: PushTokens
+
+    private var client: SuiteClient { caller.client }
+
+    /// Reads the description of every service, and takes a token of the fleet where the suite gives one.
+    ///
+    /// - Throws: ``FleetError`` where the suite lets the fleet not in, or `CancellationError`.
+    func enter() async throws {
+        for service in ServiceName.allCases where client.endpoints.services[service] != nil {
+            let call = Call(service, "GET", "/openapi.json", [])
+            if let answer = try await caller.perform(call, patience: .seconds(60)) {
+                client.documentation.learn(service, answer.document)
+            }
+        }
+        let call = Call(.lifecycle, "POST", "/v1/fleets/{fleet}/token", [fleet])
+        guard client.documentation.offers(call) else { return }
+        let answer = try await caller.perform(call, key: "\(run)-token", asOperator: true)
+        guard let token = answer?.document["token"]?.string else {
+            throw FleetError("the suite gives no token to fleet \(fleet): is the operator key the right one?")
+        }
+        client.enter(as: token)
+    }
+
+    /// Puts what downloads fetch at `transfer`'s own origin.
+    ///
+    /// - Returns: its address; nil where there is no `transfer`, or it does not take the content.
+    func placeContent(bytes: Int) async throws(CancellationError) -> String? {
+        guard let root = client.endpoints.services[.transfer] else { return nil }
+        let url = "\(root)/content/fleet-\(bytes).bin"
+        var chance = Chance(seed: UInt64(bytes))
+        let body = (0..<bytes / 8).flatMap { _ in withUnsafeBytes(of: chance.next()) { Array($0) } }
+        for _ in 0..<20 {
+            let key = client.endpoints.operatorKey
+            let reply = try await client.send(
+                "PUT", url, key.isEmpty ? [:] : ["authorization": "Bearer " + key], body,
+                type: "application/octet-stream")
+            if case .answered(let status, _, _, _) = reply {
+                if (200...299).contains(status) { return url }
+                caller.ledger.complain("transfer does not take content: \(status)")
+                return nil
+            }
+            do { try await Task.sleep(for: .milliseconds(500)) } catch { throw CancellationError() }
+        }
+        return nil
+    }
+
+    /// Registers a device and installs its apps.
+    ///
+    /// - Returns: false where the device can't live.
+    func register(_ device: SimulatedDevice, _ index: Int, in crowd: Crowd) async throws(CancellationError) -> Bool {
+        let root = "/v1/devices/{device}"
+        let id = device.identifier
+        let answer = try await caller.perform(Call(.lifecycle, "PUT", root, [id], device.registration))
+        guard let answer else { return false }
+        await crowd.registered(index, at: answer.position)
+        var position = answer.position
+        for app in device.apps {
+            let call = Call(.lifecycle, "PUT", root + "/apps/{app}", [id, app.model.identifier], app.model.manifest)
+            guard let answer = try await caller.perform(call) else { return false }
+            position = answer.position ?? position
+        }
+        guard device.hasBackgroundServices else { return true }
+        for app in device.apps {
+            if device.services.contains(.fetch), let interval = app.model.fetchInterval {
+                let call = Call(
+                    .fetch, "PUT", root + "/apps/{app}/minimum-interval", [id, app.model.identifier], interval.document)
+                _ = try await caller.perform(call, after: position, isLearning: true)
+            }
+            if device.services.contains(.push), app.model.takesPushes {
+                try await registerForPushes(device, app.model, after: position)
+            }
+        }
+        return true
+    }
+
+    /// Gets the push token of an app: the same one, as long as the app is installed.
+    func registerForPushes(
+        _ device: SimulatedDevice, _ app: AppModel, after position: Position? = nil
+    ) async throws(CancellationError) {
+        let call = Call(
+            .push, "PUT", "/v1/devices/{device}/apps/{app}/registration", [device.identifier, app.identifier],
+            ["environment": "sandbox"])
+        if let answer = try await caller.perform(call, after: position, isLearning: true),
+            let token = answer.document["token"]?.string
+        {
+            tokens.add(PushToken(token: token, topic: app.identifier))
+        }
+    }
+}

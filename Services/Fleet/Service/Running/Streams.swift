@@ -1,0 +1,65 @@
+import Records
+
+/// The connections over which devices hear: one of the whole fleet for orders, one a device for notifications.
+struct Streams: Sendable {
+    let client: SuiteClient
+    let crowd: Crowd
+    let ledger: Ledger
+
+    /// Follows the orders of the fleet until it is cancelled: comes back where it ended, with `Last-Event-ID`.
+    func followOrders(of fleet: String) async throws(CancellationError) {
+        let call = Call(.lifecycle, "GET", "/v1/fleets/{fleet}/orders", [fleet])
+        var resume: String?
+        var pause = Duration.milliseconds(200)
+        while true {
+            var last = resume
+            var wasOpen = false
+            let status = try? await client.stream(.lifecycle, call.path, after: resume) {
+                ledger.note { $0.streamsOpened += 1 }
+                await crowd.hearOrders(true)
+            } _: { event in
+                wasOpen = true
+                last = event.id ?? last
+                guard let document = try? JSON(parsing: Array(event.data.utf8)), let order = Order(document) else {
+                    return ledger.complain("the order stream told something that is no order")
+                }
+                await crowd.deliver(order)
+            }
+            resume = last
+            if !Task.isCancelled { await crowd.hearOrders(false) }
+            judge(status, call)
+            pause = try await wait(pause, wasOpen: wasOpen || status == 200)
+        }
+    }
+
+    /// Holds the connection of one device for its notifications until it is cancelled. Without a network there is none.
+    func followNotifications(of device: String, _ index: Int) async throws(CancellationError) {
+        let call = Call(.push, "GET", "/v1/devices/{device}/notifications", [device])
+        var pause = Duration.milliseconds(200)
+        while true {
+            var status: Int?
+            if await crowd.isOnline(index) {
+                status = try? await client.stream(.push, call.path, after: nil) {
+                    ledger.note { $0.streamsOpened += 1 }
+                } _: { event in
+                    guard let document = try? JSON(parsing: Array(event.data.utf8)),
+                        let notification = DeliveredNotification(document)
+                    else { return ledger.complain("push's stream told something that is no notification") }
+                    await crowd.deliver(notification, to: index)
+                }
+                judge(status, call)
+            }
+            pause = try await wait(pause, wasOpen: status == 200)
+        }
+    }
+
+    private func judge(_ status: Int?, _ call: Call) {
+        guard let status, status != 200, ![429, 503, 504].contains(status) else { return }
+        _ = Judge(client: client, ledger: ledger).outcome(status, .null, nil, of: call)
+    }
+
+    private func wait(_ pause: Duration, wasOpen: Bool) async throws(CancellationError) -> Duration {
+        do { try await Task.sleep(for: wasOpen ? .milliseconds(200) : pause) } catch { throw CancellationError() }
+        return wasOpen ? .milliseconds(200) : min(pause * 2, .milliseconds(1600))
+    }
+}

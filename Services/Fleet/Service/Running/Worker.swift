@@ -1,0 +1,63 @@
+import Records
+
+/// Makes the calls of the devices, one after another; several workers share them.
+struct Worker: Sendable {
+    let crowd: Crowd
+    let client: SuiteClient
+    let ledger: Ledger
+    /// What downloads fetch; empty where there is no transfer.
+    let content: String
+
+    func run() async throws(CancellationError) {
+        while let job = await crowd.next() {
+            let call = await crowd.call(of: job, downloading: content)
+            let reply = try await client.attempt(call, idempotencyKey: job.idempotencyKey)
+            await handle(reply, job, call)
+        }
+    }
+
+    private func handle(_ reply: Reply, _ job: Job, _ call: Call) async {
+        ledger.note { $0.requests += 1 }
+        switch reply {
+        case .later(_, let after):
+            ledger.note { $0.retries += 1 }
+            guard await !crowd.tryAgain(job, call.service, after: after) else { return }
+            ledger.note { $0.errors += 1 }
+            await crowd.finish(job, call.service, .failed)
+        case .answered(let status, let document, let position, _):
+            let outcome = Judge(client: client, ledger: ledger).outcome(status, document, position, of: call)
+            if case .done = outcome { ledger.done(job.action, document) }
+            await crowd.finish(job, call.service, outcome)
+        }
+    }
+}
+
+/// Tells what an answer means, and whether the suite may give it.
+struct Judge: Sendable {
+    let client: SuiteClient
+    let ledger: Ledger
+
+    func outcome(
+        _ status: Int, _ document: JSON, _ position: Position?, of call: Call
+    ) -> Outcome {
+        let name = "\(call.service.rawValue) \(call.method) \(call.route)"
+        if (200...299).contains(status), client.documentation.allows(status, to: call) {
+            return .done(document, asOf: position?.offset)
+        }
+        let code = document["code"]?.string ?? String(status)
+        if !client.documentation.offers(call), status == 404 || status == 405 {
+            ledger.note { _ = $0.notOffered.insert(name) }
+            return .refused("not_offered")
+        }
+        guard client.documentation.allows(status, to: call) else {
+            ledger.violation("\(name) answered \(status) \(code)")
+            return .failed
+        }
+        ledger.note {
+            $0.refusals[code, default: 0] += 1
+            // A document that we made and that is refused is a fault, ours or theirs.
+            if [400, 401, 403, 413, 415, 422].contains(status) { $0.errors += 1 }
+        }
+        return .refused(code)
+    }
+}

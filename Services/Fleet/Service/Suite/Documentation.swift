@@ -1,0 +1,54 @@
+import Records
+import Synchronization
+
+/// The statuses that the suite may answer to each call, from the services' own descriptions.
+final class Documentation: Sendable {
+    private struct Route: Hashable {
+        var service: ServiceName
+        var method: String
+        var path: String
+    }
+
+    private let statuses = Mutex<[Route: Set<Int>]>([:])
+    private let described = Mutex<Set<ServiceName>>([])
+
+    /// What any route may answer by the rules of the suite, beside what it lists itself.
+    static let everywhere: Set<Int> = [400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 503, 504]
+
+    /// Learns an OpenAPI document.
+    func learn(_ service: ServiceName, _ document: JSON) {
+        statuses.withLock { statuses in
+            for path in document["paths"]?.members ?? [] {
+                for operation in path.value.members ?? [] {
+                    let codes = operation.value["responses"]?.members?.compactMap { Int($0.name) } ?? []
+                    let route = Route(
+                        service: service, method: operation.name.uppercased(), path: Self.anonymous(path.name))
+                    statuses[route] = Set(codes)
+                }
+            }
+        }
+        described.withLock { _ = $0.insert(service) }
+    }
+
+    /// Whether the service's description has the call; true where it gave no description.
+    func offers(_ call: Call) -> Bool {
+        guard described.withLock({ $0.contains(call.service) }) else { return true }
+        return statuses.withLock { $0[Self.route(call)] != nil }
+    }
+
+    /// Whether a status may be the answer. A fault of the server, other than not being available, never may.
+    func allows(_ status: Int, to call: Call) -> Bool {
+        guard status < 500 || Self.everywhere.contains(status) else { return false }
+        let documented = statuses.withLock { $0[Self.route(call)] }
+        return Self.everywhere.contains(status) || (documented ?? [200, 201, 202, 204, 405]).contains(status)
+    }
+
+    private static func route(_ call: Call) -> Route {
+        Route(service: call.service, method: call.method, path: anonymous(call.route))
+    }
+
+    /// The names of parameters don't matter.
+    private static func anonymous(_ path: String) -> String {
+        path.split(separator: "/").map { $0.hasPrefix("{") ? "/{}" : "/" + $0 }.joined()
+    }
+}

@@ -1,0 +1,65 @@
+public import Records
+import Foundation
+
+/// What was asked for can't be done: one line for people.
+public struct FleetError: Error, Equatable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+}
+
+/// Where the suite is, and with which credential it is entered.
+public struct Endpoints: Sendable, Equatable {
+    /// The addresses of the services that there are.
+    public var services: [ServiceName: String] = [:]
+    /// Where providers send.
+    public var apns: String?
+    public var operatorKey = ""
+    /// A file with the certificates to trust beside the system's.
+    public var certificates: String?
+
+    public init() {}
+
+    /// Reads the document of `DIR/endpoints.json`. Members that it does not know are passed over.
+    public init(document: JSON) throws(FleetError) {
+        for service in ServiceName.allCases {
+            guard let text = document[service.rawValue]?.string else { continue }
+            try set(service, text)
+        }
+        if let text = document["apns"]?.string { apns = try Self.address(text, "apns") }
+        operatorKey = document["operatorKey"]?.string ?? ""
+        certificates = document["ca"]?.string
+    }
+
+    /// Reads `endpoints.json`.
+    public init(file: String) throws(FleetError) {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw FleetError("cannot read the endpoints file \(file)")
+        }
+        let document: JSON
+        do { document = try JSON(parsing: Array(data)) } catch {
+            throw FleetError("the endpoints file \(file) is \(error)")
+        }
+        try self.init(document: document)
+    }
+
+    public mutating func set(_ service: ServiceName, _ text: String) throws(FleetError) {
+        services[service] = try Self.address(text, service.rawValue)
+    }
+
+    /// Takes the key from a file, without its last line end.
+    public mutating func readOperatorKey(file: String) throws(FleetError) {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw FleetError("cannot read the operator key file \(file)")
+        }
+        operatorKey = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// An address without its last slash.
+    public static func address(_ text: String, _ what: String) throws(FleetError) -> String {
+        guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host?.isEmpty == false else {
+            throw FleetError("the address of \(what) must be an http or https URL, not \"\(text)\"")
+        }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+}

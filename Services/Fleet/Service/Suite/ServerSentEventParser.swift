@@ -1,0 +1,83 @@
+/// One event of a stream (HTML standard, section 9.2).
+public struct StreamEvent: Sendable, Equatable {
+    /// The last `id` that the stream gave, also where this event has none of its own.
+    public var id: String?
+    public var event: String?
+    public var data: String
+
+    public init(id: String?, event: String?, data: String) {
+        self.id = id
+        self.event = event
+        self.data = data
+    }
+}
+
+/// A stream sent more for one event than this client keeps.
+public struct StreamEventTooLarge: Error, CustomStringConvertible {
+    public let description = "an event of the stream is larger than 1 MiB"
+}
+
+/// Reads server-sent events from bytes that arrive in any pieces (HTML standard, section 9.2.6).
+public struct ServerSentEventParser: Sendable {
+    /// What to resume after: the `id` of the last event that was complete.
+    public private(set) var lastEventID: String?
+
+    private var line: [UInt8] = []
+    private var followsReturn = false
+    private var isAtStart = true
+    private var event: String?
+    private var data: String?
+    private var pendingID: String?
+
+    private static let limit = 1 << 20
+
+    public init(lastEventID: String? = nil) {
+        self.lastEventID = lastEventID
+        pendingID = lastEventID
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// - Returns: the events that they complete. An event without data is none, but its `id` counts.
+    /// - Throws: where an event grows past 1 MiB.
+    public mutating func feed(_ bytes: some Sequence<UInt8>) throws(StreamEventTooLarge) -> [StreamEvent] {
+        var events: [StreamEvent] = []
+        for byte in bytes {
+            defer { followsReturn = byte == UInt8(ascii: "\r") }
+            switch byte {
+            case UInt8(ascii: "\n") where followsReturn: break
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
+                if let event = endLine() { events.append(event) }
+            default:
+                line.append(byte)
+                guard line.count + (data?.utf8.count ?? 0) <= Self.limit else { throw StreamEventTooLarge() }
+            }
+        }
+        return events
+    }
+
+    private mutating func endLine() -> StreamEvent? {
+        if isAtStart, line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+        isAtStart = false
+        defer { line.removeAll(keepingCapacity: true) }
+        guard !line.isEmpty else { return dispatch() }
+        guard line[0] != UInt8(ascii: ":") else { return nil }
+        let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        var value = parts.count > 1 ? parts[1] : []
+        if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+        let text = String(decoding: value, as: UTF8.self)
+        switch String(decoding: parts[0], as: UTF8.self) {
+        case "data": data = data.map { $0 + "\n" + text } ?? text
+        case "event": event = text
+        case "id" where !value.contains(0): pendingID = text
+        default: break
+        }
+        return nil
+    }
+
+    private mutating func dispatch() -> StreamEvent? {
+        lastEventID = pendingID
+        defer { (event, data) = (nil, nil) }
+        return data.map { StreamEvent(id: lastEventID, event: event, data: $0) }
+    }
+}

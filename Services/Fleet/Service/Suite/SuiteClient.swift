@@ -1,0 +1,137 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+public import Records
+import Synchronization
+
+/// What became of one attempt of a call.
+public enum Reply: Sendable, Equatable {
+    case answered(status: Int, JSON, position: Position?, etag: Int?)
+    /// Not now: the connection failed, or the service said so.
+    case later(String, after: Double?)
+}
+
+/// The HTTP client of a fleet: bounded connections, one for streams beside the one for calls, so that streams don't starve
+/// the calls.
+public final class SuiteClient: Sendable {
+    public let endpoints: Endpoints
+    let documentation = Documentation()
+    private let calls: HTTPClient
+    private let streams: HTTPClient
+    private let fleetToken = Mutex<String?>(nil)
+
+    /// The longest that a call may take.
+    static let timeout = TimeAmount.seconds(15)
+    /// Streams beat every 15 s; silent for so long, one is dead.
+    private static let silence = TimeAmount.seconds(45)
+
+    /// - Parameter connections: the most connections for calls to each service.
+    /// - Throws: ``FleetError`` where the certificates can't be read.
+    public init(_ endpoints: Endpoints, connections: Int, streams count: Int) throws(FleetError) {
+        self.endpoints = endpoints
+        var configuration = HTTPClient.Configuration()
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
+        configuration.connectionPool.retryConnectionEstablishment = false
+        if let file = endpoints.certificates {
+            do {
+                var tls = TLSConfiguration.makeClientConfiguration()
+                tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+                configuration.tlsConfiguration = tls
+            } catch { throw FleetError("cannot read the certificates in \(file)") }
+        }
+        calls = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        configuration.timeout.read = Self.silence
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = count
+        streams = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    /// Ends all connections.
+    public func close() async {
+        // Nothing is left to tell anybody that closing failed.
+        try? await calls.shutdown()
+        try? await streams.shutdown()
+    }
+
+    /// What the fleet's calls carry: its own token, or the operator's key before there is one.
+    var credential: String { fleetToken.withLock { $0 } ?? endpoints.operatorKey }
+
+    /// Takes the token of a fleet for all further calls.
+    func enter(as token: String) { fleetToken.withLock { $0 = token } }
+
+    /// One attempt of a call.
+    ///
+    /// - Parameter idempotencyKey: the same for all attempts of a call.
+    /// - Throws: `CancellationError` alone.
+    public func attempt(
+        _ call: Call, idempotencyKey: String? = nil, position: Position? = nil, asOperator: Bool = false
+    ) async throws(CancellationError) -> Reply {
+        guard let root = endpoints.services[call.service] else { return .later("there is no \(call.service)", after: 60) }
+        var headers: HTTPHeaders = ["accept": "application/json"]
+        let bearer = asOperator ? endpoints.operatorKey : credential
+        // Services that let everybody in take no credential that they can't verify.
+        if !bearer.isEmpty { headers.add(name: "authorization", value: "Bearer " + bearer) }
+        if let idempotencyKey { headers.add(name: "idempotency-key", value: idempotencyKey) }
+        if let position { headers.add(name: "dormouse-position", value: "\(position.partition):\(position.offset)") }
+        return try await send(call.method, root + call.path, headers, call.body?.bytes, type: "application/json")
+    }
+
+    /// One attempt of any request.
+    func send(
+        _ method: String, _ url: String, _ headers: HTTPHeaders, _ body: [UInt8]?, type: String
+    ) async throws(CancellationError) -> Reply {
+        var request = HTTPClientRequest(url: url)
+        request.method = HTTPMethod(rawValue: method)
+        request.headers = headers
+        if let body {
+            request.headers.add(name: "content-type", value: type)
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        do {
+            let response = try await calls.execute(request, timeout: Self.timeout)
+            let bytes = try await response.body.collect(upTo: 4 << 20)
+            let status = Int(response.status.code)
+            if status == 503 || status == 429 || status == 504 {
+                let document = try? JSON(parsing: Array(bytes.readableBytesView))
+                let code = document?["code"]?.string ?? document?["reason"]?.string
+                return .later(
+                    "\(status) \(code ?? "")",
+                    after: response.headers.first(name: "retry-after").flatMap { Double($0) })
+            }
+            let document = (try? JSON(parsing: Array(bytes.readableBytesView))) ?? .null
+            let tag = response.headers.first(name: "etag")?.filter(\.isNumber)
+            return .answered(
+                status: status, document,
+                position: response.headers.first(name: "dormouse-position").flatMap { Position($0) },
+                etag: tag.flatMap { Int($0) })
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+            return .later(String(describing: error), after: nil)
+        }
+    }
+
+    /// Reads a stream of server-sent events until it ends.
+    ///
+    /// - Parameter take: gets each event, with the `id` to resume after.
+    /// - Returns: the status where it was not 200.
+    /// - Throws: whatever ended the stream before its end.
+    func stream(
+        _ service: ServiceName, _ path: String, after id: String?, opened: () async -> Void,
+        _ take: (StreamEvent) async -> Void
+    ) async throws -> Int {
+        var request = HTTPClientRequest(url: (endpoints.services[service] ?? "") + path)
+        request.headers = ["accept": "text/event-stream"]
+        if !credential.isEmpty { request.headers.add(name: "authorization", value: "Bearer " + credential) }
+        if let id { request.headers.add(name: "last-event-id", value: id) }
+        let response = try await streams.execute(request, deadline: .distantFuture)
+        guard response.status == .ok else { return Int(response.status.code) }
+        await opened()
+        var parser = ServerSentEventParser(lastEventID: id)
+        for try await bytes in response.body {
+            for event in try parser.feed(bytes.readableBytesView) { await take(event) }
+        }
+        return 200
+    }
+}

@@ -1,0 +1,149 @@
+public import Contracts
+import OrderedCollections
+import Records
+public import Timeline
+
+extension PushMachine {
+    /// So many void tokens are remembered.
+    static let retiredLimit = 32
+
+    public mutating func apply(_ event: PushEvent, at time: Instant) {
+        switch event {
+        case .deviceNoted(let event):
+            isKnown = true
+            fleet = event.fleet
+            profile = event.profile
+        case .deviceDropped:
+            let retired = retired
+            self = PushMachine()
+            self.retired = retired
+        case .conditionsNoted(let event): conditions = event
+        case .appNoted(let event):
+            guard let app = event.app else { return }
+            apps[app, default: PushedApp()].note(event)
+        case .appDropped(let event): if let app = event.app { apps.removeValue(forKey: app) }
+        case .throttleChanged(let event): isThrottled = event.enabled
+        case .deviceConnected(let event):
+            var connection = PushConnection()
+            connection.id = event.connection
+            connection.kind = event.kind
+            connection.since = time
+            connection.until = event.until
+            self.connection = connection
+        case .devicePolled(let event): connection?.until = event.until
+        case .deviceDisconnected: connection = nil
+        case .tokenRegistered(let event): apply(event, at: time)
+        case .tokenUnregistered(let event): apply(event, at: time)
+        case .budgetChanged(let event):
+            if let app = event.app { apps[app]?.budget.fullAt = event.fullAt }
+            day = event.day
+            spentToday = event.spentToday
+            change(event.notification) { $0.charged = event.charged }
+        case .notificationReceived(let event): apply(event, at: time)
+        case .notificationDelivered(let event):
+            change(event.notification) {
+                $0.place = .inFlight
+                $0.due = nil
+                $0.fromStorage = event.fromStorage
+                $0.deliveredAt = time
+            }
+        case .notificationStored(let event):
+            change(event.notification) {
+                $0.place = .stored
+                $0.due = event.due
+                $0.waitsForPower = event.status == .storedPower
+            }
+        case .notificationHeld(let event):
+            change(event.notification) {
+                $0.place = .held
+                $0.due = event.until
+            }
+        case .notificationReleased: break
+        case .notificationReplaced(let event): messages.removeValue(forKey: event.notification)
+        case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
+        case .notificationAcknowledged(let event):
+            change(event.notification) { $0.place = .acknowledged }
+            settle(event.notification)
+        case .notificationPresented(let event): settle(event.notification)
+        case .wakeRequested(let event): change(event.notification) { $0.wake = .requested }
+        case .wakeGranted(let event):
+            change(event.notification) { message in
+                message.wake = .granted
+                // A silent notification is nothing but its wake: the app has it.
+                guard message.silent else { return }
+                message.place = .acknowledged
+                message.payload = .null
+                message.bytes = 0
+            }
+        case .wakeCompleted(let event): endWake(event.notification)
+        case .wakeEnded(let event): endWake(event.notification)
+        case .wakeRefused(let event):
+            change(event.notification) { $0.wake = .none }
+            // The app on screen has it; any other refusal is followed by what becomes of it.
+            if event.refusal == .inForeground { settle(event.notification) }
+        }
+    }
+
+    private mutating func change(_ notification: String, _ body: (inout PushMessage) -> Void) {
+        guard var message = messages[notification] else { return }
+        body(&message)
+        messages[notification] = message
+    }
+
+    /// Forgets what the device has and nothing waits for.
+    private mutating func settle(_ notification: String) {
+        guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else { return }
+        messages.removeValue(forKey: notification)
+    }
+
+    private mutating func endWake(_ notification: String) {
+        change(notification) { $0.wake = .none }
+        settle(notification)
+    }
+
+    private mutating func apply(_ event: PushEvent.TokenRegistered, at time: Instant) {
+        guard let app = event.app else { return }
+        var registration = TokenRegistration()
+        registration.token = event.token
+        registration.environment = event.environment
+        registration.at = time
+        apps[app]?.registration = registration
+        // The app's own code registers: the user has it in use.
+        apps[app]?.usedAt = time
+    }
+
+    private mutating func apply(_ event: PushEvent.TokenUnregistered, at time: Instant) {
+        guard let app = event.app else { return }
+        var token = RetiredToken()
+        token.app = app
+        token.token = event.token
+        token.environment = event.environment
+        token.at = time
+        retired = retired.suffix(Self.retiredLimit - 1) + [token]
+        apps[app]?.registration = nil
+    }
+
+    private mutating func apply(_ event: PushEvent.NotificationReceived, at time: Instant) {
+        var message = PushMessage()
+        message.app = event.app ?? ""
+        message.apnsID = event.apnsID
+        message.collapseID = event.collapseID
+        message.pushType = event.pushType
+        message.priority = event.priority
+        message.payload = event.payload
+        message.bytes = event.payload.bytes.count
+        message.silent = event.silent
+        message.neverStored = event.neverStored
+        message.expiresAt = event.until
+        messages[event.notification] = message
+    }
+}
+
+extension PushedApp {
+    fileprivate mutating func note(_ event: PushEvent.AppNoted) {
+        foreground = event.foreground
+        notifications = event.notifications
+        usedAt = event.usedAt
+        wakes = event.wakes
+    }
+}

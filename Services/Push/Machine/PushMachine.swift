@@ -1,0 +1,151 @@
+public import Contracts
+public import Machines
+public import OrderedCollections
+public import Records
+public import Timeline
+
+/// The notifications of one device: its tokens, its connection, and what waits for it.
+///
+/// The life of a notification:
+///
+/// ```mermaid
+/// stateDiagram-v2
+///     [*] --> received
+///     received --> inFlight: online
+///     received --> stored: offline, or waiting for power
+///     received --> held: silent, budget spent or Low Power Mode
+///     stored --> inFlight: connected, awake
+///     held --> inFlight: budget, piggyback, keep-alive, launch
+///     inFlight --> stored: connection lost
+///     inFlight --> held: wake refused for now
+///     inFlight --> acknowledged: acknowledged, app woken
+///     received --> [*]: discarded
+///     stored --> [*]: discarded, replaced
+///     held --> [*]: discarded, replaced
+///     acknowledged --> [*]: wake completed, refused, ended
+/// ```
+public struct PushMachine: Machine {
+    public typealias Command = PushCommand
+    public typealias OwnEvent = PushEvent
+    public typealias Refusal = PushRefusal
+    public typealias Policy = PushPolicy
+
+    /// False while the device is not registered at `lifecycle`.
+    public var isKnown = false
+    /// Whose device it is.
+    public var fleet: String?
+    public var profile = ProfileName.ios18
+    public var conditions = PushEvent.ConditionsNoted()
+    public var isThrottled = true
+    public var connection: PushConnection?
+    public var apps: OrderedDictionary<String, PushedApp> = [:]
+    /// The newest void tokens, oldest first. They outlive the device's registration, so that providers hear of them.
+    public var retired: [RetiredToken] = []
+    /// What is not settled, by `apns-unique-id`, in order of arrival.
+    public var messages: OrderedDictionary<String, PushMessage> = [:]
+    /// The day of ``spentToday``, in days since 1970.
+    public var day = 0
+    public var spentToday = 0
+
+    public static let version = 1
+    public static let follows: Set<String> = [
+        LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type, LifecycleEvent.DeviceDeregistered.type,
+        LifecycleEvent.DevicePowered.type, LifecycleEvent.ConditionsChanged.type, LifecycleEvent.SettingsChanged.type,
+        LifecycleEvent.AppInstalled.type, LifecycleEvent.AppUninstalled.type, LifecycleEvent.AppLaunched.type,
+        LifecycleEvent.AppActivated.type, LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppTerminated.type,
+        LifecycleEvent.AppWoken.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
+    ]
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("apps", &apps)
+        fields.field("conditions", &conditions)
+        fields.omittable("connection", &connection)
+        fields.field("day", &day)
+        fields.omittable("fleet", &fleet)
+        fields.field("isKnown", &isKnown)
+        fields.field("isThrottled", &isThrottled)
+        fields.field("messages", &messages)
+        fields.field("profile", &profile)
+        fields.field("retired", &retired)
+        fields.field("spentToday", &spentToday)
+    }
+
+    /// Connected, and over a network.
+    public var isOnline: Bool { connection != nil && hasNetwork }
+    var hasNetwork: Bool { conditions.poweredOn && conditions.network != .none }
+    /// A device that is in use or charges takes what comes; else it sleeps.
+    public var isPowerFriendly: Bool { !conditions.locked || conditions.charging }
+
+    public var nextDeadline: Instant? {
+        var next = connection?.until
+        for message in messages.values {
+            guard message.place == .stored || message.place == .held else { continue }
+            next = earlier(next, message.expiresAt)
+            if isOnline, let due = message.due { next = earlier(next, due) }
+        }
+        return next
+    }
+
+    private func earlier(_ left: Instant?, _ right: Instant) -> Instant { left.map { min($0, right) } ?? right }
+
+    public static func decide(
+        _ input: Input<PushCommand>, _ decision: inout Decision<PushMachine>
+    ) throws(PushRefusal) {
+        switch input {
+        case .command(let command): try decision.obey(command)
+        case .event(let event): try decision.follow(event)
+        case .deadline: decision.keepTime()
+        }
+    }
+}
+
+/// How a device is connected.
+public struct PushConnection: Record, Equatable {
+    public var id = ""
+    public var kind = ConnectionKind.stream
+    public var since = Instant.epoch
+    /// Polling: when the device counts as gone.
+    public var until: Instant?
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("id", &id)
+        fields.field("kind", &kind)
+        fields.field("since", &since)
+        fields.omittable("until", &until)
+    }
+}
+
+extension Decision<PushMachine> {
+    fileprivate mutating func obey(_ command: PushCommand) throws(PushRefusal) {
+        if case .receive(let push) = command { return try receive(push) }
+        guard state.isKnown else { throw .deviceNotRegistered }
+        switch command {
+        case .receive(let push): try receive(push)
+        case .register(let app, let environment): try register(app, environment)
+        case .unregister(let app): try unregister(app)
+        case .connect(let connection): try connect(connection)
+        case .disconnect(let connection): disconnect(connection)
+        case .poll(let connection, let wait): try poll(connection, wait)
+        case .acknowledge(let notification): acknowledge(notification)
+        case .keepAlive: try keepAlive()
+        case .setThrottle(let enabled): setThrottle(enabled)
+        }
+    }
+
+    /// What is due at this moment, in the order in which it bears on the rest.
+    fileprivate mutating func keepTime() {
+        if let connection = state.connection, let until = connection.until, until <= now {
+            endConnection(.pollMissed)
+        }
+        expire()
+        guard state.isOnline else { return }
+        if state.messages.values.contains(where: { $0.place == .stored && $0.due.map { $0 <= now } ?? false }) {
+            flushStore()
+        }
+        releaseWithinBudget()
+    }
+}

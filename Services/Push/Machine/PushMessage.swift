@@ -1,0 +1,79 @@
+public import Contracts
+public import Records
+public import Timeline
+
+/// A notification that is not settled: on its way, waiting, or with a wake under way.
+public struct PushMessage: Record, Equatable {
+    /// Where a notification is.
+    public enum Place: String, Word {
+        /// Just received: within a decision only.
+        case received
+        /// Sent to the device, which has not acknowledged it.
+        case inFlight
+        /// In the one slot of its app.
+        case stored
+        /// In the one slot of its app for a silent one.
+        case held
+        /// The device has it; its wake is still under way.
+        case acknowledged
+    }
+
+    /// How far the wake of its app is.
+    public enum Wake: String, Word { case none, requested, granted }
+
+    public var app = ""
+    public var apnsID = ""
+    public var collapseID: String?
+    public var pushType = PushType.alert
+    public var priority = 10
+    public var payload = JSON.null
+    /// Of the payload's text.
+    public var bytes = 0
+    /// Content-available without alert, sound or badge.
+    public var silent = false
+    public var neverStored = false
+    public var expiresAt = Instant.epoch
+    public var place = Place.received
+    /// Stored or held: when it goes even if nothing else lets it.
+    public var due: Instant?
+    /// Waits for power, not for a connection.
+    public var waitsForPower = false
+    public var fromStorage = false
+    public var deliveredAt: Instant?
+    public var wake = Wake.none
+    /// Whether its wake was charged to the budget.
+    public var charged = false
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("app", &app)
+        fields.field("apnsID", &apnsID)
+        fields.field("bytes", &bytes)
+        fields.field("charged", &charged)
+        fields.omittable("collapseID", &collapseID)
+        fields.omittable("deliveredAt", &deliveredAt)
+        fields.omittable("due", &due)
+        fields.field("expiresAt", &expiresAt)
+        fields.field("fromStorage", &fromStorage)
+        fields.field("neverStored", &neverStored)
+        fields.field("payload", &payload)
+        fields.field("place", &place)
+        fields.field("priority", &priority)
+        fields.field("pushType", &pushType)
+        fields.field("silent", &silent)
+        fields.field("waitsForPower", &waitsForPower)
+        fields.field("wake", &wake)
+    }
+
+    /// Whether the payload asks for the app to be woken: `content-available: 1`.
+    public var contentAvailable: Bool { Self.contentAvailable(payload) }
+
+    static func contentAvailable(_ payload: JSON) -> Bool { payload["aps"]?["content-available"]?.int == 1 }
+
+    /// Content-available without alert, sound or badge, whatever the type says: what a device treats as silent.
+    static func isSilent(_ payload: JSON) -> Bool {
+        guard contentAvailable(payload), let aps = payload["aps"] else { return false }
+        return ["alert", "sound", "badge"].allSatisfy { (aps[$0] ?? .null) == .null }
+    }
+}

@@ -1,0 +1,56 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// The persistent connection of a device.
+extension Decision<PushMachine> {
+    /// A new stream replaces whatever connected the device before.
+    mutating func connect(_ connection: String) throws(PushRefusal) {
+        try requireNetwork()
+        endConnection(.replaced)
+        emit(.deviceConnected(.init(connection: connection, kind: .stream)))
+        greet()
+    }
+
+    mutating func disconnect(_ connection: String) {
+        if state.connection?.id == connection { endConnection(.closed) }
+    }
+
+    /// What was sent and not acknowledged stays in flight between polls, so that each poll gets it again.
+    mutating func poll(_ connection: String, _ wait: Interval) throws(PushRefusal) {
+        try requireNetwork()
+        let until = now + wait + policy.pollGrace
+        if let current = state.connection, current.kind == .poll {
+            emit(.devicePolled(.init(connection: current.id, until: until)))
+        } else {
+            endConnection(.replaced)
+            emit(.deviceConnected(.init(connection: connection, kind: .poll, until: until)))
+            greet()
+        }
+    }
+
+    mutating func keepAlive() throws(PushRefusal) {
+        guard state.isOnline else { throw .notConnected }
+        release(.releasedKeepAlive)
+        flushStore()
+    }
+
+    private func requireNetwork() throws(PushRefusal) {
+        guard state.conditions.poweredOn else { throw .deviceOff }
+        guard state.conditions.network != .none else { throw .noNetwork }
+    }
+
+    /// What waited for the device goes out.
+    private mutating func greet() {
+        flushStore()
+        releaseWithinBudget()
+    }
+
+    /// What the device has not acknowledged is stored again, the latest of each app.
+    mutating func endConnection(_ cause: ConnectionEnd) {
+        guard let connection = state.connection else { return }
+        emit(.deviceDisconnected(.init(cause: cause, connection: connection.id)))
+        for (id, message) in state.messages where message.place == .inFlight { store(id, .storedOffline) }
+    }
+}

@@ -1,0 +1,120 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Records
+import Timeline
+
+// Store and forward: what is sent, what waits, what is given up.
+extension Decision<PushMachine> {
+    mutating func receive(_ push: IncomingPush) throws(PushRefusal) {
+        let app = try owner(of: push)
+        let latest = now + policy.storage
+        emit(
+            .notificationReceived(
+                .init(
+                    app: app, apnsID: push.apnsID, collapseID: push.collapseID, neverStored: push.neverStored,
+                    notification: push.notification, payload: push.payload, priority: push.priority,
+                    pushType: push.pushType, silent: PushMessage.isSilent(push.payload), topic: push.topic,
+                    until: min(push.expiration ?? latest, latest))))
+        makeRoom(for: push.notification)
+        route(push.notification)
+    }
+
+    /// Sends a received notification on its way, or says where it waits.
+    private mutating func route(_ id: String) {
+        guard let message = state.messages[id], let app = state.apps[message.app] else { return }
+        guard message.silent || app.notifications == .on else { return discard(id, .discardedDisabled) }
+        guard state.isOnline else { return store(id, .storedOffline) }
+        if message.silent {
+            routeSilent(id, message, app)
+            return flushIfAwake()
+        }
+        guard message.priority == 10 || state.isPowerFriendly else { return store(id, .storedPower) }
+        send(id)
+        flushStore()
+    }
+
+    /// Sends everything stored, in order of arrival: a moment at which the device is awake.
+    mutating func flushStore() {
+        for (id, message) in state.messages where message.place == .stored {
+            if message.silent {
+                state.apps[message.app].map { routeSilent(id, message, $0, fromStorage: true) }
+            } else {
+                send(id, fromStorage: true)
+            }
+        }
+        ridePiggyback()
+    }
+
+    /// Sends an ordinary notification. One of the same collapse id that the device has not acknowledged makes way.
+    private mutating func send(_ id: String, fromStorage: Bool = false) {
+        guard let message = state.messages[id], let app = state.apps[message.app] else { return }
+        if let collapse = message.collapseID {
+            for (older, other) in state.messages
+            where older != id && other.app == message.app && other.collapseID == collapse && !other.silent {
+                emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
+            }
+        }
+        deliver(id, message, fromStorage: fromStorage)
+        guard message.contentAvailable, message.wake == .none else { return }
+        if app.wakes, !app.foreground {
+            emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload)))
+        } else {
+            emit(.notificationPresented(.init(app: message.app, cause: .notWoken, notification: id)))
+        }
+    }
+
+    mutating func deliver(_ id: String, _ message: PushMessage, fromStorage: Bool) {
+        emit(
+            .notificationDelivered(
+                .init(
+                    app: message.app, apnsID: message.apnsID, collapseID: message.collapseID, fromStorage: fromStorage,
+                    notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
+                    silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
+    }
+
+    /// Puts a notification into the one slot of its app, out of which the older one goes. What may not be stored is given up.
+    mutating func store(_ id: String, _ status: ConsoleStatus) {
+        guard let message = state.messages[id] else { return }
+        guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
+        for (older, other) in state.messages where older != id && other.app == message.app && other.place == .stored {
+            emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
+        }
+        // Priority 1 never wakes a device: only a moment at which it is awake lets it go.
+        let due = status == .storedPower && message.priority == 5 ? now + policy.batchingWindow : nil
+        emit(
+            .notificationStored(
+                .init(app: message.app, due: due, notification: id, status: status, until: message.expiresAt)))
+    }
+
+    mutating func discard(_ id: String, _ status: ConsoleStatus, refusal: WakeRefusal? = nil) {
+        guard let message = state.messages[id] else { return }
+        emit(.notificationDiscarded(.init(app: message.app, notification: id, refusal: refusal, status: status)))
+    }
+
+    /// Gives up what waited until its expiration.
+    mutating func expire() {
+        for (id, message) in state.messages where message.expiresAt <= now {
+            guard message.place == .stored || message.place == .held else { continue }
+            discard(id, .discardedExpired)
+        }
+    }
+
+    /// Keeps the waiting payloads of a device within their room: what waits longest goes first, then what a device that does
+    /// not acknowledge was sent.
+    private mutating func makeRoom(for newest: String) {
+        var bytes = state.messages.values.reduce(0) { $0 + $1.bytes }
+        let waiting = state.messages.filter { $0.value.place == .stored || $0.value.place == .held }.keys
+        let sent = state.messages.filter { $0.value.place == .inFlight || $0.value.place == .acknowledged }.keys
+        for id in Array(waiting) + Array(sent) where id != newest && bytes > policy.backlogBytes {
+            bytes -= state.messages[id]?.bytes ?? 0
+            discard(id, .discardedStorageFull)
+        }
+    }
+
+    mutating func acknowledge(_ id: String) {
+        guard let message = state.messages[id], message.deliveredAt != nil else { return }
+        guard message.place == .inFlight || message.place == .stored else { return }
+        emit(.notificationAcknowledged(.init(app: message.app, notification: id)))
+    }
+}

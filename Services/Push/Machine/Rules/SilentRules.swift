@@ -1,0 +1,128 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Records
+import Timeline
+
+// Silent notifications: charged to a budget, held beyond it, and released when something else goes to the device anyway.
+extension Decision<PushMachine> {
+    /// Its power consideration is its budget, so priority 5 is not batched besides; priority 1 never wakes a device.
+    mutating func routeSilent(_ id: String, _ message: PushMessage, _ app: PushedApp, fromStorage: Bool = false) {
+        // On screen it needs no wake; sent again it has asked for one already.
+        if app.foreground || message.wake != .none { return deliver(id, message, fromStorage: fromStorage) }
+        guard app.wakes else { return discard(id, .discardedNotWoken, refusal: .modeNotDeclared) }
+        if message.priority == 1, !fromStorage, !state.isPowerFriendly { return store(id, .storedPower) }
+        guard !state.conditions.lowPowerMode else { return hold(id, .heldLowPower, until: nil) }
+        guard state.isThrottled else { return wake(id, message, fromStorage: fromStorage) }
+        guard let available = availability(of: app), available <= now else {
+            return hold(id, .heldBudget, until: availability(of: app))
+        }
+        charge(id, app)
+        wake(id, message, fromStorage: fromStorage)
+    }
+
+    private mutating func wake(_ id: String, _ message: PushMessage, fromStorage: Bool) {
+        deliver(id, message, fromStorage: fromStorage)
+        guard message.wake == .none else { return }
+        emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload)))
+    }
+
+    /// When the budgets of the app and of the device let one go; nil for apps long unused.
+    private func availability(of app: PushedApp) -> Instant? {
+        guard let usedAt = app.usedAt, now - usedAt < policy.longUnused else { return nil }
+        let available = app.budget.available(policy)
+        guard state.day == today, state.spentToday >= policy.silentDaily else { return available }
+        return max(available, Instant.epoch + .days(Int64(today + 1)))
+    }
+
+    private var today: Int { Int(now.milliseconds / Interval.days(1).milliseconds) }
+
+    private mutating func charge(_ id: String, _ app: PushedApp) {
+        guard let name = state.messages[id]?.app else { return }
+        let spent = state.day == today ? state.spentToday : 0
+        emit(
+            .budgetChanged(
+                .init(
+                    app: name, charged: true, day: today, fullAt: app.budget.afterSpending(at: now, policy),
+                    notification: id, spentToday: spent + 1)))
+    }
+
+    /// Gives back what a wake was charged that did not happen.
+    mutating func refund(_ id: String) {
+        guard let message = state.messages[id], message.charged, let app = state.apps[message.app] else { return }
+        emit(
+            .budgetChanged(
+                .init(
+                    app: message.app, charged: false, day: state.day, fullAt: app.budget.fullAt - policy.silentRefill,
+                    notification: id, spentToday: max(0, state.spentToday - 1))))
+    }
+
+    /// Holds a silent notification back: only the newest of each app ("Pushing background updates to your App").
+    mutating func hold(_ id: String, _ status: ConsoleStatus, until: Instant?) {
+        guard let message = state.messages[id] else { return }
+        guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
+        for (older, other) in state.messages where older != id && other.app == message.app && other.place == .held {
+            emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
+        }
+        emit(.notificationHeld(.init(app: message.app, notification: id, status: status, until: until)))
+    }
+
+    /// Lets held notifications go without charge, oldest first. In Low Power Mode only apps on screen get theirs.
+    mutating func release(_ status: ConsoleStatus, where goes: (PushMessage) -> Bool = { _ in true }) {
+        for (id, message) in state.messages where message.place == .held && goes(message) {
+            guard let app = state.apps[message.app], app.foreground || !state.conditions.lowPowerMode else { continue }
+            emit(.notificationReleased(.init(app: message.app, notification: id, status: status)))
+            if app.foreground {
+                deliver(id, message, fromStorage: false)
+            } else {
+                wake(id, message, fromStorage: false)
+            }
+        }
+    }
+
+    /// What is held rides along when an ordinary notification went to the device in this decision.
+    mutating func ridePiggyback() {
+        let wentOut = events.contains {
+            if case .notificationDelivered(let event) = $0 { !event.silent } else { false }
+        }
+        if wentOut { release(.releasedPiggyback) }
+    }
+
+    /// Lets go what the budget allows now; for the rest it says until when it is held.
+    mutating func releaseWithinBudget() {
+        guard !state.conditions.lowPowerMode else { return postpone() }
+        for (id, message) in state.messages where message.place == .held {
+            guard let app = state.apps[message.app] else { continue }
+            let available = state.isThrottled ? availability(of: app) : now
+            if let available, available <= now {
+                emit(.notificationReleased(.init(app: message.app, notification: id)))
+                if state.isThrottled { charge(id, app) }
+                wake(id, message, fromStorage: false)
+            } else if message.due != available {
+                hold(id, .heldBudget, until: available)
+            }
+        }
+        flushIfAwake()
+    }
+
+    /// A wake is a moment at which the device is awake: what waits for power goes along.
+    mutating func flushIfAwake() {
+        let isAwake = events.contains {
+            if case .wakeRequested = $0 { true } else { false }
+        }
+        if isAwake { flushStore() }
+    }
+
+    /// In Low Power Mode the budget lets nothing go, so nothing is due.
+    private mutating func postpone() {
+        for (id, message) in state.messages where message.place == .held && message.due.map({ $0 <= now }) ?? false {
+            hold(id, .heldLowPower, until: nil)
+        }
+    }
+
+    mutating func setThrottle(_ enabled: Bool) {
+        guard state.isThrottled != enabled else { return }
+        emit(.throttleChanged(.init(enabled: enabled)))
+        if !enabled, state.isOnline { release(.releasedThrottleOff) }
+    }
+}

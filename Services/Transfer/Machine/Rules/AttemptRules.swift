@@ -1,0 +1,122 @@
+import Contracts
+import Machines
+import Timeline
+
+// What movers report. Only the mover of the latest attempt is heard.
+extension Decision<TransferMachine> {
+    mutating func start(_ claim: AttemptClaim) throws(TransferRefusal) {
+        let task = try task(claim.place)
+        guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover == nil else {
+            throw .staleAttempt
+        }
+        emit(
+            .attemptStarted(
+                .init(claim.place) { event in
+                    event.epoch = claim.epoch
+                    event.mover = claim.mover
+                }))
+    }
+
+    mutating func receive(_ claim: AttemptClaim, _ head: ResponseHead) throws(TransferRefusal) {
+        let task = try claimed(claim)
+        let held = task.bytesReceived
+        let from: Int
+        switch ResumeRule.decide(head, held: held, known: task.response) {
+        case .resume: from = held
+        case .restart: from = 0
+        case .contradiction: return endAttempt(claim.place, .resourceChanged)
+        }
+        emit(
+            .responseReceived(
+                .init(claim.place) { event in
+                    event.epoch = claim.epoch
+                    event.response = head
+                    event.from = from
+                    event.restarts = from < held
+                }))
+    }
+
+    mutating func report(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
+        let task = try claimed(claim)
+        let written = total - task.bytesReceived
+        guard written >= 0, task.segments.last?.epoch == claim.epoch || written == 0 else { throw .staleAttempt }
+        guard written > 0 else { return }
+        emit(
+            .progressMade(
+                .init(claim.place) { event in
+                    event.epoch = claim.epoch
+                    event.bytesWritten = written
+                    event.totalBytesWritten = total
+                    event.totalBytesExpectedToWrite = task.bytesExpected
+                }))
+    }
+
+    mutating func finish(_ claim: AttemptClaim, total: Int, sha256: String) throws(TransferRefusal) {
+        try report(claim, total: total)
+        if let expected = try claimed(claim).bytesExpected, total != expected {
+            return retry(claim.place, .connectionLost)
+        }
+        endAttempt(claim.place, .finished)
+        complete(claim.place, nil, sha256: sha256)
+    }
+
+    mutating func fail(_ claim: AttemptClaim, total: Int, _ end: AttemptEnd) throws(TransferRefusal) {
+        try report(claim, total: total)
+        let task = try claimed(claim)
+        let isHopeless = task.bytesReceived == 0 && task.failures + 1 >= policy.connectTries
+        switch end {
+        case .cannotConnect where isHopeless: give(up: claim.place, end, .cannotConnectToHost)
+        case .hostNotFound where isHopeless: give(up: claim.place, end, .cannotFindHost)
+        case .connectionLost, .timedOut, .cannotConnect, .hostNotFound: retry(claim.place, end)
+        case .tooManyRedirects: give(up: claim.place, end, .httpTooManyRedirects)
+        case .originNotAllowed: give(up: claim.place, end, .cannotConnectToHost)
+        case .cannotWrite: give(up: claim.place, end, .cannotWriteToFile)
+        case .resourceChanged: endAttempt(claim.place, .resourceChanged)
+        // The machine's own reasons; from a mover they mean that it stopped.
+        case .finished, .conditionsLost, .suspended, .cancelled, .expired, .moverLost:
+            endAttempt(claim.place, .moverLost)
+        }
+    }
+
+    mutating func takeOver(_ claim: AttemptClaim) throws(TransferRefusal) {
+        _ = try claimed(claim)
+        endAttempt(claim.place, .moverLost)
+    }
+
+    /// Ends what is under way, if anything is.
+    mutating func endAttempt(_ place: TaskPlace, _ end: AttemptEnd, retryAt: Instant? = nil) {
+        guard let task = state.task(place), let attempt = task.attempt else { return }
+        emit(
+            .attemptEnded(
+                .init(place) { event in
+                    event.epoch = attempt.epoch
+                    event.end = end
+                    event.to = end == .resourceChanged ? 0 : task.bytesReceived
+                    event.retryAt = retryAt
+                }))
+    }
+
+    private mutating func give(up place: TaskPlace, _ end: AttemptEnd, _ error: TransferFailure) {
+        endAttempt(place, end)
+        complete(place, error)
+    }
+
+    /// Tries again at growing intervals: each attempt in a row that brought nothing doubles the pause.
+    private mutating func retry(_ place: TaskPlace, _ end: AttemptEnd) {
+        guard let task = state.task(place) else { return }
+        let failures = task.bytesReceived > task.attempt?.from ?? 0 ? 1 : task.failures + 1
+        let doublings = min(failures - 1, 20)
+        let pause = min(policy.longestRetry, policy.firstRetry * (1 << Int64(doublings)))
+        let spread = 2 * policy.jitterPercent + 1
+        let percent = Int64(100 - policy.jitterPercent + randomNumber() % spread)
+        endAttempt(place, end, retryAt: now + pause * percent / 100)
+    }
+
+    private func claimed(_ claim: AttemptClaim) throws(TransferRefusal) -> TransferTask {
+        let task = try task(claim.place)
+        guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover == claim.mover else {
+            throw .staleAttempt
+        }
+        return task
+    }
+}

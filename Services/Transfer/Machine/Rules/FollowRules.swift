@@ -1,0 +1,94 @@
+import Contracts
+import Machines
+import OrderedCollections
+
+// What `lifecycle` tells: kept only where it changes what is known.
+extension Decision<TransferMachine> {
+    mutating func follow(_ event: Event) throws(TransferRefusal) {
+        let told: LifecycleEvent
+        do throws(ContractError) {
+            told = try LifecycleEvent(type: event.type, version: event.version, data: event.data)
+        } catch {
+            throw .unreadableEvent(error)
+        }
+        if case .deviceRegistered(let registered) = told { return note(registered.registration) }
+        guard state.isRegistered else { return }
+        switch told {
+        case .deviceRegistered: break
+        case .deviceUpdated(let event): note(event.registration)
+        case .deviceDeregistered: emit(.deviceForgotten(.init()))
+        case .devicePowered(let event): note(event.power)
+        case .conditionsChanged(let event): note(event.conditions)
+        case .appInstalled(let event):
+            guard let app = event.app, state.apps[app] == nil else { return }
+            emit(.appNoted(.init(app: app, state: .notRunning)))
+        case .appUninstalled(let event):
+            guard let app = event.app, state.apps[app] != nil else { return }
+            emit(.appForgotten(.init(app: app)))
+        case .appLaunched(let event): note(event.app, event.state, forceQuit: false)
+        case .appActivated(let event): note(event.app, event.state, forceQuit: false)
+        case .appResigned(let event): note(event.app, event.state)
+        case .appBackgrounded(let event): note(event.app, event.state)
+        case .appSuspended(let event): note(event.app, event.state)
+        case .appWoken(let event):
+            note(event.app, event.state)
+            beginWake(event)
+        case .appTerminated(let event): note(event)
+        case .wakeCompleted(let event):
+            guard event.reason == .transfer else { return }
+            endWake(event.app, event.request, .completed)
+        case .wakeRefused(let event):
+            guard event.reason == .transfer else { return }
+            endWake(event.app, event.request, .refused, event.refusal)
+        // The rest, and what comes to it, is not followed.
+        default: break
+        }
+    }
+
+    private mutating func note(_ registration: Registration) {
+        guard !state.isRegistered || registration.fleet != state.fleet else { return }
+        var noted = TransferEvent.DeviceNoted()
+        noted.fleet = registration.fleet
+        emit(.deviceNoted(noted))
+    }
+
+    private mutating func note(_ power: PowerEvent) {
+        let isOn = power != .off
+        if isOn != state.isPoweredOn {
+            var noted = TransferEvent.DeviceNoted()
+            noted.poweredOn = isOn
+            emit(.deviceNoted(noted))
+        }
+        guard isOn else { return }
+        for (app, view) in state.apps where view.forceQuit { emit(.appNoted(.init(app: app, state: view.state))) }
+    }
+
+    private mutating func note(_ report: Conditions) {
+        var noted = TransferEvent.DeviceNoted()
+        noted.battery = report.battery.flatMap { $0 == state.battery ? nil : $0 }
+        noted.lowPowerMode = report.lowPowerMode.flatMap { $0 == state.isLowPowerMode ? nil : $0 }
+        noted.network = report.network.flatMap { $0 == state.network ? nil : $0 }
+        if noted != .init() { emit(.deviceNoted(noted)) }
+    }
+
+    private mutating func note(_ app: String?, _ appState: AppState, forceQuit: Bool? = nil) {
+        guard let app, let known = state.apps[app] else { return }
+        let presence = AppPresence(appState)
+        let forceQuit = forceQuit ?? known.forceQuit
+        guard known.state != presence || known.forceQuit != forceQuit else { return }
+        emit(.appNoted(.init(app: app, state: presence, forceQuit: forceQuit)))
+    }
+
+    /// Transfers outlive their app, unless the user ended it: then all are cancelled (Apple, "Downloading files in the
+    /// background").
+    private mutating func note(_ event: LifecycleEvent.AppTerminated) {
+        note(event.app, event.state, forceQuit: event.reason == .forceQuit ? true : nil)
+        for (id, session) in state.sessions where session.app == event.app {
+            if session.wake == .begun { endWake(event.app, id, .terminated) }
+            guard event.reason == .forceQuit else { continue }
+            for task in session.tasks where task.state != .completed {
+                cancel(TaskPlace(app: session.app, session: id, task: task.task), .cancelledByForceQuit)
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Contracts
+import Machines
+import OrderedCollections
+
+// Sessions: made, attached to, invalidated.
+extension Decision<TransferMachine> {
+    mutating func openSession(
+        _ app: String, _ id: String, _ configuration: SessionConfiguration
+    ) throws(TransferRefusal) {
+        try requireRunning(app)
+        guard let session = state.sessions[id] else {
+            guard state.sessions.count < policy.sessionsPerDevice else {
+                throw .tooManySessions(limit: policy.sessionsPerDevice)
+            }
+            return emit(.sessionCreated(.init(app: app, session: id, configuration: configuration)))
+        }
+        guard session.app == app else { throw .sessionInUse(id) }
+        guard !session.isInvalidated else { throw .sessionInvalidated(id) }
+        guard !session.isAttached || session.configuration != configuration else { return }
+        emit(.sessionAttached(.init(app: app, session: id, configuration: configuration)))
+    }
+
+    mutating func invalidateSession(_ app: String, _ id: String, cancels: Bool) throws(TransferRefusal) {
+        try requireRunning(app)
+        let session = try session(app, id)
+        if cancels {
+            for task in session.tasks where task.state != .completed {
+                cancel(TaskPlace(app: app, session: id, task: task.task), .cancelled)
+            }
+        }
+        guard !session.isInvalidated else { return }
+        emit(.sessionInvalidated(.init(app: app, session: id, cancels: cancels)))
+    }
+
+    func session(_ app: String, _ id: String) throws(TransferRefusal) -> BackgroundSession {
+        guard let session = state.sessions[id], session.app == app else { throw .unknownSession(id) }
+        return session
+    }
+
+    /// What stands for code of an app needs an app whose code runs.
+    func requireRunning(_ app: String) throws(TransferRefusal) {
+        guard let view = state.apps[app] else { throw .appNotInstalled(app) }
+        guard view.state.isRunning else { throw .appNotRunning(view.state) }
+    }
+}

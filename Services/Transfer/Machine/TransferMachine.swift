@@ -1,0 +1,119 @@
+public import Contracts
+public import Machines
+public import OrderedCollections
+public import Records
+public import Timeline
+
+/// One device: its background sessions with their tasks, and what of the device bears on them.
+///
+/// The states of a task, and what leads from one to another. A running task either has an attempt, which a mover carries out,
+/// or waits for a reason that it names:
+///
+/// ```mermaid
+/// stateDiagram-v2
+///     [*] --> running: download
+///     running --> suspended: suspend
+///     suspended --> running: resume
+///     running --> completed: finished, failed, resource time-out
+///     suspended --> completed: resource time-out
+///     running --> canceling: cancel, force quit
+///     suspended --> canceling: cancel, force quit
+///     canceling --> completed
+/// ```
+public struct TransferMachine: Machine {
+    public typealias Command = TransferCommand
+    public typealias OwnEvent = TransferEvent
+    public typealias Refusal = TransferRefusal
+    public typealias Policy = TransferPolicy
+
+    public var isRegistered = false
+    /// Whose token opens the device.
+    public var fleet: String?
+    public var isPoweredOn = true
+    public var battery = Battery()
+    public var isLowPowerMode = false
+    public var network = Network()
+    /// The installed apps.
+    public var apps: OrderedDictionary<String, AppView> = [:]
+    /// By identifier: one device has one session of a name, whichever app's it is.
+    public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
+
+    public static let version = 1
+    public static let follows: Set<String> = [
+        LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type,
+        LifecycleEvent.DeviceDeregistered.type, LifecycleEvent.DevicePowered.type,
+        LifecycleEvent.ConditionsChanged.type, LifecycleEvent.AppInstalled.type, LifecycleEvent.AppUninstalled.type,
+        LifecycleEvent.AppLaunched.type, LifecycleEvent.AppActivated.type, LifecycleEvent.AppResigned.type,
+        LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppSuspended.type, LifecycleEvent.AppWoken.type,
+        LifecycleEvent.AppTerminated.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
+    ]
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("isRegistered", &isRegistered)
+        fields.omittable("fleet", &fleet)
+        fields.field("isPoweredOn", &isPoweredOn)
+        fields.field("battery", &battery)
+        fields.field("isLowPowerMode", &isLowPowerMode)
+        fields.field("network", &network)
+        fields.field("apps", &apps)
+        fields.field("sessions", &sessions)
+    }
+
+    public var nextDeadline: Instant? {
+        var earliest: Instant?
+        for session in sessions.values {
+            for task in session.tasks where task.state != .completed {
+                let next = min(task.deadline, task.waitsUntil ?? task.deadline)
+                earliest = min(earliest ?? next, next)
+            }
+        }
+        return earliest
+    }
+
+    /// A task of an app's session.
+    public func task(_ place: TaskPlace) -> TransferTask? {
+        guard let session = sessions[place.session], session.app == place.app else { return nil }
+        return session[place.task]
+    }
+
+    public static func decide(
+        _ input: Input<TransferCommand>, _ decision: inout Decision<TransferMachine>
+    ) throws(TransferRefusal) {
+        switch input {
+        case .command(let command): try decision.obey(command)
+        case .event(let event): try decision.follow(event)
+        case .deadline: decision.expire()
+        }
+        decision.settle()
+    }
+}
+
+extension Decision<TransferMachine> {
+    fileprivate mutating func obey(_ command: TransferCommand) throws(TransferRefusal) {
+        guard state.isRegistered else { throw .deviceNotRegistered }
+        switch command {
+        case .openSession(let app, let session, let configuration):
+            try openSession(app, session, configuration)
+        case .invalidateSession(let app, let session, let cancels):
+            try invalidateSession(app, session, cancels: cancels)
+        case .download(let app, let session, let request): try download(app, session, request)
+        case .resume(let place): try resume(place)
+        case .suspend(let place): try suspend(place)
+        case .cancel(let place): try cancel(place)
+        case .startAttempt(let attempt): try start(attempt)
+        case .receiveResponse(let attempt, let head): try receive(attempt, head)
+        case .report(let attempt, let total): try report(attempt, total: total)
+        case .finish(let attempt, let total, let sha256): try finish(attempt, total: total, sha256: sha256)
+        case .fail(let attempt, let total, let end): try fail(attempt, total: total, end)
+        case .takeOver(let attempt): try takeOver(attempt)
+        }
+    }
+
+    /// What follows from the rest: who may move now, who may not, and what the apps are told.
+    fileprivate mutating func settle() {
+        for session in state.sessions.keys { arrange(session) }
+        for session in state.sessions.keys { tell(session) }
+    }
+}

@@ -1,0 +1,27 @@
+public import Timeline
+
+/// The limits that a deployment goes by. Apple publishes none of these numbers; they are chosen so that a test of a server
+/// sees what a real device does to it.
+public struct TransferPolicy: Sendable, Equatable {
+    /// The pause after a first failed attempt; each further one doubles it.
+    public var firstRetry = Interval.seconds(1)
+    /// The longest pause.
+    public var longestRetry = Interval.minutes(10)
+    /// How far a pause may lie from its length, in percent: devices that failed together don't come back together.
+    public var jitterPercent: UInt64 = 25
+    /// So many vain attempts to connect in a row end a task of which nothing has arrived yet.
+    public var connectTries = 5
+    /// An unplugged battery from this level on is as good as power for discretionary tasks.
+    public var fullEnough = 0.8
+    public var sessionsPerDevice = 16
+    public var tasksPerSession = 64
+
+    public init() {}
+}
+
+extension TransferMachine {
+    /// How many finished tasks a session remembers after its app was told.
+    public static let keptTasks = 16
+    /// How many attempts a task remembers.
+    public static let keptAttempts = 8
+}

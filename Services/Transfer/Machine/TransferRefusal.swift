@@ -1,0 +1,57 @@
+public import Contracts
+
+/// Why a command was refused. Nothing is changed then.
+public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+    case deviceNotRegistered
+    case appNotInstalled(String)
+    /// The call stands for code of an app that can't run any.
+    case appNotRunning(AppPresence)
+    case unknownSession(String)
+    case unknownTask(Int)
+    /// `NSURLErrorBackgroundSessionInUseByAnotherProcess`, −996.
+    case sessionInUse(String)
+    case sessionInvalidated(String)
+    case unsupportedURL
+    case tooManySessions(limit: Int)
+    case tooManyTasks(limit: Int)
+    /// Another attempt has taken its place, or it is over.
+    case staleAttempt
+    /// Another service's event that can't be read.
+    case unreadableEvent(ContractError)
+
+    /// The stable word for it in error documents.
+    public var code: String {
+        switch self {
+        case .deviceNotRegistered: "device_not_registered"
+        case .appNotInstalled: "app_not_installed"
+        case .appNotRunning: "app_not_running"
+        case .unknownSession: "unknown_session"
+        case .unknownTask: "unknown_task"
+        case .sessionInUse: "session_in_use"
+        case .sessionInvalidated: "session_invalidated"
+        case .unsupportedURL: "unsupported_url"
+        case .tooManySessions: "too_many_sessions"
+        case .tooManyTasks: "too_many_tasks"
+        case .staleAttempt: "stale_attempt"
+        case .unreadableEvent: "unreadable_event"
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .deviceNotRegistered: "The device is not registered."
+        case .appNotInstalled(let app): "The app \(app) is not installed."
+        case .appNotRunning(let state): "The app runs no code: its state is \"\(state.rawValue)\"."
+        case .unknownSession(let session): "The app has no session \(session)."
+        case .unknownTask(let task): "The session has no task \(task)."
+        case .sessionInUse(let session):
+            "The session \(session) is another app's (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996)."
+        case .sessionInvalidated(let session): "The session \(session) was invalidated and takes no more tasks."
+        case .unsupportedURL: "A background session moves only http and https URLs without credentials in them."
+        case .tooManySessions(let limit): "A device has at most \(limit) sessions."
+        case .tooManyTasks(let limit): "A session has at most \(limit) unfinished tasks."
+        case .staleAttempt: "The attempt is over."
+        case .unreadableEvent(let error): error.description
+        }
+    }
+}

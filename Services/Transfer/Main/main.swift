@@ -1,0 +1,9 @@
+import ServiceKit
+import TransferService
+
+await ServiceMain.run(Transfer.name, port: Transfer.port, more: Transfer.settings) { command, configuration, logger in
+    switch command {
+    case .serve: try await Transfer.serve(configuration, logger: logger)
+    case .migrate: try await Transfer.migrate(configuration, logger: logger)
+    }
+}

@@ -1,0 +1,212 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import OrderedCollections
+import Postgres
+import Records
+import Runtime
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+import TransferMachine
+
+/// The workers of one process: they take on the attempts that machines schedule, and stop those that machines end.
+///
+/// A mover has a lease, in real time. When it dies, another finds its row expired, looks through all states for its attempts and
+/// takes them over: the machine then counts a new epoch, and hears nothing that the old mover might still say.
+final class Movers: Service {
+    /// At most so many transfers at once in a process.
+    static let limit = 1000
+    static let renewal = Duration.seconds(3)
+    static let page = 200
+
+    /// An attempt that may be taken on.
+    private struct Offer: Sendable {
+        var key: AggregateKey
+        var place: TaskPlace
+        var epoch: Int
+    }
+
+    private struct Slot: Hashable {
+        var key: AggregateKey
+        var place: TaskPlace
+    }
+
+    private struct Running {
+        var epoch: Int
+        var stop: AsyncStream<Never>.Continuation
+    }
+
+    let id = UUID()
+    private let parts: ServiceParts<TransferMachine>
+    private let table: MoverTable
+    private let storage: Storage
+    private let origins: AllowedOrigins
+    private let logger: Logger
+    private let running = Mutex<[Slot: Running]>([:])
+    private let offers = AsyncStream<Offer>.makeStream()
+
+    init(parts: ServiceParts<TransferMachine>, storage: Storage, origins: AllowedOrigins) {
+        self.parts = parts
+        self.storage = storage
+        self.origins = origins
+        table = MoverTable(pool: parts.pool)
+        logger = parts.logger
+    }
+
+    /// Runs until graceful shutdown or cancellation. What is under way is then left to whoever takes it over.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.stayAlive() }
+                group.addTask { await self.follow() }
+                group.addTask { await self.work() }
+                await group.waitForAll()
+            }
+        }
+        // Others need not wait for the lease to run out; where this fails they do.
+        try? await table.enrol(id, for: -1)
+    }
+
+    // MARK: The lease
+
+    private func stayAlive() async {
+        while !Task.isCancelled {
+            do {
+                try await table.enrol(id)
+                let dead = try await table.dead()
+                if !dead.isEmpty { try await scan() }
+                for mover in dead { try await table.bury(mover) }
+            } catch {
+                logger.warning("the mover's lease could not be renewed", metadata: ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: Self.renewal)
+        }
+    }
+
+    // MARK: Finding work
+
+    private static let followed: Set<String> = [
+        TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppForgotten.type,
+        TransferEvent.DeviceForgotten.type,
+    ]
+
+    private func follow() async {
+        while !Task.isCancelled {
+            do {
+                try await table.enrol(id)
+                // The heads first: what is scheduled during the look through the states comes by the tail.
+                let heads = try await parts.tail.heads()
+                try await scan()
+                for try await event in parts.tail.events(in: heads, where: { Self.followed.contains($0.type) }) {
+                    try note(event)
+                }
+            } catch {
+                if Task.isCancelled { return }
+                logger.warning("the log could not be followed", metadata: ["error": "\(error)"])
+                try? await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private func note(_ event: Event) throws(ContractError) {
+        switch try TransferEvent(type: event.type, version: event.version, data: event.data) {
+        case .attemptScheduled(let scheduled):
+            offers.continuation.yield(Offer(key: event.key, place: scheduled.place, epoch: scheduled.epoch))
+        case .attemptEnded(let ended):
+            stop { $0 == Slot(key: event.key, place: ended.place) && $1 <= ended.epoch }
+        case .appForgotten(let forgotten): stop { slot, _ in slot.key == event.key && slot.place.app == forgotten.app }
+        case .deviceForgotten: stop { slot, _ in slot.key == event.key }
+        default: break
+        }
+    }
+
+    private func stop(where isOver: (Slot, _ epoch: Int) -> Bool) {
+        let over = running.withLock { running in
+            running.filter { isOver($0.key, $0.value.epoch) }.map(\.value.stop)
+        }
+        for stop in over { stop.finish() }
+    }
+
+    /// Looks through all states: attempts that nobody took on are offered, those of dead movers taken over.
+    private func scan() async throws {
+        for partition in 0..<parts.tail.partitions {
+            var after = ""
+            while true {
+                let rows = try await table.states(of: partition, after: after, limit: Self.page)
+                let found = rows.flatMap { row in attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state)) }
+                // Read after the states: whoever is in them has enrolled before.
+                let alive = found.isEmpty ? [] : try await table.alive()
+                for (offer, mover) in found { try await look(at: offer, mover, alive) }
+                guard rows.count == Self.page, let last = rows.last else { break }
+                after = last.key
+            }
+        }
+    }
+
+    private func attempts(of key: AggregateKey, _ state: TransferMachine?) -> [(Offer, mover: String?)] {
+        guard let state else { return [] }
+        return state.sessions.elements.flatMap { id, session in
+            session.tasks.compactMap { task in
+                task.attempt.map { attempt in
+                    let place = TaskPlace(app: session.app, session: id, task: task.task)
+                    return (Offer(key: key, place: place, epoch: attempt.epoch), attempt.mover)
+                }
+            }
+        }
+    }
+
+    private func look(at offer: Offer, _ mover: String?, _ alive: Set<UUID>) async throws {
+        guard let mover else { return _ = offers.continuation.yield(offer) }
+        if let id = UUID(uuidString: mover), alive.contains(id) { return }
+        let claim = AttemptClaim(offer.place, epoch: offer.epoch, mover: mover)
+        do {
+            // The machine schedules it anew, which comes by the tail.
+            try await parts.commands.submit(.takeOver(claim), to: offer.key, origin: Origin(id: UUID()))
+        } catch is TransferRefusal {
+            // Another was quicker, or it is over.
+        }
+    }
+
+    // MARK: Work
+
+    private func work() async {
+        await withTaskGroup(of: Void.self) { group in
+            var count = 0
+            for await offer in offers.stream {
+                if count == Self.limit {
+                    await group.next()
+                    count -= 1
+                }
+                count += 1
+                group.addTask { await self.carryOut(offer) }
+            }
+        }
+    }
+
+    private func carryOut(_ offer: Offer) async {
+        let slot = Slot(key: offer.key, place: offer.place)
+        let (stops, stop) = AsyncStream<Never>.makeStream()
+        let isNew = running.withLock { running in
+            guard running[slot].map({ $0.epoch < offer.epoch }) ?? true else { return false }
+            running[slot]?.stop.finish()
+            running[slot] = Running(epoch: offer.epoch, stop: stop)
+            return true
+        }
+        guard isNew else { return }
+        let runner = AttemptRunner(
+            key: offer.key, claim: AttemptClaim(offer.place, epoch: offer.epoch, mover: id.uuidString),
+            commands: parts.commands, storage: storage, origins: origins, logger: logger)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await runner.run() }
+            group.addTask { for await _ in stops {} }
+            await group.next()
+            group.cancelAll()
+        }
+        running.withLock { running in
+            if running[slot]?.epoch == offer.epoch { running[slot] = nil }
+        }
+    }
+}

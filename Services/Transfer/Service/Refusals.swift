@@ -1,0 +1,27 @@
+import HTTPTypes
+public import ServiceKit
+public import TransferMachine
+
+/// How the machine's refusals look over HTTP. Exhaustive, and the only place that knows.
+extension TransferRefusal: ProblemConvertible {
+    public var problem: Problem {
+        let status: HTTPResponse.Status
+        switch self {
+        case .deviceNotRegistered, .appNotInstalled, .unknownSession, .unknownTask: status = .notFound
+        case .unsupportedURL: status = .unprocessableContent
+        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .staleAttempt:
+            status = .conflict
+        case .unreadableEvent: status = .internalServerError
+        }
+        return Problem(status, code, "transfer refuses this").because(description)
+    }
+}
+
+extension TransferMachine: FleetMember {}
+
+extension Problem {
+    static let originNotAllowed = Problem(
+        .unprocessableContent, "origin_not_allowed", "This origin is not among those that may be fetched from")
+    static let fileNotReady = Problem(.conflict, "file_not_ready", "The task has no finished file")
+    static let fileGone = Problem(.gone, "file_gone", "The file is no longer there")
+}

@@ -1,0 +1,52 @@
+import EventLog
+public import Logging
+import Machines
+import Postgres
+public import ServiceKit
+import Timeline
+import TransferMachine
+
+/// The service `transfer`, put together: the one place that knows all its parts.
+public enum Transfer {
+    public static let name = TransferMachine.name
+    public static let port = 8084
+
+    /// The settings of its own.
+    public static let settings = [
+        Setting("DATA_DIRECTORY", "data/transfer", "directory of the bytes; replicas share it"),
+        Setting(
+            "ALLOWED_ORIGINS", nil,
+            "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
+    ]
+
+    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let tables = String(decoding: PackageResources._002_transfer_sql, as: UTF8.self)
+        try await DurableService.migrate(
+            TransferMachine.self, configuration, logger: logger,
+            migrations: [try Migration(fileName: "0002_transfer.sql", sql: tables)])
+    }
+
+    /// Serves until a signal ends it.
+    ///
+    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let origins = try AllowedOrigins(
+            configuration["ALLOWED_ORIGINS"] ?? "http://\(configuration.host):\(configuration.port)")
+        let directory = configuration["DATA_DIRECTORY"] ?? ""
+        let storage: Storage
+        do { storage = try Storage(directory: directory) } catch {
+            throw ConfigurationError("DATA_DIRECTORY (--data-directory) can't be written to")
+        }
+        try await DurableService.serve(
+            TransferMachine.self, configuration, policy: TransferPolicy(), logger: logger
+        ) { parts, table in
+            TransferRoutes(commands: parts.commands, storage: storage, origins: origins).add(to: &table)
+            ContentRoutes(
+                storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
+                clock: RealClock(), logger: logger
+            ).add(to: &table)
+            return [Movers(parts: parts, storage: storage, origins: origins)]
+        }
+    }
+}

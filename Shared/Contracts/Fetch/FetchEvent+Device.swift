@@ -1,0 +1,65 @@
+public import Records
+
+extension FetchEvent {
+    /// What a device is, as far as refreshes depend on it.
+    public struct DeviceDescribed: EventData {
+        public static let type = "fetch.device.described"
+        public static let summary = "What a device is became known, as far as refreshes depend on it."
+
+        public var profile: ProfileName = .ios18
+        public var fleet: String?
+        /// A name of the IANA time zone database; nil stands for UTC.
+        public var timeZone: String?
+
+        public init() {}
+
+        public init(profile: ProfileName, fleet: String?, timeZone: String?) {
+            self.profile = profile
+            self.fleet = fleet
+            self.timeZone = timeZone
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.omittable("fleet", &fleet)
+            fields.field("profile", &profile)
+            fields.omittable("timeZone", &timeZone)
+        }
+    }
+
+    /// A device left: nothing is known of it any more.
+    public struct DeviceForgotten: EventData {
+        public static let type = "fetch.device.forgotten"
+        public static let summary = "A device left: nothing is known of it any more."
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
+    }
+
+    /// Conditions changed in a way that may matter to refreshes.
+    public struct ConditionsChanged: EventData {
+        public static let type = "fetch.conditions.changed"
+        public static let summary = "Conditions of a device changed in a way that may matter to refreshes."
+
+        /// Only what changed. A battery level is told when it crosses the limit, or with a change of charging.
+        public var conditions = Conditions()
+        /// Background App Refresh for the whole device, where it changed.
+        public var backgroundRefresh: Switch?
+        /// Whether the device is switched on, where it changed.
+        public var poweredOn: Bool?
+
+        public init() {}
+
+        public init(conditions: Conditions = .placeholder, backgroundRefresh: Switch? = nil, poweredOn: Bool? = nil) {
+            self.conditions = conditions
+            self.backgroundRefresh = backgroundRefresh
+            self.poweredOn = poweredOn
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.omittable("backgroundRefresh", &backgroundRefresh)
+            fields.defaulted("conditions", &conditions)
+            fields.omittable("poweredOn", &poweredOn)
+        }
+    }
+}

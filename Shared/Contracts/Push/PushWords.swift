@@ -1,0 +1,82 @@
+public import Records
+public import Timeline
+
+/// `apns-push-type`.
+public enum PushType: String, Word {
+    case alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets, controls
+}
+
+/// The two environments of APNs.
+public enum PushEnvironment: String, Word { case sandbox, production }
+
+/// How a device holds its connection.
+public enum ConnectionKind: String, Word { case stream, poll }
+
+/// Why a connection ended.
+public enum ConnectionEnd: String, Word { case closed, replaced, networkLost, powerLost, pollMissed, deregistered }
+
+/// Why a device token became void.
+public enum TokenEnd: String, Word {
+    /// The app asked for it.
+    case unregistered
+    case uninstalled
+    /// The app registered with the other environment.
+    case environmentChanged
+    case deregistered
+}
+
+/// What let an alert be shown whose app was to be woken first.
+public enum PresentationCause: String, Word {
+    case completed
+    /// `lifecycle` did not wake the app.
+    case refused
+    /// The app's process ended before its handler did.
+    case ended
+    /// The app is on screen, or declares no mode that lets a notification wake it.
+    case notWoken
+}
+
+/// What happened to a notification, in the words of Apple's console ("Viewing the status of push notifications using
+/// metrics and APNs") where it has one, else in ours.
+public enum ConsoleStatus: String, Word {
+    case received = "Received"
+    case delivered = "Delivered"
+    case deliveredFromStorage = "Delivered From Storage"
+    case storedOffline = "Stored – Device Offline"
+    case storedPower = "Stored – Power Considerations"
+    case discardedUnregistered = "Discarded – Token Unregistered"
+    case discardedExpired = "Discarded – Expired"
+    case discardedDisabled = "Discarded – Disabled"
+    case discardedNotWoken = "Discarded – Not Woken"
+    case discardedStorageFull = "Discarded – Storage Full"
+    case heldBudget = "Held – Silent Budget"
+    case heldLowPower = "Held – Low Power Mode"
+    case releasedBudget = "Released – Budget"
+    case releasedPiggyback = "Released – Piggyback"
+    case releasedKeepAlive = "Released – Keep-alive"
+    case releasedLaunch = "Released – Launch"
+    case releasedThrottleOff = "Released – Throttle Off"
+    case replaced = "Replaced By"
+    case acknowledged = "Acknowledged"
+    case presented = "Presented"
+    case wakeRequested = "Wake Requested"
+    case wokeApp = "Woke App"
+    case completed = "Completed"
+    case wakeRefused = "Wake Refused"
+    case wakeEnded = "Wake Ended"
+}
+
+/// One line in the timeline of a notification.
+public struct NotificationStatus: Sendable, Equatable {
+    public let notification: String
+    public let status: ConsoleStatus
+    public let until: Instant?
+    public let cause: String?
+
+    init(_ notification: String, _ status: ConsoleStatus, until: Instant? = nil, cause: String? = nil) {
+        self.notification = notification
+        self.status = status
+        self.until = until
+        self.cause = cause
+    }
+}

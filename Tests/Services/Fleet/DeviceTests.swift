@@ -1,0 +1,70 @@
+import FleetService
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@Suite struct DeviceTests {
+    @Test func theSameSeedLivesTheSameLife() {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let lives = (0..<2).map { _ in Self.day(seed: seed) }
+            #expect(lives[0] == lives[1])
+            #expect(lives[0].count > 20)
+        }
+    }
+
+    @Test func otherSeedsAndOtherDevicesLiveOtherwise() {
+        let lives = (1...10).map { Self.day(seed: $0) }
+        #expect(Set(lives.map { "\($0)" }).count == 10)
+        let neighbours = (0..<50).map { index in
+            "\(PretendSuite.device(seed: 1, index: index).person)"
+        }
+        #expect(Set(neighbours).count == 50)
+    }
+
+    @Test func aDayHasLaunchesHomesAndReports() {
+        let life = Self.day(seed: 3).joined()
+        for word in ["launch", "open", "home", "report"] { #expect(life.contains(word), "\(word)") }
+    }
+
+    @Test func sleepersDoNotUseTheirApps() {
+        var suite = PretendSuite(PretendSuite.device(seed: 5, rate: 1440), at: PretendSuite.start)
+        suite.run(until: PretendSuite.start + .minutes(3))
+        let person = suite.device.person
+        for (moment, action) in suite.told {
+            guard case .transition(_, let event) = action, event == "launch" || event == "open" else { continue }
+            #expect(person.phase(at: suite.device.pace.peopleTime(at: moment)) != .asleep)
+        }
+    }
+
+    /// Wakes, ends, suspensions and expirations come at any moment, also where they make no sense: code of an app never
+    /// acts while its device must believe that the app can't run.
+    @Test func codeOfAStoppedAppNeverActs() async throws {
+        try await propertyTest(count: 300) { random in
+            let seed = random.next()
+            var suite = PretendSuite(PretendSuite.device(seed: seed, rate: 600), at: PretendSuite.start)
+            for step in 1...60 {
+                let app = suite.device.apps[Int(random.next() % UInt64(suite.device.apps.count))].model.identifier
+                let number = Int(random.next() % 6)
+                switch number {
+                case 0, 1:
+                    suite.give(
+                        .wake, app, data: ["wake": .string("w\(step)"), "reason": "fetch", "limitSeconds": 30])
+                case 2: suite.give(.terminate, app)
+                case 3 where suite.states[app] == .background: suite.give(.suspend, app)
+                case 4: suite.give(.expiration, app, data: ["task": "task-1"])
+                default: break
+                }
+                suite.run(until: suite.now + .milliseconds(Int64(random.next() % 4000)))
+                try #require(suite.actedWhileStopped.isEmpty, "\(suite.actedWhileStopped)")
+            }
+        }
+    }
+
+    /// A day of somebody's life in ten real minutes, as text.
+    private static func day(seed: UInt64) -> [String] {
+        var suite = PretendSuite(PretendSuite.device(seed: seed, rate: 144), at: PretendSuite.start)
+        suite.run(until: PretendSuite.start + .minutes(10))
+        return suite.told.map { "\($0.at) \($0.action)" }
+    }
+}

@@ -1,0 +1,142 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+
+/// An answer that was read to its end.
+struct HTTPAnswer {
+    let status: Int
+    let headers: HTTPHeaders
+    let body: ByteBuffer
+    var json: JSON { (try? JSON(parsing: body.readableBytesView)) ?? .null }
+}
+
+struct Unexpected: Error, CustomStringConvertible { var description: String }
+
+/// `lifecycle` and `transfer` as processes over a database of their own, with a proxy through which `transfer` fetches from
+/// itself.
+final class TransferSuite: Sendable {
+    let lifecyclePort: Int
+    let transferPort: Int
+    let proxy: TCPProxy
+    let cluster: PrivateCluster
+    let database: String
+    let directory: URL
+    private let lifecycle: ChildProcess
+    private let arguments: [String]
+
+    static func start() async throws -> (TransferSuite, transfer: ChildProcess) {
+        let cluster = try await PrivateCluster.shared()
+        let database = try await cluster.makeNamedDatabase()
+        let url = cluster.url(database: database)
+        for name in ["lifecycle", "transfer"] {
+            let migration = try ChildProcess.start(
+                ChildProcess.product(name), ["migrate", "--migration-database-url", url])
+            let status = try await migration.exit()
+            guard status == .exited(0) else { throw Unexpected(description: migration.errors.tail()) }
+        }
+        let (lifecyclePort, transferPort) = (try freePort(), try freePort())
+        let proxy = try await TCPProxy.start(port: transferPort)
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level", "warning", "--port"]
+        let lifecycle = try ChildProcess.start(ChildProcess.product("lifecycle"), common + ["\(lifecyclePort)"])
+        try await lifecycle.waitForLine(containing: "is ready", within: 30)
+        let suite = TransferSuite(
+            lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
+            database: database, directory: directory, lifecycle: lifecycle,
+            arguments: common + [
+                "\(transferPort)", "--data-directory", directory.path, "--allowed-origins",
+                "http://127.0.0.1:\(proxy.port)",
+            ])
+        return (suite, try await suite.startTransfer())
+    }
+
+    private init(
+        lifecyclePort: Int, transferPort: Int, proxy: TCPProxy, cluster: PrivateCluster, database: String,
+        directory: URL, lifecycle: ChildProcess, arguments: [String]
+    ) {
+        self.lifecyclePort = lifecyclePort
+        self.transferPort = transferPort
+        self.proxy = proxy
+        self.cluster = cluster
+        self.database = database
+        self.directory = directory
+        self.lifecycle = lifecycle
+        self.arguments = arguments
+    }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
+    func startTransfer() async throws -> ChildProcess {
+        let transfer = try ChildProcess.start(ChildProcess.product("transfer"), arguments)
+        try await transfer.waitForLine(containing: "is ready", within: 30)
+        return transfer
+    }
+
+    func send(
+        _ method: HTTPMethod, _ port: Int, _ path: String, headers: [String: String] = [:], _ body: ByteBuffer? = nil
+    ) async throws -> HTTPAnswer {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = method
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        request.body = body.map { .bytes($0) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        return HTTPAnswer(
+            status: Int(response.status.code), headers: response.headers,
+            body: try await response.body.collect(upTo: 1 << 26))
+    }
+
+    /// A call with a document that must succeed.
+    @discardableResult
+    func call(
+        _ method: HTTPMethod, _ port: Int, _ path: String, _ document: String? = nil, position: String? = nil
+    ) async throws -> HTTPAnswer {
+        var headers = ["Content-Type": "application/json"]
+        headers["Dormouse-Position"] = position
+        let answer = try await send(method, port, path, headers: headers, document.map { ByteBuffer(string: $0) })
+        guard (200..<300).contains(answer.status) else {
+            throw Unexpected(description: "\(method) \(path): \(answer.status) \(String(buffer: answer.body))")
+        }
+        return answer
+    }
+
+    /// A device with an app on screen that has a session.
+    func prepare(_ device: String) async throws {
+        let path = "/v1/devices/\(device)"
+        try await call(.PUT, lifecyclePort, path, #"{"profile":"ios18"}"#)
+        try await call(.PUT, lifecyclePort, "\(path)/apps/app", "{}")
+        let launched = try await call(.POST, lifecyclePort, "\(path)/apps/app/transitions", #"{"event":"launch"}"#)
+        let session = "\(path)/apps/app/sessions/s"
+        try await call(
+            .PUT, transferPort, session, "{}", position: launched.headers.first(name: "Dormouse-Position"))
+    }
+
+    /// How many bytes of attempts are on disk.
+    var bytesOnDisk: Int {
+        let folder = directory.appendingPathComponent("segments")
+        let files = try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return (files ?? []).reduce(0) { sum, file in
+            let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
+            return sum + (size ?? 0)
+        }
+    }
+
+    /// Lets bytes through the paused proxy, a little at a time, until so many are on disk. The proxy is paused then.
+    func trickle(until count: Int) async throws {
+        try await eventually(within: 60, describe: "\(count) bytes are on disk") { [self] in
+            proxy.resume()
+            try await proxy.pause()
+            return bytesOnDisk >= count
+        }
+    }
+
+    /// The types of the device's events, in order.
+    func events(_ device: String) async throws -> [String] {
+        try await cluster.sql(
+            "SELECT type FROM bus.events WHERE key = 'device:\(device)' ORDER BY log_offset", database: database
+        ).split(separator: "\n").map(String.init)
+    }
+}
