@@ -10,8 +10,8 @@ import Records
 
 /// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
 ///
-/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor rows'
-/// locks keep their batches apart.
+/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor
+/// rows' locks keep their batches apart.
 public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>

@@ -2,7 +2,8 @@ import Postgres
 
 /// The statements of the hot path. Each names exactly one partition.
 ///
-/// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it should.
+/// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it
+/// should.
 struct Statements: Sendable {
     let begin = Statement("BEGIN")
     let rollback = Statement("ROLLBACK")
@@ -34,8 +35,8 @@ struct Statements: Sendable {
                 WHERE d.partition = $1 AND d.consumer = '\(service)' AND d.key = s.key)
             ORDER BY s.next_deadline, s.key LIMIT $2
             """)
-        // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state that has
-        // as many events as the new one was written behind our back.
+        // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state
+        // that has as many events as the new one was written behind our back.
         writeStates = Statement(
             """
             INSERT INTO "\(service)".states AS s
@@ -84,9 +85,9 @@ struct Statements: Sendable {
             $11::uuid[], $12::text[], $13::json[]) WITH ORDINALITY
             AS e (id, type, version, key, app, time, correlationid, causationid, traceparent, data, n)
         """)
-    // A consumer whose position was the head before its own append has nothing of others before it: it moves on past its own
-    // events without reading them. $6 is the epoch under which events and deadlines were taken; null for commands alone. $8
-    // tells that the log was read to its head and nothing is due any more. Gives the head.
+    // A consumer whose position was the head before its own append has nothing of others before it: it moves on past
+    // its own events without reading them. $6 is the epoch under which events and deadlines were taken; null for
+    // commands alone. $8 tells that the log was read to its head and nothing is due any more. Gives the head.
     let moveCursor = Statement(
         """
         WITH moved AS (

@@ -33,7 +33,8 @@ import Timeline
         await owner.close()
     }
 
-    /// Transactions of one to three events that linger before and after they take their offsets; every third is rolled back.
+    /// Transactions of one to three events that linger before and after they take their offsets; every third is rolled
+    /// back.
     private func append(_ transactions: Int, from seed: UInt64, _ pool: ConnectionPool) async throws -> Int {
         var random = seededRandom(seed)
         var committed = 0

@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 extension RuntimeBench {
-    /// What must hold whatever happened: offsets are dense, every acknowledged command and every ping is in the log exactly
-    /// once, nothing is there twice, and every state is the fold of its history.
+    /// What must hold whatever happened: offsets are dense, every acknowledged command and every ping is in the log
+    /// exactly once, nothing is there twice, and every state is the fold of its history.
     func audit(acknowledged: [String] = [], pings: [UUID] = []) async throws {
         let events = try await log()
         for partition in 0..<partitions {
