@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import NIOCore
 import Records
 import TestSupport
 import Testing
@@ -87,7 +88,7 @@ import Testing
 
     private func isOnline(_ suite: PushSuite) async throws -> Bool {
         let explained = try await suite.send("GET", "/v1/devices/watch/apps/com.example.app/explain").json
-        return try #require(explained["online"]?.bool)
+        return explained["online"]?.bool == true
     }
 
     @Test func providersAreToldWhatIsWrong() async throws {
@@ -128,27 +129,25 @@ import Testing
     }
 
     @Test func aTeamHasTwoKeysForAllItsTopics() async throws {
-        try await PushSuite.run { suite in
-            func add(_ id: String, _ topics: JSON = []) async throws -> Answer {
+        try await PushSuite.run { suite async throws -> Void in
+            func add(_ id: String, _ topics: JSON = []) async throws -> String {
                 let answer = try await suite.send(
                     "POST", "/v1/provider-keys",
                     [
                         "keyID": .string(id), "teamID": .string(suite.signer.teamID), "environment": "sandbox",
                         "publicKey": .string(suite.signer.publicKey), "topics": topics,
                     ])
-                return (answer.status, answer.code)
+                return "\(answer.status) \(answer.code ?? "")"
             }
-            #expect(try await add("KEYKEYKEY1") == (409, "provider_key_exists"))
-            #expect(try await add("KEYKEYKEY2") == (201, nil))
-            #expect(try await add("KEYKEYKEY3") == (409, "too_many_provider_keys"))
-            #expect(try await add("KEYKEYKEY3", ["com.example.app"]) == (201, nil))
-            #expect(try await add("short") == (422, "invalid_document"))
+            #expect(try await add("KEYKEYKEY1") == "409 provider_key_exists")
+            #expect(try await add("KEYKEYKEY2") == "201 ")
+            #expect(try await add("KEYKEYKEY3") == "409 too_many_provider_keys")
+            #expect(try await add("KEYKEYKEY3", ["com.example.app"]) == "201 ")
+            #expect(try await add("short") == "422 invalid_document")
             let path = "/v1/provider-keys/\(suite.signer.teamID)/KEYKEYKEY2"
             #expect(try await suite.send("DELETE", path).status == 204)
             #expect(try await suite.send("DELETE", path).status == 404)
             #expect(try await suite.send("GET", "/v1/provider-keys").json["items"]?.items?.count == 2)
         }
     }
-
-    private typealias Answer = (status: Int, code: String?)
 }
