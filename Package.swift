@@ -67,10 +67,105 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
         name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict)
 }
 
+// Statements, not one long expression: the manifest is compiled at every build, and the compiler is slow at long sums.
+var targets: [Target] = [
+    .systemLibrary(
+        name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    shared("Records", [collections]),
+    shared("Timeline", ["Records"]),
+    shared("Contracts", ["Records", "Timeline", collections, crypto]),
+    shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
+    shared("Postgres", ["CLibpq", logging, collections, crypto]),
+    shared(
+        "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
+        resources: [.embedInCode("Migrations")]),
+    shared(
+        "Runtime",
+        ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
+        resources: [.embedInCode("Migrations")]),
+    shared(
+        "ServiceKit",
+        pure + [
+            "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
+            configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
+        ]),
+    .target(
+        name: "TestSupport",
+        dependencies: [
+            "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
+            nioPosix, logging,
+        ],
+        path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
+    .executableTarget(
+        name: "benchmarks",
+        dependencies: pure + [
+            "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
+            lifecycle,
+        ],
+        path: "Tests/Benchmarks", swiftSettings: strict),
+    .executableTarget(
+        name: "counterd",
+        dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
+        path: "Tests/Support/Counterd", swiftSettings: strict),
+    tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
+    tests("RecordsTests", "Shared/Records", ["Records"]),
+    tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
+    tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
+    tests(
+        "RuntimeTests", "Shared/Runtime",
+        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "counterd", logging, lifecycle]),
+    tests(
+        "EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging]),
+    tests(
+        "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
+    tests(
+        "LifecycleTests", "Services/Lifecycle",
+        durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
+        resources: [.copy("Traces")]),
+    tests(
+        "EventLogOpsTests", "Shared/EventLogOps",
+        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
+    tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
+    tests(
+        "PushTests", "Services/Push",
+        durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
+        resources: [.copy("Traces")]),
+    tests(
+        "TransferTests", "Services/Transfer",
+        durable + [
+            "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, crypto,
+        ],
+        resources: [.copy("Traces")]),
+    tests(
+        "FetchTests", "Services/Fetch",
+        durable + ["FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+        resources: [.copy("Traces")]),
+]
+targets += service("Lifecycle", [asyncAlgorithms])
+targets += service("Fetch")
+targets += [
+    // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
+    .target(
+        name: "FleetService",
+        dependencies: [
+            "Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL,
+        ],
+        path: "Services/Fleet/Service", swiftSettings: strict),
+    .executableTarget(
+        name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
+        path: "Services/Fleet/Main", swiftSettings: strict),
+    tests(
+        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections, crypto]),
+]
+targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
+targets += service("Ops", machine: false)
+targets += service(
+    "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
+
 let package = Package(
     name: "dormouse",
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch", "push", "transfer", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -86,81 +181,5 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     ],
-    targets: [
-        .systemLibrary(
-            name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
-        shared("Records", [collections]),
-        shared("Timeline", ["Records"]),
-        shared("Contracts", ["Records", "Timeline", collections, crypto]),
-        shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
-        shared("Postgres", ["CLibpq", logging, collections, crypto]),
-        shared(
-            "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
-            resources: [.embedInCode("Migrations")]),
-        shared(
-            "Runtime",
-            ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
-            resources: [.embedInCode("Migrations")]),
-        shared(
-            "ServiceKit",
-            pure + [
-                "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
-                configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
-            ]),
-        .target(
-            name: "TestSupport",
-            dependencies: [
-                "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
-                nioPosix, logging,
-            ],
-            path: "Tests/Support", swiftSettings: strict),
-        .executableTarget(
-            name: "benchmarks",
-            dependencies: pure + [
-                "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
-                lifecycle,
-            ],
-            path: "Tests/Benchmarks", swiftSettings: strict),
-        tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
-        tests("RecordsTests", "Shared/Records", ["Records"]),
-        tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
-        tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
-        tests(
-            "RuntimeTests", "Shared/Runtime",
-            pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-        tests(
-            "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
-        tests(
-            "LifecycleTests", "Services/Lifecycle",
-            durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
-            resources: [.copy("Traces")]),
-        tests(
-            "PushTests", "Services/Push",
-            durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore],
-            resources: [.copy("Traces")]),
-        tests(
-            "TransferTests", "Services/Transfer",
-            durable + [
-                "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, crypto,
-            ],
-            resources: [.copy("Traces")]),
-    ]
+    targets: targets
 )
-
-// One statement each: a long sum of arrays costs the compiler minutes.
-package.targets += service("Lifecycle", [asyncAlgorithms])
-package.targets += service("Fetch")
-package.targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
-package.targets += service(
-    "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
-package.targets += [
-    // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
-    .target(
-        name: "FleetService",
-        dependencies: ["Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL],
-        path: "Services/Fleet/Service", swiftSettings: strict),
-    .executableTarget(
-        name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
-        path: "Services/Fleet/Main", swiftSettings: strict),
-    tests("FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections]),
-]

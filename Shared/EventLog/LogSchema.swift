@@ -24,9 +24,7 @@ public enum LogSchema {
     /// - Parameter connection: as the schema's owner.
     /// - Throws: ``LogError`` when the log exists with another number of partitions.
     public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
-        let sql = String(decoding: PackageResources._001_bus_sql, as: UTF8.self)
-        let migrator = Migrator(schema: "bus", migrations: [try Migration(fileName: "0001_bus.sql", sql: sql)])
-        _ = try await migrator.apply(on: connection, logger: logger)
+        _ = try await Migrator(schema: "bus", migrations: migrations()).apply(on: connection, logger: logger)
         _ = try await connection.run([
             Call(
                 Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),

@@ -6,16 +6,20 @@ import Records
 import Timeline
 
 extension Batch {
-    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with the head.
+    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with
+    /// the head.
     ///
     /// - Parameters:
     ///   - epoch: that of the lease, where events or deadlines were taken under it.
+    ///   - isAtHead: nothing is left in the log, and nothing is due.
     ///   - after: what else belongs to the transaction.
-    func flight(_ statements: Statements, position: Int, epoch: Int?, after: [Call] = []) -> [Call] {
+    func flight(
+        _ statements: Statements, position: Int, epoch: Int?, isAtHead: Bool = false, after: [Call] = []
+    ) -> [Call] {
         let place = Parameter.int4(Int32(partition))
         let consumer = Parameter.text(M.name)
         var calls: [Call] = []
-        if !events.isEmpty { calls += [append(statements, place), writeStates(statements, place)] }
+        if !events.isEmpty { calls += [Self.append(events, to: partition, statements), writeStates(statements, place)] }
         let untouched = refreshed.filter { changed[$0] == nil }.compactMap { aggregates[$0] }
         if !untouched.isEmpty { calls.append(refreshStates(untouched, statements, place)) }
         if !answers.isEmpty {
@@ -41,20 +45,23 @@ extension Batch {
         calls.append(
             Call(
                 statements.moveCursor,
-                [place, consumer, .uuid(id), .int(position), .int(events.count), .int(epoch), .int(newlyParked)]))
+                [
+                    place, consumer, .uuid(id), .int(position), .int(events.count), .int(epoch), .int(newlyParked),
+                    .bool(isAtHead),
+                ]))
         calls.append(Call(statements.commit))
         return calls
     }
 
-    private func append(_ statements: Statements, _ place: Parameter) -> Call {
+    static func append(_ events: [Event], to partition: Int, _ statements: Statements) -> Call {
         Call(
             statements.append,
             [
-                place, .int(events.count), .text(M.name), .uuids(events.map(\.id)), .texts(events.map(\.type)),
-                .int4s(events.map { Int32($0.version) }), .texts(events.map(\.key.description)),
-                .texts(events.map(\.app)), .ints(events.map { Int($0.time.milliseconds) }),
-                .uuids(events.map(\.correlation)), .uuids(events.map(\.causation)),
-                .texts(events.map(\.traceparent)), .jsons(events.map(\.data)),
+                .int4(Int32(partition)), .int(events.count), .text(M.name), .uuids(events.map(\.id)),
+                .texts(events.map(\.type)), .int4s(events.map { Int32($0.version) }),
+                .texts(events.map(\.key.description)), .texts(events.map(\.app)),
+                .ints(events.map { Int($0.time.milliseconds) }), .uuids(events.map(\.correlation)),
+                .uuids(events.map(\.causation)), .texts(events.map(\.traceparent)), .jsons(events.map(\.data)),
             ])
     }
 

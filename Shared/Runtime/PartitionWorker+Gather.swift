@@ -13,6 +13,7 @@ struct Gathered<M: Machine>: Sendable {
     var head = 0
     var lastBatch: UUID?
     var holdsLease = false
+    var attempts = 0
     var hasMore = false
     var events: [Event] = []
     var due: [AggregateKey] = []
@@ -29,8 +30,8 @@ struct Gathered<M: Machine>: Sendable {
 }
 
 extension PartitionWorker {
-    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for the lock
-    /// is fresh, so everything comes in statements of its own behind it.
+    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for
+    /// the lock is fresh, so everything comes in statements of its own behind it.
     func gather(
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Gathered<M> {
@@ -55,6 +56,7 @@ extension PartitionWorker {
         found.storedPosition = try cursor.int(0)
         found.position = found.storedPosition
         found.lastBatch = try cursor.optionalUUID(3)
+        found.attempts = try cursor.int(5)
         found.head = try rows[3][0].int(0)
         clock.take(try SharedClock.setting(rows[2][0]))
         for row in rows[4] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
@@ -98,8 +100,8 @@ extension PartitionWorker {
             found.events.append(event)
         }
         let isAtHead = rows.count < limit
-        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so nothing
-        // before that one is missing.
+        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so
+        // nothing before that one is missing.
         found.position = max(found.position, isAtHead ? found.head : 0, found.events.last?.offset ?? 0)
         guard isAtHead else {
             found.hasMore = true

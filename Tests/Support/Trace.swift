@@ -64,5 +64,10 @@ public struct TraceFailed: Error, CustomStringConvertible {
     public let place: String
     public let reasons: [String]
 
+    public init(place: String, reasons: [String]) {
+        self.place = place
+        self.reasons = reasons
+    }
+
     public var description: String { "\(place): \(reasons.joined(separator: "; "))" }
 }

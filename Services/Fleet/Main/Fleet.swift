@@ -10,8 +10,8 @@ struct Fleet: AsyncParsableCommand {
         commandName: "fleet", abstract: "Simulates devices with people, who use a running Dormouse.",
         subcommands: [Run.self, Push.self])
 
-    /// The suite answered what it must never answer, or lost what it had acknowledged.
-    static let brokenWord: Int32 = 1
+    /// The suite answered what it must never answer, lost what it had acknowledged, or let no device live.
+    static let failed: Int32 = 1
     /// `EX_USAGE`.
     static let wrongUsage: Int32 = 64
 

@@ -23,7 +23,7 @@ enum Terminal {
                 throw FleetError("cannot write the summary to \(file)")
             }
         }
-        if !counts.isGood { throw ExitCode(Fleet.brokenWord) }
+        if !counts.isGood || counts.devices == 0 { throw ExitCode(Fleet.failed) }
     }
 
     private static func progress(of activity: some Activity, isTerminal: Bool) async {

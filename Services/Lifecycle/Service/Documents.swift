@@ -114,6 +114,35 @@ struct TaskDocument: Record {
     }
 }
 
+/// `UIApplication.backgroundTimeRemaining`; `null` and unlimited in the foreground.
+struct BackgroundTimeDocument: Record {
+    var secondsRemaining: Interval?
+    var unlimited = false
+
+    init() {}
+
+    init(_ app: InstalledApp, at now: Instant) {
+        secondsRemaining = app.backgroundTimeRemaining(at: now)
+        unlimited = secondsRemaining == nil
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("secondsRemaining", &secondsRemaining)
+        fields.field("unlimited", &unlimited)
+    }
+}
+
+/// `UIApplication.backgroundRefreshStatus`.
+struct BackgroundRefreshDocument: Record {
+    var status = BackgroundRefreshStatus.available
+
+    init() {}
+
+    init(_ status: BackgroundRefreshStatus) { self.status = status }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("status", &status) }
+}
+
 /// The app switcher. It shows no difference between background and suspended.
 struct Switcher: Record {
     struct Entry: Record {

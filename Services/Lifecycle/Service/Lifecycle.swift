@@ -21,8 +21,9 @@ public enum Lifecycle {
             LifecycleMachine.self, configuration, policy: LifecyclePolicy(), logger: logger
         ) { parts, table in
             let tokens = try await TokenIssuer.open(parts.pool, issuer: name)
-            LifecycleRoutes(commands: parts.commands, tail: parts.tail, tokens: tokens, metrics: parts.metrics)
-                .add(to: &table)
+            LifecycleRoutes(
+                commands: parts.commands, tail: parts.tail, tokens: tokens, clock: parts.clock, metrics: parts.metrics
+            ).add(to: &table)
             return []
         }
     }

@@ -1,4 +1,5 @@
 public import Contracts
+import Foundation
 
 /// A device token: 32 bytes in 64 hexadecimal digits that lead to their device without any table beside the states.
 ///

@@ -31,8 +31,8 @@ extension LifecycleEvent {
 
         public init(
             app: String, callbacks: [Callback], deadline: Instant, from: AppState, limit: Interval,
-            payload: JSON? = nil, reason: WakeReason, request: String? = nil, state: AppState = .background, taskTime: Interval? = nil,
-            wake: String
+            payload: JSON? = nil, reason: WakeReason, request: String? = nil, state: AppState = .background,
+            taskTime: Interval? = nil, wake: String
         ) {
             self.app = app
             self.callbacks = callbacks

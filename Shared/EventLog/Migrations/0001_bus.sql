@@ -60,8 +60,9 @@ CREATE TABLE bus.cursors (
     owner uuid,
     epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz NOT NULL DEFAULT '-infinity',
-    -- How often the lease was taken from an owner that had not let it go, since the last batch that committed under a
-    -- lease. While it is not 0, an input of this partition may be what ended those owners.
+    -- How often the lease was taken from an owner that had not let it go, since a batch last got to the head of the log. From
+    -- 2 on, an input of this partition may be what ended those owners: it is looked for, one input at a time. (A batch that
+    -- commits on the way to the head proves nothing: deadlines come only there.)
     attempts integer NOT NULL DEFAULT 0,
     -- How many keys have dead letters here.
     parked integer NOT NULL DEFAULT 0,

@@ -56,7 +56,8 @@ CREATE FUNCTION bus.services() RETURNS SETOF text LANGUAGE sql STABLE SET search
     SELECT DISTINCT c.consumer FROM bus.cursors AS c WHERE to_regclass(format('%I.states', c.consumer)) IS NOT NULL
 $$;
 
--- The earliest deadline of each service that has one: all that whoever moves the clock may know of states.
+-- The earliest deadline of each service that has one: all that whoever moves the clock may know of states. The deadlines of
+-- parked keys don't fire, so nobody waits for them.
 CREATE FUNCTION bus.deadlines() RETURNS TABLE (service text, deadline bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
 BEGIN
@@ -65,8 +66,11 @@ BEGIN
         EXECUTE format(
             'SELECT min(s.next_deadline) FROM bus.partitions AS p, LATERAL (
                 SELECT s.next_deadline FROM %I.states AS s
-                WHERE s.partition = p.partition AND s.next_deadline IS NOT NULL ORDER BY s.next_deadline LIMIT 1) AS s',
-            service) INTO deadline;
+                WHERE s.partition = p.partition AND s.next_deadline IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM bus.dead_letters AS d
+                    WHERE d.partition = p.partition AND d.consumer = $1 AND d.key = s.key)
+                ORDER BY s.next_deadline LIMIT 1) AS s',
+            service) INTO deadline USING service;
         IF deadline IS NOT NULL THEN RETURN NEXT; END IF;
     END LOOP;
 END $$;

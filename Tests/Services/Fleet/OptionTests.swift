@@ -44,12 +44,14 @@ import Timeline
     }
 
     @Test func aRunWithoutLifecycleOrWithPushesToNobodyIsRefused() {
-        var options = FleetOptions()
+        let options = FleetOptions()
         #expect(throws: FleetError.self) { try FleetRun(options, Endpoints(), now: .epoch, run: "r") }
         var endpoints = Endpoints()
         endpoints.services = [.lifecycle: "http://127.0.0.1:1"]
-        options.pushesAMinute = 1
-        #expect(throws: FleetError.self) { try FleetRun(options, endpoints, now: .epoch, run: "r") }
+        var pushing = options
+        pushing.pushesAMinute = 1
+        let (given, suite) = (pushing, endpoints)
+        #expect(throws: FleetError.self) { try FleetRun(given, suite, now: .epoch, run: "r") }
     }
 
     @Test func aLineForATerminalFitsIntoIt() {
@@ -66,6 +68,8 @@ import Timeline
 
     @Test func theSummarySaysWhetherTheSuiteKeptItsWord() {
         var counts = Counts()
+        #expect(Report.summary(counts, states: [:], elapsed: .seconds(1)).contains("No device"))
+        counts.devices = 1
         #expect(counts.document["ok"] == true)
         #expect(Report.summary(counts, states: [:], elapsed: .seconds(1)).contains("kept its word"))
         counts.lostOrders = 1

@@ -36,12 +36,14 @@ import Timeline
 
     @Test func aRepeatedOrderIsObeyedOnce() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
-        let order = try #require(suite.order(.wake, app, data: ["wake": "w1", "reason": "fetch"]))
-        let later = try #require(suite.order(.callback, app, name: "willResignActive"))
-        #expect(suite.device.obey(order, at: suite.now))
-        #expect(!suite.device.obey(order, at: suite.now))
-        #expect(suite.device.obey(later, at: suite.now))
-        #expect(!suite.device.obey(order, at: suite.now))
+        let made = (
+            suite.order(.wake, app, data: ["wake": "w1", "reason": "fetch"]),
+            suite.order(.callback, app, name: "willResignActive")
+        )
+        let (order, later) = (try #require(made.0), try #require(made.1))
+        let now = suite.now
+        let obeyed = [order, order, later, order].map { suite.device.obey($0, at: now) }
+        #expect(obeyed == [true, false, true, false])
         suite.run(until: suite.now + .seconds(20))
         #expect(suite.told.count { if case .completeWake = $0.action { true } else { false } } == 1)
     }
@@ -50,17 +52,19 @@ import Timeline
         var (suite, app) = try Self.suite(with: .wellBehaved)
         for name in ["willFinishLaunching", "didFinishLaunching"] {
             let order = PretendSuite.order(.callback, app, device: suite.device.identifier, offset: 7, name: name)
-            #expect(suite.device.obey(try #require(order), at: suite.now))
+            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            #expect(isObeyed)
         }
     }
 
     @Test func ordersOfAFormerRunAreNotObeyed() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.device.begin(after: Position("3:41"))
-        for (offset, isObeyed) in [(41, false), (42, true)] {
+        for (offset, isNew) in [(41, false), (42, true)] {
             let order = PretendSuite.order(
                 .wake, app, device: suite.device.identifier, offset: offset, data: ["wake": "w", "reason": "fetch"])
-            #expect(suite.device.obey(try #require(order), at: suite.now) == isObeyed)
+            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            #expect(isObeyed == isNew)
         }
     }
 
@@ -144,11 +148,53 @@ import Timeline
         #expect(suite.told.count { $0.action == .acknowledge(notification: "n1") } == 1)
     }
 
+    @Test func whatRodeAlongWithAKeepAliveIsAcknowledged() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let item: JSON = ["id": "n7", "app": .string(app), "silent": true]
+        _ = suite.device.learn(.done(["items": [item]], asOf: nil), of: .keepAlive, at: suite.now)
+        suite.run(until: suite.now + .seconds(5))
+        #expect(suite.told.contains { $0.action == .acknowledge(notification: "n7") })
+    }
+
+    @Test func theBytesOfADownloadAreCountedOnceAndWhenItHasEnded() throws {
+        var (suite, app) = try Self.suite(with: .downloadsMuch)
+        for (state, bytes) in [("running", 0), ("completed", 500), ("completed", 500)] {
+            let task: JSON = ["task": 1, "state": .string(state), "bytesReceived": 500]
+            _ = suite.device.learn(.done(["tasks": [task]], asOf: nil), of: .openSession(app: app), at: suite.now)
+            #expect(suite.device.bytesReceived == bytes)
+        }
+    }
+
+    @Test func anAnswerChangesNothingThatOrdersHaveToldAlready() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)
+        suite.device.obey(try #require(order), at: suite.now)
+                _ = suite.device.learn(
+            .done(["state": "background"], asOf: 20), of: .transition(app: app, "home"), at: suite.now)
+        #expect(Self.state(of: app, suite) == .suspended)
+        _ = suite.device.learn(
+            .done(["state": "active"], asOf: 21), of: .transition(app: app, "open"), at: suite.now)
+        #expect(Self.state(of: app, suite) == .active)
+    }
+
+    @Test(arguments: ["app_not_running", "illegal_transition"])
+    func aRefusalMakesTheDeviceLook(code: String) throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        let action = Action.transition(app: app, "home")
+        let now = suite.now
+        let actions = [code, "already_completed"].map { suite.device.learn(.refused($0), of: action, at: now) }
+        #expect(actions == [[.look(app: app)], []])
+    }
+
     @Test func whatIsNoOrderIsNotRead() {
         #expect(Order(["order": "1:2", "device": "d", "type": "newest-kind", "app": "a"]) == nil)
         #expect(Order(["device": "d", "type": "wake"]) == nil)
         #expect(Position("7:12") == Position("7:12:1"))
         #expect(Position("7") == nil)
+    }
+
+    private static func state(of app: String, _ suite: PretendSuite) -> SimulatedApp.State? {
+        suite.device.apps.first { $0.model.identifier == app }?.state
     }
 
     private static func completes(_ suite: PretendSuite, _ wake: String) -> Bool {

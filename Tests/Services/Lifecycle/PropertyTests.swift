@@ -107,7 +107,8 @@ private struct RandomLife {
             return .install(
                 app: app,
                 Manifest(
-                    backgroundModes: [.fetch, .remoteNotification], exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
+                    backgroundModes: [.fetch, .remoteNotification],
+                    exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
                     handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
         case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
         case 4:

@@ -70,7 +70,7 @@ import Timeline
 
     @Test func anotherServicesEventsAreTakenInOnceEach() async throws {
         try await withRuntime { bench, runtime in
-            for number in 0..<300 { try await bench.append(ping: number, to: "d\(number % 10)") }
+            for number in 0..<300 { try await bench.append(to: "d\(number % 10)") }
             try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 300 }
             let counted = try await bench.log().filter { $0.type == PingCounted.type }
             #expect(counted.count == 300)
@@ -84,14 +84,14 @@ import Timeline
             try await bench.running { second in
                 try await eventuallyTrue { await [first.ownedPartitions, second.ownedPartitions] == [2, 2] }
                 for number in 0..<200 {
-                    try await bench.append(ping: number, to: "d\(number % 10)")
+                    try await bench.append(to: "d\(number % 10)")
                     _ = try await (number % 2 == 0 ? first : second).submit(.add(1, to: "d\(number % 10)"))
                 }
                 try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 200 }
             }
             // The second one has gone: the first takes its partitions over.
             try await eventuallyTrue { await first.ownedPartitions == bench.partitions }
-            try await bench.append(ping: 1000, to: "d1")
+            try await bench.append(to: "d1")
             try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 201 }
             let counted = try await bench.log().filter { $0.type == PingCounted.type }
             #expect(Set(counted.compactMap(\.causation)).count == counted.count)
@@ -101,7 +101,7 @@ import Timeline
 
     @Test func aProcessConfiguredForAnotherPartitionCountIsToldWhatToDo() async throws {
         try await withRuntime { bench, _ in
-            let connection = try await Connection.open(bench.options, logger: bench.logger)
+            let connection = try await Connection.open(try ConnectionOptions(url: bench.url), logger: bench.logger)
             await #expect(throws: LogError.wrongPartitionCount(configured: 7, inDatabase: bench.partitions)) {
                 try await LogSchema.verify(connection, partitions: 7)
             }

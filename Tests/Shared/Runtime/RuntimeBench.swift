@@ -11,16 +11,24 @@ import Timeline
 
 /// A log in a database of its own, with the counter's schema, for one test.
 struct RuntimeBench: Sendable {
-    let options: ConnectionOptions
+    let cluster: PrivateCluster
+    let database: String
+    /// Straight to the database, for the test itself.
     let pool: ConnectionPool
     let partitions = 4
     let logger: Logger
 
-    init() async throws {
+    var url: String { cluster.url(database: database) }
+
+    init(_ cluster: PrivateCluster? = nil) async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         self.logger = logger
-        options = try ConnectionOptions(url: try await PrivateCluster.shared().makeDatabase())
+        if let cluster { self.cluster = cluster } else { self.cluster = try await PrivateCluster.shared() }
+        database = try await self.cluster.makeNamedDatabase()
+        // As the services' roles have it: a stopped process holds its partition no longer than that.
+        try await self.cluster.sql("ALTER DATABASE \(database) SET idle_in_transaction_session_timeout = '2s'")
+        let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
             service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
@@ -28,10 +36,29 @@ struct RuntimeBench: Sendable {
         pool = ConnectionPool(options, size: 4, logger: logger)
     }
 
-    /// Runs a replica while `body` runs, then shuts it down gracefully.
-    func running(_ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void) async throws {
-        let runtime = DurableRuntime<Counter>(
-            pool: pool, options: options, partitions: partitions, clock: SharedClock(), policy: (), logger: logger)
+    /// A replica that does not run, to ask for states.
+    func observer() throws -> DurableRuntime<Counter> {
+        DurableRuntime<Counter>(
+            pool: pool, options: try ConnectionOptions(url: url), partitions: partitions, clock: SharedClock(),
+            policy: (), logger: logger)
+    }
+
+    /// Runs a counter while `body` runs, then shuts it down gracefully.
+    func running(
+        url: String? = nil, _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
+    ) async throws {
+        try await running(Counter.self, (), url: url, body)
+    }
+
+    /// Runs a replica of a machine while `body` runs, then shuts it down gracefully.
+    func running<M: Machine>(
+        _: M.Type, _ policy: M.Policy, url: String? = nil,
+        _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
+    ) async throws {
+        let options = try ConnectionOptions(url: url ?? self.url)
+        let own = ConnectionPool(options, size: 4, logger: logger)
+        let runtime = DurableRuntime<M>(
+            pool: own, options: options, partitions: partitions, clock: SharedClock(), policy: policy, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -42,13 +69,14 @@ struct RuntimeBench: Sendable {
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
         }
+        await own.close()
     }
 
     /// Everything in the log, partition by partition.
     func log() async throws -> [Event] {
         var events: [Event] = []
         for partition in 0..<partitions {
-            let rows = try await pool.run(Call(LogReader.all, [.int4(Int32(partition)), .int(0), .int(100_000)]))
+            let rows = try await pool.run(Call(LogReader.all, [.int4(Int32(partition)), .int(0), .int(1_000_000)]))
             events += try rows.map { try LogReader.event($0) }
         }
         return events
@@ -59,22 +87,49 @@ struct RuntimeBench: Sendable {
     }
 
     /// Appends an event as another service would, with the notification that goes with it.
-    func append(ping number: Int, to device: String) async throws {
+    ///
+    /// - Returns: its id.
+    @discardableResult
+    func append(ping data: String = "{}", version: Int = 1, to device: String) async throws -> UUID {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: partitions))
+        let id = UUID()
         let insert = Statement(
             """
             WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', 1, $3, $4, $2, '{}' FROM place
+            SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', $5, $3, $4, $2, $6::json FROM place
             """)
         let now = Int(RealClock().now.milliseconds)
         _ = try await pool.run([
             Call(Statement("BEGIN")),
-            Call(insert, [.int4(partition), .uuid(UUID()), .text(key.description), .int(now)], rowsExpected: 1),
+            Call(
+                insert,
+                [
+                    .int4(partition), .uuid(id), .text(key.description), .int(now), .int4(Int32(version)),
+                    .json(Array(data.utf8)),
+                ], rowsExpected: 1),
             Call(Statement("COMMIT")),
             Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:\(partition)")]),
         ])
+        return id
+    }
+
+    /// A device in each partition.
+    var oneDeviceInEach: [String] {
+        (0..<partitions).compactMap { partition in
+            (0..<1000).lazy.map { "p\($0)" }.first { AggregateKey.device($0).partition(of: partitions) == partition }
+        }
+    }
+
+    /// How many partitions each living owner holds, sorted.
+    func owners() async throws -> [Int] {
+        let statement = Statement(
+            """
+            SELECT count(*) FROM bus.cursors WHERE owner IS NOT NULL AND lease_expires > clock_timestamp()
+            GROUP BY owner ORDER BY 1
+            """)
+        return try await pool.run(Call(statement)).map { try $0.int(0) }
     }
 }
 

@@ -53,13 +53,16 @@ extension Judgement {
     private func best(_ grid: SlotGrid, from: Instant, earliest: Instant, pace: Interval) -> Instant {
         let patience = policy.patience(pace)
         let steady = steady
+        let most = steady.score(1000, policy.usageWeight)
         var best: (moment: Instant, value: Int)?
         var index = grid.first(from: from)
         let next = grid.moment(index)
         var last = next
         while case let moment = grid.moment(index), moment <= earliest + policy.horizon {
-            let score = steady.score(usage(at: moment), policy.usageWeight)
             let age = moment - earliest
+            // However good the slots from here on are, waiting for them costs more than they can gain.
+            if let best, most - policy.cost(of: age, pace) <= best.value { break }
+            let score = steady.score(usage(at: moment), policy.usageWeight)
             let value = score - policy.cost(of: age, pace)
             if score >= policy.threshold(at: age, patience), best.map({ value > $0.value }) ?? true {
                 best = (moment, value)

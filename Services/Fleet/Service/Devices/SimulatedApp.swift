@@ -18,6 +18,8 @@ public struct SimulatedApp: Sendable, Equatable {
     var wakes: [String] = []
     /// The background tasks that it holds.
     var tasks: [String] = []
+    /// The finished downloads whose bytes are counted.
+    var received: Set<Int> = []
 
     init(_ model: AppModel) { self.model = model }
 

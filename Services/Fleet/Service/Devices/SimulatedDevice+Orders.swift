@@ -154,11 +154,27 @@ extension SimulatedDevice {
             guard apps[app].isNews(asOf: offset) else { return [] }
             if state == .notRunning { ended(app, asOf: offset) } else { apps[app].learn(state, asOf: offset) }
             return []
+        case (.openSession(let name), .done(let document, _)):
+            if let app = index(of: name) { count(document["tasks"]?.items ?? [], of: app) }
+            return []
+        case (.keepAlive, .done(let document, _)):
+            for notification in (document["items"]?.items ?? []).compactMap(DeliveredNotification.init) {
+                receive(notification, at: now)
+            }
+            return []
         case (let action, .refused(let code)):
             // The belief was behind: ask, where the app could be meant.
             guard code == "app_not_running" || code == "illegal_transition" else { return [] }
             return name(of: action).map { [.look(app: $0)] } ?? []
         case (_, .done), (_, .failed): return []
+        }
+    }
+
+    /// A session tells its tasks when it is opened again: those that have ended since are counted.
+    private mutating func count(_ tasks: [JSON], of app: Int) {
+        for task in tasks where task["state"]?.string == "completed" {
+            guard let number = task["task"]?.int, apps[app].received.insert(number).inserted else { continue }
+            bytesReceived += task["bytesReceived"]?.int ?? 0
         }
     }
 

@@ -23,6 +23,8 @@ public struct SimulatedDevice: Sendable, Equatable {
     /// The newest offset of an order that was obeyed, and what was obeyed of it.
     var latestOrder = 0
     var obeyed: [String] = []
+    /// What its downloads have brought, as far as it knows.
+    public internal(set) var bytesReceived = 0
 
     /// The device with this index of a fleet.
     public init(index: Int, fleet: String, seed: UInt64, pace: Pace, services: Set<ServiceName>) {

@@ -148,7 +148,10 @@ actor Crowd {
             phones[job.device].acknowledged = max(phones[job.device].acknowledged, document["version"]?.int ?? 0)
             phones[job.device].calledByAnswers += document["callbacks"]?.items?.count ?? 0
         }
+        let before = phones[job.device].device.bytesReceived
         let actions = phones[job.device].device.learn(outcome, of: job.action, at: now)
+        let received = phones[job.device].device.bytesReceived - before
+        if received > 0 { ledger.note { $0.bytes += received } }
         phones[job.device].lanes[service]?.isBusy = false
         phones[job.device].lanes[service]?.isListed = false
         enqueue(actions, of: job.device, at: now)

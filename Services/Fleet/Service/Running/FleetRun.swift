@@ -90,12 +90,16 @@ public struct FleetRun: Activity {
         }
     }
 
-    /// People put their devices away; what was said is waited for, for 3 s at most.
+    /// People put their devices away. What is under way and what is owed is waited for as long as orders still come: until
+    /// none has come for 5 s, and for a minute at most.
     private func drain() async {
         await crowd.pause()
-        let end = ContinuousClock.now + .seconds(3)
-        while await !crowd.isQuiet(), ContinuousClock.now < end {
+        let end = ContinuousClock.now + .seconds(60)
+        var heard = (orders: ledger.counts.orderCount, at: ContinuousClock.now)
+        while await !crowd.isQuiet(), ContinuousClock.now < min(end, heard.at + .seconds(5)) {
             guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
+            let orders = ledger.counts.orderCount
+            if orders != heard.orders { heard = (orders, .now) }
         }
     }
 
@@ -122,7 +126,7 @@ public struct FleetRun: Activity {
                     guard let index = waiting.next() else { return }
                     group.addTask { try await setup.register(devices[index], index, in: crowd) ? index : nil }
                 }
-                for _ in 0..<min(16, options.concurrency) { addNext() }
+                for _ in 0..<options.concurrency { addNext() }
                 while let index = try await group.next() {
                     addNext()
                     guard let index else { continue }

@@ -31,11 +31,11 @@ struct Backoff: Sendable {
     /// Calls are given up after this.
     static let patience = Interval.minutes(3)
 
-    /// Twice as long each time, from 0.2 s to 5 s, plus up to a half so that devices don't come back all at once; what the
-    /// service asks for goes before, up to 30 s.
+    /// Twice as long each time, from 0.2 s to 1.6 s, plus up to a half so that devices don't come back all at once; what the
+    /// service asks for goes before, up to 30 s. No longer, since handlers wait behind it that have 5 s.
     static func wait(attempts: Int, asked: Double?, _ chance: inout Chance) -> Interval {
-        let doubled = Interval.milliseconds(200 << Int64(min(attempts, 5)))
-        let wait = max(min(doubled, .seconds(5)), .seconds(min(asked ?? 0, 30)))
+        let doubled = Interval.milliseconds(200 << Int64(min(attempts, 3)))
+        let wait = max(doubled, .seconds(min(asked ?? 0, 30)))
         return wait + chance.interval(.zero...wait / 2)
     }
 }

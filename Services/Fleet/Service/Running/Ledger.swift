@@ -29,13 +29,14 @@ public struct Counts: Sendable, Equatable {
     public var lostOrders = 0
     /// Calls that a service does not have.
     public var notOffered: Set<String> = []
-    /// Answers that the suite must never give; the first few in words.
-    public var violations = 0
-    public var violationTexts: [String] = []
+    /// Answers that the suite must never give, in words, and how often each came.
+    public var violationTexts: [String: Int] = [:]
     /// Other faults, in words.
     public var complaints: [String] = []
 
     public init() {}
+
+    public var violations: Int { violationTexts.values.reduce(0, +) }
 
     /// Whether the suite kept its word.
     public var isGood: Bool { violations == 0 && lostOrders == 0 }
@@ -57,7 +58,7 @@ public struct Counts: Sendable, Equatable {
             "refusals": object(refusals), "streamsOpened": .int(streamsOpened), "errors": .int(errors),
             "lostOrders": .int(lostOrders), "notOffered": .array(notOffered.sorted().map { .string($0) }),
             "complaints": .array(complaints.map { .string($0) }), "violations": .int(violations),
-            "violationTexts": .array(violationTexts.map { .string($0) }),
+            "violationTexts": object(violationTexts),
             "ok": .bool(isGood),
         ]
     }
@@ -75,10 +76,7 @@ public final class Ledger: Sendable {
 
     /// An answer that the suite must never give.
     func violation(_ text: String) {
-        note {
-            $0.violations += 1
-            if $0.violationTexts.count < 20 { $0.violationTexts.append(text) }
-        }
+        note { $0.violationTexts[text, default: 0] += 1 }
     }
 
     /// An order that a device has obeyed, or that was a repeat.
@@ -91,11 +89,7 @@ public final class Ledger: Sendable {
             case .terminate:
                 let code = order.data["code"]?.string ?? order.data["reason"]?.string
                 counts.kills[code ?? (order.name.isEmpty ? "unknown" : order.name), default: 0] += 1
-            case .callback:
-                if order.name == "didFinishDownloadingTo" {
-                    counts.bytes += order.data["bytesReceived"]?.int ?? order.data["totalBytesWritten"]?.int ?? 0
-                }
-            case .wake, .expiration, .challenge, .transferProgress, .taskExpiration: break
+            case .callback, .wake, .expiration, .challenge, .transferProgress, .taskExpiration: break
             }
         }
     }

@@ -44,11 +44,13 @@ public enum Report {
         ]
         lines += counts.complaints.map { "    \($0)" }
         if !counts.notOffered.isEmpty { lines.append("  not offered   " + counts.notOffered.sorted().joined(separator: ", ")) }
-        if counts.isGood {
+        if counts.isGood, counts.devices == 0 {
+            lines.append("No device could live.")
+        } else if counts.isGood {
             lines.append("The suite kept its word.")
         } else {
             lines.append("The suite BROKE its word: \(counts.violations) answers it must never give, \(counts.lostOrders) lost")
-            lines += counts.violationTexts.map { "    \($0)" }
+            lines += counts.violationTexts.sorted { $0.key < $1.key }.map { "    \($0.value) × \($0.key)" }
         }
         return lines.joined(separator: "\n")
     }

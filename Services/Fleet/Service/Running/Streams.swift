@@ -60,6 +60,6 @@ struct Streams: Sendable {
 
     private func wait(_ pause: Duration, wasOpen: Bool) async throws(CancellationError) -> Duration {
         do { try await Task.sleep(for: wasOpen ? .milliseconds(200) : pause) } catch { throw CancellationError() }
-        return wasOpen ? .milliseconds(200) : min(pause * 2, .seconds(5))
+        return wasOpen ? .milliseconds(200) : min(pause * 2, .milliseconds(1600))
     }
 }

@@ -4,6 +4,12 @@ public struct StreamEvent: Sendable, Equatable {
     public var id: String?
     public var event: String?
     public var data: String
+
+    public init(id: String?, event: String?, data: String) {
+        self.id = id
+        self.event = event
+        self.data = data
+    }
 }
 
 /// A stream sent more for one event than this client keeps.

@@ -18,10 +18,8 @@ extension LifecycleRoutes {
             return try await submit(request, context, status: .created) { .install(app: $0, manifest) }
         }
         table.add(.get, app, "An app", access: .caller, response: InstalledApp.self) { request, context in
-            let app = try context.parameters.identifier("app")
-            let found = try await registered(request, context)
-            guard let record = found.state.apps[app] else { throw LifecycleRefusal.appNotInstalled(app).problem }
-            return Response(record, etag: found.etag)
+            let (record, etag) = try await installed(request, context)
+            return Response(record, etag: etag)
         }
         table.add(.delete, app, "Uninstalls an app", access: .caller, status: .noContent) {
             try await submit($0, $1, status: .noContent) { .uninstall(app: $0) }

@@ -65,7 +65,8 @@ extension LifecycleRoutes {
     ) async throws -> Response {
         let device = try context.parameters.identifier("device")
         let made = Registered()
-        let response = try await submit(.register(registration), request, context, registers: true) { aggregate, events in
+        let response = try await submit(.register(registration), request, context, registers: true) {
+            aggregate, events in
             let document = DeviceDocument(device, aggregate)
             made.take(events.contains(where: \.isRegistration) ? document : nil)
             return document.jsonBytes

@@ -2,8 +2,10 @@ import Contracts
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
+import OrderedCollections
 import Records
 import ServiceKit
+import Timeline
 
 // What stands for code of an app: handlers that return, background tasks.
 extension LifecycleRoutes {
@@ -33,6 +35,23 @@ extension LifecycleRoutes {
             request, context in
             let task = try context.parameters.identifier("task")
             return try await submit(request, context, status: .noContent) { .endTask(app: $0, task: task) }
+        }
+        table.add(
+            .get, app + "/background-time-remaining", "What is left of the background tasks' time", access: .caller,
+            response: BackgroundTimeDocument.self
+        ) { request, context in
+            let (record, etag) = try await installed(request, context)
+            guard record.state.isRunning else { throw LifecycleRefusal.appNotRunning(record.state).problem }
+            return Response(BackgroundTimeDocument(record, at: clock.now), etag: etag)
+        }
+        table.add(
+            .get, app + "/background-refresh-status", "Whether Background App Refresh is on for the app",
+            access: .caller, response: BackgroundRefreshDocument.self
+        ) { request, context in
+            let app = try context.parameters.identifier("app")
+            let found = try await registered(request, context)
+            guard found.state.apps[app] != nil else { throw LifecycleRefusal.appNotInstalled(app).problem }
+            return Response(BackgroundRefreshDocument(found.state.backgroundRefreshStatus(app)), etag: found.etag)
         }
         table.add(
             .post, app + "/wakes/{wake}/completion", "The handler of a wake is done", access: .caller,

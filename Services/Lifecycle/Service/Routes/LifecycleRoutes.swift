@@ -8,21 +8,28 @@ import OrderedCollections
 import Records
 import Runtime
 import ServiceKit
+import Timeline
 
 /// The REST calls of `lifecycle`. Each decodes, makes one command, and encodes.
 struct LifecycleRoutes: Sendable {
     let commands: Commands<LifecycleMachine>
     let tail: LogTail
     let tokens: TokenIssuer
+    /// The suite's time.
+    let clock: any SuiteClock
     let metrics: Metrics
     /// The live order streams of devices.
     let streams = LiveStreams()
     let fleets: FleetsOfDevices
 
-    init(commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, metrics: Metrics) {
+    init(
+        commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, clock: any SuiteClock,
+        metrics: Metrics
+    ) {
         self.commands = commands
         self.tail = tail
         self.tokens = tokens
+        self.clock = clock
         self.metrics = metrics
         fleets = FleetsOfDevices { [runtime = commands.runtime] device in
             try await runtime.state(.device(device)).map { ($0.aggregate.state.registration?.fleet, $0.version) }
@@ -41,12 +48,19 @@ struct LifecycleRoutes: Sendable {
     func registered(
         _ request: Request, _ context: ServiceContext
     ) async throws -> (state: LifecycleMachine, etag: ETag, offset: Int) {
-        try context.requireScope(.read)
         let id = try context.parameters.identifier("device")
         guard let found = try await commands.read(.device(id), request, context),
             found.aggregate.state.registration != nil
         else { throw LifecycleRefusal.deviceNotRegistered.problem }
         return (found.aggregate.state, ETag(version: found.aggregate.eventCount), found.version)
+    }
+
+    /// The app in the path, with the version of its device.
+    func installed(_ request: Request, _ context: ServiceContext) async throws -> (record: InstalledApp, etag: ETag) {
+        let app = try context.parameters.identifier("app")
+        let found = try await registered(request, context)
+        guard let record = found.state.apps[app] else { throw LifecycleRefusal.appNotInstalled(app).problem }
+        return (record, found.etag)
     }
 
     /// A command about the app in the path; answers the app, or the task that was begun.
@@ -67,17 +81,8 @@ struct LifecycleRoutes: Sendable {
         status: HTTPResponse.Status = .ok, registers: Bool = false,
         answer: @escaping Commands<LifecycleMachine>.Answering = { aggregate, _ in aggregate.state.jsonBytes }
     ) async throws -> Response {
-        try context.requireScope(.operate)
         let device = try context.parameters.identifier("device")
         return try await commands.submit(
             command, to: .device(device), request, context, status: status, registers: registers, answer: answer)
-    }
-}
-
-extension ServiceContext {
-    /// Holds operators to what their key allows; devices and fleets are held to what is theirs.
-    func requireScope(_ scope: Caller.Scope) throws(Problem) {
-        guard case .operator = try requireCaller() else { return }
-        try requireCaller().require(scope)
     }
 }

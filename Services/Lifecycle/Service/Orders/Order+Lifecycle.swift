@@ -1,0 +1,84 @@
+import Contracts
+import Records
+import Timeline
+
+/// What an event orders.
+struct Told {
+    var type: Order.Kind
+    var name: String
+    var deadline: Instant?
+    var data: [JSON.Member]
+
+    init(_ type: Order.Kind, _ name: String, deadline: Instant? = nil, _ data: [JSON.Member]) {
+        self.type = type
+        self.name = name
+        self.deadline = deadline
+        self.data = data
+    }
+
+    /// Callbacks to deliver, in order.
+    init?(_ callbacks: [Callback], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
+        guard let last = callbacks.last else { return nil }
+        self.init(.callback, last.rawValue, deadline: deadline, [.init(callbacks)] + data)
+    }
+}
+
+extension JSON.Member {
+    fileprivate init(_ callbacks: [Callback]) {
+        self.init("callbacks", .array(callbacks.map { .string($0.rawValue) }))
+    }
+}
+
+extension LifecycleEvent {
+    /// What it orders; nil where it orders nothing.
+    var told: Told? {
+        switch self {
+        case .appLaunched(let event): Told(event.callbacks, deadline: event.deadline)
+        case .appActivated(let event): Told(event.callbacks)
+        case .appResigned(let event): Told(event.callbacks, [.init("cause", .string(event.cause.rawValue))])
+        case .appBackgrounded(let event):
+            Told(
+                event.callbacks, deadline: event.deadline,
+                [
+                    .init("cause", .string(event.cause.rawValue)),
+                    .init("taskSeconds", .double(event.taskTime.seconds)),
+                ])
+        case .appTerminating(let event):
+            Told(event.callbacks, deadline: event.deadline, [.init("reason", .string(event.reason.rawValue))])
+        case .appWoken(let event): event.told
+        case .taskExpiring(let event):
+            Told(.expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
+        case .appSuspended: Told(.suspend, "suspend", [])
+        case .appTerminated(let event): event.told
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
+            .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
+            .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused:
+            nil
+        }
+    }
+}
+
+extension LifecycleEvent.AppWoken {
+    fileprivate var told: Told {
+        Told(
+            .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: deadline,
+            [
+                .init(callbacks), .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),
+                .init("reason", .string(reason.rawValue)), .init("request", request.map { .string($0) } ?? .null),
+                .init("wake", .string(wake)),
+            ])
+    }
+}
+
+extension LifecycleEvent.AppTerminated {
+    /// Nil where there was no process to end: the switcher's entry alone went.
+    fileprivate var told: Told? {
+        guard from != .notRunning else { return nil }
+        return Told(
+            .terminate, "terminate",
+            [
+                .init(callbacks), .init("code", code.map { .string($0.rawValue) } ?? .null),
+                .init("from", .string(from.rawValue)), .init("reason", .string(reason.rawValue)),
+            ])
+    }
+}

@@ -1,0 +1,107 @@
+import EventLog
+import Hummingbird
+import Records
+import ServiceKit
+import Timeline
+
+/// The suite's clock over HTTP.
+struct ClockRoutes: Sendable {
+    let control: ClockControl
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/clock", "The suite's time", access: .scope(.read), response: ClockDocument.self,
+            problems: [.databaseUnavailable]
+        ) { _, _ in
+            Response(ClockDocument(try await asking { try await control.read() }))
+        }
+        table.add(
+            .put, "/v1/clock", "Sets the rate of virtual time, freezes it or lets it go on", access: .scope(.operate),
+            request: ClockSettings.self, response: ClockDocument.self,
+            problems: [.clockNotVirtual, .databaseUnavailable]
+        ) { request, _ in
+            let settings = try await request.document(as: ClockSettings.self)
+            guard settings.rate != nil || settings.frozen != nil else {
+                throw Problem(DocumentError([Fault(pointer: "", detail: "must have rate, or frozen, or both")]))
+            }
+            let reading = try await asking {
+                try await control.set(rate: settings.rate, frozen: settings.frozen ?? false)
+            }
+            return Response(ClockDocument(reading))
+        }
+        table.add(
+            .post, "/v1/clock/advance", "Steps virtual time through every deadline, and answers when all is settled",
+            access: .scope(.operate), request: Advance.self, response: Advanced.self, problems: Problem.ofClock
+        ) { request, _ in
+            let advance = try await request.document(as: Advance.self)
+            let reading = try await asking {
+                try await control.advance(
+                    by: .seconds(advance.seconds), patience: .milliseconds(Int64(advance.timeout * 1000)))
+            }
+            return Response(Advanced(now: reading.now))
+        }
+    }
+}
+
+/// What the clock says.
+struct ClockDocument: Record {
+    var frozen = false
+    var now = Instant.epoch
+    /// Virtual seconds in a real second; while frozen, the rate at which time will go on.
+    var rate = 1.0
+    var virtual = false
+
+    init() {}
+
+    init(_ reading: ClockReading) {
+        frozen = reading.isFrozen
+        now = reading.now
+        rate = reading.rate
+        virtual = reading.isVirtual
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("frozen", &frozen)
+        fields.field("now", &now)
+        fields.field("rate", &rate)
+        fields.field("virtual", &virtual)
+    }
+}
+
+/// How the clock is to run. A rate alone lets a frozen clock go on at it.
+struct ClockSettings: Record {
+    var frozen: Bool?
+    var rate: Double?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("frozen", &frozen)
+        fields.visit("rate", &rate, .omittable, .ifPresent(.range(ClockControl.rates)))
+    }
+}
+
+/// How far time is to move.
+struct Advance: Record {
+    var seconds = 0.0
+    /// Real seconds that each step may take to settle.
+    var timeout = 30.0
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        // Ten years.
+        fields.field("seconds", &seconds, .range(0...315_360_000))
+        fields.visit("timeout", &timeout, .defaulted, .range(0.01...600))
+    }
+}
+
+/// Where time has come to.
+struct Advanced: Record {
+    var now = Instant.epoch
+    var settled = true
+
+    init() {}
+    init(now: Instant) { self.now = now }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("now", &now)
+        fields.field("settled", &settled)
+    }
+}

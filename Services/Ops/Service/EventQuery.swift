@@ -1,0 +1,141 @@
+import Contracts
+import EventLog
+import Foundation
+import Hummingbird
+import Records
+import ServiceKit
+import Timeline
+
+/// What a request asks of the feed. Every fault of its parameters is found, not only the first.
+struct EventQuery {
+    static let filters = ["type", "service", "device", "app", "since", "until", "cause"]
+    static let paging = ["order", "limit", "cursor"]
+
+    private(set) var filter = EventFilter()
+    private(set) var order = EventOrder.newest
+    private(set) var limit = 100
+    private(set) var cursor: LogVector?
+    private var faults: [Fault] = []
+
+    /// - Parameters:
+    ///   - names: the parameters that the route has.
+    ///   - device: the one that the path names.
+    /// - Throws: `invalid_query`, naming each parameter that is at fault.
+    init(_ request: Request, _ names: [String], device: String? = nil) throws(Problem) {
+        var cursorText: String?
+        var seen: Set<String> = []
+        for (key, value) in request.uri.queryParameters {
+            let (name, text) = (String(key), String(value))
+            if !names.contains(name) {
+                refuse(name, "is no parameter here; there are \(names.joined(separator: ", "))")
+            } else if !seen.insert(name).inserted {
+                refuse(name, "is given twice")
+            } else if name == "cursor" {
+                cursorText = text
+            } else {
+                read(name, text)
+            }
+        }
+        if let device { filter.key = .device(device) }
+        if let since = filter.since, let until = filter.until, since >= until { refuse("until", "must be after since") }
+        if let cursorText {
+            cursor = PlaceCursor(cursorText, order)?.place
+            if cursor == nil { refuse("cursor", "must be the next of an answer in the same order") }
+        }
+        guard faults.isEmpty else {
+            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+        }
+    }
+
+    private mutating func refuse(_ name: String, _ detail: String) {
+        // What is no name of a parameter is not repeated back.
+        faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+    }
+
+    private mutating func read(_ name: String, _ text: String) {
+        switch name {
+        case "type": filter.types = words(name, text)
+        case "service": filter.services = words(name, text)
+        case "device": filter.key = identifier(name, text).map { .device($0) }
+        case "app": filter.app = identifier(name, text)
+        case "since": filter.since = instant(name, text)
+        case "until": filter.until = instant(name, text)
+        case "cause":
+            filter.correlation = UUID(uuidString: text)
+            if filter.correlation == nil { refuse(name, "must be a correlation id: a UUID") }
+        case "order":
+            if let order = EventOrder(rawValue: text) { self.order = order } else { refuse(name, "must be oldest or newest") }
+        case "limit":
+            if let limit = Int(text), (1...1000).contains(limit) {
+                self.limit = limit
+            } else {
+                refuse(name, "must be from 1 to 1000")
+            }
+        default: break
+        }
+    }
+
+    /// Several, with commas.
+    private mutating func words(_ name: String, _ text: String) -> [String] {
+        let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard words.count <= 50, words.allSatisfy(isIdentifier) else {
+            refuse(name, "must be 1 to 50 identifiers with commas")
+            return []
+        }
+        return words
+    }
+
+    private mutating func identifier(_ name: String, _ text: String) -> String? {
+        guard isIdentifier(text) else {
+            refuse(name, "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func instant(_ name: String, _ text: String) -> Instant? {
+        guard let instant = Instant(text) else {
+            refuse(name, "must be a date and time by RFC 3339, for example 2026-11-21T07:40:00.000Z")
+            return nil
+        }
+        return instant
+    }
+}
+
+/// The opaque text of a place in the feed: URL-safe Base64 of the order's first letter and the vector.
+struct PlaceCursor {
+    let place: LogVector
+    let order: EventOrder
+
+    init(place: LogVector, order: EventOrder) {
+        self.place = place
+        self.order = order
+    }
+
+    /// Nil where it is not the cursor of a feed in that order.
+    init?(_ text: String, _ order: EventOrder) {
+        let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+        let padded = standard + String(repeating: "=", count: (4 - standard.count % 4) % 4)
+        guard let bytes = Data(base64Encoded: padded), let plain = String(validating: bytes, as: UTF8.self),
+            plain.first == order.rawValue.first, let point = ResumePoint(String(plain.dropFirst()))
+        else { return nil }
+        self.init(place: point.place, order: order)
+    }
+
+    var text: String {
+        let plain = String(order.rawValue.prefix(1)) + ResumePoint(place.mapValues(Int64.init)).description
+        return String(
+            Data(plain.utf8).base64EncodedString().compactMap { character -> Character? in
+                switch character {
+                case "+": "-"
+                case "/": "_"
+                case "=": nil
+                default: character
+                }
+            })
+    }
+}
+
+extension ResumePoint {
+    var place: LogVector { offsets.mapValues(Int.init) }
+}

@@ -1,0 +1,104 @@
+import Contracts
+import EventLog
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Records
+import ServiceKit
+
+/// The event log over HTTP: pages, the live stream, single events with their causes, a device's timeline.
+struct EventRoutes: Sendable {
+    /// At most so many events of one correlation are looked at.
+    static let chainLimit = 2000
+
+    let queries: LogQueries
+    let tail: LogTail
+    let metrics: Metrics
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/events",
+            "Events of all services: type, service, device, app, since, until, cause; order, limit, cursor",
+            access: .scope(.read), problems: [.invalidQuery, .beyondRetention, .notAcceptable] + Problem.ofLog
+        ) { request, _ in
+            let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
+            let form = try EventForm(request)
+            let page = try await page(query)
+            return form.response(page, query, request)
+        }
+        table.add(
+            .get, "/v1/events/stream",
+            "Events as they are appended (server-sent events), after Last-Event-ID; the same filters",
+            access: .scope(.read), problems: [.invalidQuery, .invalidHeader, .beyondRetention] + Problem.ofLog
+        ) { request, context in
+            let query = try EventQuery(request, EventQuery.filters)
+            let place = try request.resumePoint()?.place
+            let start: LogVector
+            do { start = try await asking { try await queries.start(of: query.filter, after: place) } } catch
+                let problem as Problem where problem.code == Problem.invalidQuery.code
+            {
+                throw Problem.invalidHeader.because("Last-Event-ID is no place of this log")
+            }
+            let feed = EventFeed(tail: tail, filter: query.filter, start: start)
+            return Response(events: feed, on: context.channel, metrics: metrics)
+        }
+        table.add(
+            .get, "/v1/events/{id}", "An event, by its id or its place: partition:offset", access: .scope(.read),
+            problems: Problem.ofLog
+        ) { _, context in
+            Response(json: try await event(context).cloudEvent)
+        }
+        table.add(
+            .get, "/v1/events/{id}/causes", "What led to an event, and what followed from it, over all services",
+            access: .scope(.read), problems: Problem.ofLog
+        ) { _, context in
+            let event = try await event(context)
+            let related = try await asking {
+                try await queries.events(ofCorrelation: event.correlation, limit: Self.chainLimit)
+            }
+            return Response(json: CausalChain(of: event, among: related).document)
+        }
+        table.add(
+            .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
+            access: .scope(.read), problems: [.invalidQuery, .beyondRetention] + Problem.ofLog
+        ) { request, context in
+            let device = try context.parameters.identifier("device")
+            let names = EventQuery.filters.filter { $0 != "device" } + EventQuery.paging
+            let query = try EventQuery(request, names, device: device)
+            let page = try await page(query)
+            let next = page.isComplete ? nil : PlaceCursor(place: page.next, order: query.order).text
+            return Response(json: Listing(page.events.map { TimelineEntry($0).jsonBytes }, next: next).bytes)
+        }
+    }
+
+    private func page(_ query: EventQuery) async throws -> EventPage {
+        try await asking {
+            try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
+        }
+    }
+
+    /// - Throws: `not_found`.
+    private func event(_ context: ServiceContext) async throws -> Event {
+        let id = try context.parameters.identifier("id")
+        let found = try await asking { () -> Event? in
+            if let id = UUID(uuidString: id) { return try await queries.event(id: id) }
+            guard let place = ResumePoint(id)?.place.first else { return nil }
+            return try await queries.event(partition: place.key, offset: place.value)
+        }
+        guard let found else { throw Problem.notFound.because("the log has no such event") }
+        return found
+    }
+}
+
+extension CausalChain {
+    /// `{"causes":[…],"effects":[…],"event":…}`
+    var document: [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("causes") { $0.array(causes) { $0.append(raw: $1.cloudEvent) } }
+            json.member("effects") { $0.array(effects) { $0.append(raw: $1.cloudEvent) } }
+            json.member("event") { $0.append(raw: event.cloudEvent) }
+        }
+        return json.bytes
+    }
+}

@@ -1,0 +1,171 @@
+import Contracts
+import EventLog
+import Foundation
+import Hummingbird
+import Records
+import ServiceKit
+import Timeline
+
+/// How the log and its consumers are.
+struct LogRoutes: Sendable {
+    let queries: LogQueries
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/consumers", "How far each consumer has read each partition", access: .scope(.read),
+            problems: Problem.ofLog
+        ) { _, _ in
+            let consumers = try await asking { try await queries.consumers() }
+            return Response(
+                json: Listing(consumers.map { ConsumerDocument($0.name, $0.places).jsonBytes }).bytes)
+        }
+        table.add(
+            .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; at most ?limit=",
+            access: .scope(.read), problems: [.invalidQuery] + Problem.ofLog
+        ) { request, _ in
+            let service = request.uri.queryParameters["service"].map(String.init)
+            guard service.map(isIdentifier) ?? true else {
+                throw Problem.invalidQuery.because("1 fault", faults: [Fault(pointer: "/service", detail: "is no service")])
+            }
+            let limit = try request.query("limit", in: 1...1000, default: 1000)
+            let letters = try await asking { try await queries.deadLetters(of: service, limit: limit) }
+            return Response(json: Listing(letters.map { LetterDocument($0).jsonBytes }).bytes)
+        }
+        table.add(
+            .get, "/v1/log/check", "Whether the offsets of every partition, or of ?partition=, are dense",
+            access: .scope(.read), response: LogCheck.self, problems: [.invalidQuery] + Problem.ofLog
+        ) { request, _ in
+            let only = try request.query("partition", in: -1...queries.partitions - 1, default: -1)
+            var check = LogCheck()
+            for partition in only < 0 ? Array(0..<queries.partitions) : [only] {
+                check.add(try await asking { try await queries.checkDensity(of: partition) })
+            }
+            return Response(check)
+        }
+    }
+}
+
+/// One consumer.
+struct ConsumerDocument: Record {
+    struct Place: Record {
+        var attempts = 0
+        var head = 0
+        var lag = 0
+        var offset = 0
+        var owner: String?
+        var partition = 0
+        var waitingSince: Instant?
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("attempts", &attempts)
+            fields.field("head", &head)
+            fields.field("lag", &lag)
+            fields.field("offset", &offset)
+            fields.field("owner", &owner)
+            fields.field("partition", &partition)
+            fields.field("waitingSince", &waitingSince)
+        }
+    }
+
+    var lag = 0
+    var name = ""
+    var partitions: [Place] = []
+    /// When the oldest event that it has not taken in was appended, in real time.
+    var waitingSince: Instant?
+
+    init() {}
+
+    init(_ name: String, _ places: [ConsumerPlace]) {
+        self.name = name
+        lag = places.reduce(0) { $0 + $1.lag }
+        partitions = places.map { known in
+            var place = Place()
+            place.attempts = known.attempts
+            place.head = known.head
+            place.lag = known.lag
+            place.offset = known.offset
+            place.owner = known.owner?.uuidString.lowercased()
+            place.partition = known.partition
+            place.waitingSince = known.waitingSince.map { Instant(milliseconds: $0) }
+            return place
+        }
+        waitingSince = partitions.compactMap(\.waitingSince).min()
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("lag", &lag)
+        fields.field("name", &name)
+        fields.field("partitions", &partitions)
+        fields.field("waitingSince", &waitingSince)
+    }
+}
+
+/// What the check of the log found.
+struct LogCheck: Record {
+    struct Partition: Record {
+        var count = 0
+        /// `first-last` of each stretch of offsets in which some are missing.
+        var faults: [String] = []
+        var first = 0
+        var last = 0
+        var partition = 0
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("count", &count)
+            fields.field("faults", &faults)
+            fields.field("first", &first)
+            fields.field("last", &last)
+            fields.field("partition", &partition)
+        }
+    }
+
+    var dense = true
+    var partitions: [Partition] = []
+
+    mutating func add(_ check: DensityCheck) {
+        dense = dense && check.faults.isEmpty
+        var partition = Partition()
+        partition.count = check.count
+        partition.faults = check.faults.map { "\($0.lowerBound)-\($0.upperBound)" }
+        partition.first = check.first
+        partition.last = check.last
+        partition.partition = check.partition
+        partitions.append(partition)
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("dense", &dense)
+        fields.field("partitions", &partitions)
+    }
+}
+
+/// An input that was set aside.
+struct LetterDocument: Record {
+    var due: Instant?
+    var key = ""
+    /// `partition:offset`; none for a deadline.
+    var position: String?
+    var reason: String?
+    var service = ""
+    var setAsideAt = Instant.epoch
+
+    init() {}
+
+    init(_ letter: LetterAside) {
+        due = letter.due
+        key = letter.key.description
+        position = letter.offset.map { "\(letter.partition):\($0)" }
+        reason = letter.reason
+        service = letter.consumer
+        setAsideAt = letter.setAsideAt
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("due", &due)
+        fields.field("key", &key)
+        fields.field("position", &position)
+        fields.field("reason", &reason)
+        fields.field("service", &service)
+        fields.field("setAsideAt", &setAsideAt)
+    }
+}

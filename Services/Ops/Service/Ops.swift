@@ -1,0 +1,71 @@
+import EventLog
+public import Logging
+import Postgres
+public import ServiceKit
+import ServiceLifecycle
+
+/// The service `ops`, put together: the one place that knows all its parts.
+///
+/// It has no machine: it reads the log. It can change nothing but the virtual clock.
+public enum Ops {
+    public static let name = "ops"
+    public static let port = 8080
+
+    /// Its own settings.
+    public static let settings: [Setting] = [
+        .number(
+            "RETENTION_DAYS", 30, 1...3650, "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop")
+    ]
+
+    /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
+    public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let connection = try await configuration.ownersConnection(logger)
+        try await LogSchema.migrate(connection, partitions: configuration.partitions, logger: logger)
+        try await LogSchema.grantOperators(password: try configuration.secret("ROLE_PASSWORD_FILE"), connection)
+        if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
+        await connection.close()
+    }
+
+    /// Serves until a signal ends it.
+    ///
+    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await PlainService.serve(name, configuration, logger: logger) { parts, table in
+            addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics)
+            return [try upkeep(parts)]
+        }
+    }
+
+    /// All routes of the service.
+    ///
+    /// - Parameter pool: of the role `dormouse_ops`.
+    static func addRoutes(to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics) {
+        let queries = LogQueries(pool: pool, partitions: tail.partitions)
+        EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
+        LogRoutes(queries: queries).add(to: &table)
+        ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
+    }
+
+    /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.
+    private static func upkeep(_ parts: PlainParts) throws -> any Service {
+        guard let url = parts.configuration.migrationDatabaseURL else {
+            return LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
+        }
+        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep")
+        let pool = ConnectionPool(options, size: 1, logger: parts.logger)
+        let days = parts.configuration.number("RETENTION_DAYS") ?? 30
+        return Upkeep(
+            maintenance: LogMaintenance(pool: pool, retentionDays: days, logger: parts.logger), pool: pool)
+    }
+}
+
+/// The log's upkeep with a pool of its own, which goes when it ends.
+private struct Upkeep: Service {
+    let maintenance: LogMaintenance
+    let pool: ConnectionPool
+
+    func run() async throws {
+        try await maintenance.run()
+        await pool.close()
+    }
+}

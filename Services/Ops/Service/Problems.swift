@@ -1,0 +1,48 @@
+import EventLog
+import HTTPTypes
+import Postgres
+import Records
+import ServiceKit
+
+extension Problem {
+    static let beyondRetention = Problem(.gone, "beyond_retention", "The log does not go back so far any more")
+    static let notAcceptable = Problem(.notAcceptable, "not_acceptable", "No such form of the answer")
+    static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite follows real time")
+    static let advanceUnderWay = Problem(
+        .serviceUnavailable, "advance_under_way", "Another advance of the clock is under way", retryAfter: 1)
+    static let notSettled = Problem(.gatewayTimeout, "not_settled", "The clock stopped: somebody did not settle")
+    static let databaseUnavailable = Problem(
+        .serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
+    static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The question takes too long to answer")
+
+    /// What the clock's routes may answer beside success.
+    static let ofClock: [Problem] = [.clockNotVirtual, .advanceUnderWay, .notSettled, .databaseUnavailable]
+    /// What questions to the log may answer beside success.
+    static let ofLog: [Problem] = [.databaseUnavailable, .tooMuch]
+}
+
+/// Runs a question to the log; its errors become problems here and nowhere else.
+func asking<T>(_ body: () async throws -> T) async throws -> T {
+    do { return try await body() } catch let error as LogQueryError {
+        switch error {
+        case .beyondRetention: throw Problem.beyondRetention.because(error.description)
+        case .foreignPlace:
+            throw Problem.invalidQuery.because(
+                error.description, faults: [Fault(pointer: "/cursor", detail: "is not of this feed")])
+        }
+    } catch let error as ClockError {
+        switch error {
+        case .notVirtual: throw Problem.clockNotVirtual.because(error.description)
+        case .advanceUnderWay: throw Problem.advanceUnderWay
+        case .notSettled(let moment, let laggards):
+            throw Problem.notSettled.because(
+                "at \(moment): \(error)",
+                faults: laggards.map { Fault(pointer: "/\($0.consumer)", detail: $0.description) })
+        }
+    } catch let error as PostgresError where error.isConnectionProblem {
+        throw Problem.databaseUnavailable
+    } catch let error as PostgresError where error.sqlState == "57014" {
+        // The role's statement_timeout.
+        throw Problem.tooMuch
+    }
+}

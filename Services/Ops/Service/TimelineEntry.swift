@@ -1,0 +1,51 @@
+import Contracts
+import Records
+import Timeline
+
+/// One line of a device's timeline.
+struct TimelineEntry: Record {
+    var app: String?
+    var cause: String?
+    var data: JSON = .null
+    var event = ""
+    var position = ""
+    var service = ""
+    var summary: String?
+    var time = Instant.epoch
+    var type = ""
+
+    init() {}
+
+    init(_ event: Event) {
+        app = event.app
+        cause = event.causation?.lowercased
+        // The log holds JSON only.
+        data = (try? JSON(parsing: event.data)) ?? .null
+        self.event = event.id.lowercased
+        position = "\(event.partition):\(event.offset)"
+        service = event.source
+        summary = Self.summaries[event.type]
+        time = event.time
+        type = event.type
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("app", &app)
+        fields.omittable("cause", &cause)
+        fields.field("data", &data)
+        fields.field("event", &event)
+        fields.field("position", &position)
+        fields.field("service", &service)
+        fields.omittable("summary", &summary)
+        fields.field("time", &time)
+        fields.field("type", &type)
+    }
+
+    /// What each type of event means, by the catalogues.
+    private static let summaries: [String: String] = {
+        func kinds<F: EventFamily>(_ family: F.Type) -> [(String, String)] { F.catalogue.map { ($0.type, $0.summary) } }
+        let all =
+            kinds(LifecycleEvent.self) + kinds(FetchEvent.self) + kinds(PushEvent.self) + kinds(TransferEvent.self)
+        return Dictionary(all) { first, _ in first }
+    }()
+}

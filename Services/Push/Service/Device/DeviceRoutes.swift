@@ -1,0 +1,134 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import Machines
+import OrderedCollections
+import PushMachine
+import Records
+import ServiceKit
+import Timeline
+
+/// What devices and those who look at them ask. Each decodes, makes one command, and encodes.
+struct DeviceRoutes: Sendable {
+    let commands: Commands<PushMachine>
+    let stream: NotificationStream
+    let tables: PushTables
+    let clock: any SuiteClock
+    let policy: PushPolicy
+
+    func add(to table: inout RouteTable) {
+        addApps(&table)
+        addDevices(&table)
+    }
+
+    private func addApps(_ table: inout RouteTable) {
+        let app = "/v1/devices/{device}/apps/{app}"
+        table.add(
+            .put, app + "/registration", "Registers an app for notifications", request: RegistrationDocument.self,
+            response: TokenDocument.self, problems: refusals(.deviceNotRegistered, .appNotInstalled("…"))
+        ) { request, context in
+            let app = try context.parameters.identifier("app")
+            let environment = try await request.document(as: RegistrationDocument.self).environment
+            return try await commands.submit(.register(app: app, environment), to: key(context), request, context) {
+                aggregate, _ in
+                aggregate.state.apps[app]?.registration.map { TokenDocument($0).jsonBytes } ?? []
+            }
+        }
+        table.add(
+            .delete, app + "/registration", "Makes the token of an app void", status: .noContent,
+            problems: refusals(.deviceNotRegistered, .appNotInstalled("…"), .notRegistered("…"))
+        ) { request, context in
+            let app = try context.parameters.identifier("app")
+            return try await commands.submit(
+                .unregister(app: app), to: key(context), request, context, status: .noContent
+            ) { _, _ in [] }
+        }
+        table.add(
+            .get, app + "/explain", "Why notifications of an app fare as they do, and what would happen to one now",
+            response: Explanation.self, problems: refusals(.deviceNotRegistered, .appNotInstalled("…"))
+        ) { request, context in
+            let app = try context.parameters.identifier("app")
+            let found = try await device(request, context)
+            guard let record = found.aggregate.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
+            let explanation = Explanation(app, record, found.aggregate, at: max(clock.now, found.aggregate.now), policy)
+            return Response(explanation, etag: ETag(version: found.aggregate.eventCount))
+        }
+    }
+
+    private func addDevices(_ table: inout RouteTable) {
+        let device = "/v1/devices/{device}"
+        table.add(
+            .get, device + "/notifications",
+            "The device's connection: server-sent events, or with ?wait=seconds one answer",
+            response: NotificationList.self, problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork)
+        ) { request, context in
+            let found = try await self.device(request, context)
+            let key = try key(context)
+            guard request.uri.queryParameters["wait"] != nil else {
+                return try stream.open(key, found.aggregate.state, after: found.version, request, context)
+            }
+            let wait = try request.query("wait", in: 0...60, default: 30)
+            return Response(
+                try await stream.poll(key, after: found.version, wait: .seconds(Int64(wait)), context.traceparent))
+        }
+        table.add(
+            .post, device + "/notifications/{notification}/ack", "The device has a notification", status: .noContent,
+            problems: refusals(.deviceNotRegistered)
+        ) { request, context in
+            let id = try context.parameters.identifier("notification")
+            return try await commands.submit(
+                .acknowledge(notification: id), to: key(context), request, context, status: .noContent
+            ) { _, _ in [] }
+        }
+        table.add(
+            .post, device + "/keep-alive", "The heartbeat of the connection; answers what rode along",
+            response: NotificationList.self, problems: refusals(.deviceNotRegistered, .notConnected)
+        ) { request, context in
+            try await commands.submit(.keepAlive, to: key(context), request, context) { aggregate, events in
+                var list = NotificationList()
+                for case .notificationDelivered(let event) in events {
+                    list.items.append(NotificationDocument(event, at: aggregate.now))
+                }
+                return list.jsonBytes
+            }
+        }
+        table.add(
+            .put, device + "/throttle", "Switches the silent budget on or off", request: ThrottleDocument.self,
+            response: ThrottleDocument.self, problems: refusals(.deviceNotRegistered)
+        ) { request, context in
+            let document = try await request.document(as: ThrottleDocument.self)
+            return try await commands.submit(.setThrottle(document.enabled), to: key(context), request, context) {
+                aggregate, _ in
+                var answer = ThrottleDocument()
+                answer.enabled = aggregate.state.isThrottled
+                return answer.jsonBytes
+            }
+        }
+        table.add(
+            .get, "/v1/notifications/{notification}", "What happened to a notification, by either of its ids",
+            response: TimelineDocument.self
+        ) { request, context in
+            let id = try context.parameters.identifier("notification")
+            guard let timeline = try await NotificationTimeline(tables: tables).find(id) else { throw Problem.notFound }
+            // Another's notification is as if it were not there.
+            _ = try await commands.read(timeline.key, request, context)
+            return Response(timeline.document)
+        }
+    }
+
+    private func key(_ context: ServiceContext) throws -> AggregateKey {
+        .device(try context.parameters.identifier("device"))
+    }
+
+    /// A registered device that the caller may see.
+    private func device(
+        _ request: Request, _ context: ServiceContext
+    ) async throws -> (aggregate: Aggregate<PushMachine>, version: Int) {
+        guard let found = try await commands.read(key(context), request, context), found.aggregate.state.isKnown else {
+            throw PushRefusal.deviceNotRegistered.problem
+        }
+        return found
+    }
+
+    private func refusals(_ refusals: PushRefusal...) -> [Problem] { refusals.map(\.problem) }
+}

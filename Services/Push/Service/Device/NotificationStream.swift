@@ -1,0 +1,111 @@
+import Contracts
+import EventLog
+import Foundation
+import Hummingbird
+import Logging
+import Machines
+import PushMachine
+import Records
+import Runtime
+import ServiceKit
+import Timeline
+
+/// The persistent connection of a device, in both its forms.
+struct NotificationStream: Sendable {
+    let commands: Commands<PushMachine>
+    let tail: LogTail
+    let metrics: Metrics
+    let logger: Logger
+
+    /// Opens the stream. The device counts as connected while the answer is being written: a stream whose head never reached
+    /// it connects nothing. What is delivered is read from the log, so it does not matter which replica decides.
+    ///
+    /// - Parameter offset: of the device's last event before.
+    func open(
+        _ key: AggregateKey, _ state: PushMachine, after offset: Int, _ request: Request, _ context: ServiceContext
+    ) throws -> Response {
+        guard state.conditions.poweredOn else { throw PushRefusal.deviceOff.problem }
+        guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
+        let connection = UUID().lowercased
+        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap { told($0) }
+        var response = Response(events: events, on: context.channel, metrics: metrics)
+        let inner = response.body
+        let traceparent = context.traceparent.description
+        response.body = ResponseBody { writer in
+            try await submit(.connect(connection: connection), key, traceparent)
+            do {
+                try await request.body.consumeWithCancellationOnInboundClose { _ in try await inner.write(writer) }
+            } catch {
+                await leave(connection, key, traceparent)
+                throw error
+            }
+            await leave(connection, key, traceparent)
+        }
+        return response
+    }
+
+    /// Answers what the device was sent and has not acknowledged; where that is nothing, waits for the next notification.
+    func poll(
+        _ key: AggregateKey, after offset: Int, wait: Interval, _ traceparent: Traceparent
+    ) async throws -> NotificationList {
+        let command = PushCommand.poll(connection: UUID().lowercased, wait: wait)
+        let origin = Origin(id: UUID(), traceparent: traceparent.description)
+        let answer: [UInt8]
+        do {
+            answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
+                NotificationList(inFlight: aggregate.state).jsonBytes
+            }
+        } catch let refusal as PushRefusal { throw refusal.problem }
+        let list = try NotificationList(jsonBytes: answer)
+        guard list.items.isEmpty, wait > .zero, try await isDelivered(to: key, after: offset, within: wait),
+            let found = try await commands.runtime.state(key)
+        else { return list }
+        return NotificationList(inFlight: found.aggregate.state)
+    }
+
+    /// Waits until something is delivered to a device.
+    private func isDelivered(to key: AggregateKey, after offset: Int, within wait: Interval) async throws -> Bool {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for try await event in tail.events(of: key, after: offset)
+                where event.type == PushEvent.NotificationDelivered.type {
+                    return true
+                }
+                return false
+            }
+            group.addTask {
+                try await Task.sleep(for: .milliseconds(wait.milliseconds))
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? false
+        }
+    }
+
+    private func submit(_ command: PushCommand, _ key: AggregateKey, _ traceparent: String) async throws {
+        try await commands.submit(command, to: key, origin: Origin(id: UUID(), traceparent: traceparent))
+    }
+
+    /// The end of a stream must not fail it; a device that stays connected in the books is put right by its next stream.
+    private func leave(_ connection: String, _ key: AggregateKey, _ traceparent: String) async {
+        do { try await submit(.disconnect(connection: connection), key, traceparent) } catch {
+            logger.warning("a device's disconnection was not noted", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// Whether an event ends a connection: it was replaced, or the device lost its network.
+private func isEnd(_ event: Event, of connection: String) -> Bool {
+    guard event.type == PushEvent.DeviceDisconnected.type else { return false }
+    return (try? PushEvent.DeviceDisconnected(jsonBytes: event.data, lenient: true))?.connection == connection
+}
+
+private func told(_ event: Event) -> ServerSentEvent? {
+    guard event.type == PushEvent.NotificationDelivered.type,
+        let delivered = try? PushEvent.NotificationDelivered(jsonBytes: event.data, lenient: true)
+    else { return nil }
+    let document = NotificationDocument(delivered, at: event.time)
+    return ServerSentEvent(
+        id: "\(event.partition):\(event.offset)", event: "notification",
+        data: String(decoding: document.jsonBytes, as: UTF8.self))
+}

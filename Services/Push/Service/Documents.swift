@@ -1,0 +1,193 @@
+import Contracts
+import Crypto
+import PushMachine
+import Records
+import ServiceKit
+import Timeline
+
+/// A key that a team's providers sign with.
+struct ProviderKeyDocument: Record, Equatable {
+    var keyID = ""
+    var teamID = ""
+    /// PEM, P-256.
+    var publicKey = ""
+    var environment = PushEnvironment.sandbox
+    /// Bundle identifiers; empty for all of the team's.
+    var topics: [String] = []
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("environment", &environment)
+        fields.field("keyID", &keyID, .providerIdentifier)
+        fields.field("publicKey", &publicKey, .publicKey)
+        fields.field("teamID", &teamID, .providerIdentifier)
+        fields.defaulted("topics", &topics, .count(0...100))
+    }
+}
+
+extension Rule where T == String {
+    fileprivate static var providerIdentifier: Rule<String> {
+        Rule("must have ten of A-Z 0-9", keywords: [("pattern", "^[A-Z0-9]{10}$")]) { isProviderIdentifier($0) }
+    }
+
+    fileprivate static var publicKey: Rule<String> {
+        Rule("must be a public key for ES256 (P-256) in PEM") {
+            (try? P256.Signing.PublicKey(pemRepresentation: $0)) != nil
+        }
+    }
+}
+
+struct ProviderKeyList: Record {
+    var items: [ProviderKeyDocument] = []
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
+
+/// What an app asks for with `registerForRemoteNotifications()`.
+struct RegistrationDocument: Record {
+    var environment = PushEnvironment.sandbox
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.defaulted("environment", &environment) }
+}
+
+struct TokenDocument: Record {
+    var environment = PushEnvironment.sandbox
+    var token = ""
+
+    init() {}
+
+    init(_ registration: TokenRegistration) {
+        environment = registration.environment
+        token = registration.token
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("environment", &environment)
+        fields.field("token", &token)
+    }
+}
+
+struct ThrottleDocument: Record {
+    var enabled = true
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("enabled", &enabled) }
+}
+
+/// A notification as a device gets it.
+struct NotificationDocument: Record {
+    var id = ""
+    var apnsID = ""
+    var app = ""
+    var pushType = PushType.alert
+    var priority = 10
+    var collapseID: String?
+    var payload = JSON.null
+    var fromStorage = false
+    var silent = false
+    var deliveredAt = Instant.epoch
+
+    init() {}
+
+    init(_ id: String, _ message: PushMessage) {
+        self.id = id
+        apnsID = message.apnsID
+        app = message.app
+        pushType = message.pushType
+        priority = message.priority
+        collapseID = message.collapseID
+        payload = message.payload
+        fromStorage = message.fromStorage
+        silent = message.silent
+        deliveredAt = message.deliveredAt ?? .epoch
+    }
+
+    init(_ event: PushEvent.NotificationDelivered, at time: Instant) {
+        id = event.notification
+        apnsID = event.apnsID
+        app = event.app ?? ""
+        pushType = event.pushType
+        priority = event.priority
+        collapseID = event.collapseID
+        payload = event.payload
+        fromStorage = event.fromStorage
+        silent = event.silent
+        deliveredAt = time
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("apnsID", &apnsID)
+        fields.field("app", &app)
+        fields.field("collapseID", &collapseID)
+        fields.field("deliveredAt", &deliveredAt)
+        fields.field("fromStorage", &fromStorage)
+        fields.field("id", &id)
+        fields.field("payload", &payload)
+        fields.field("priority", &priority)
+        fields.field("pushType", &pushType)
+        fields.field("silent", &silent)
+    }
+}
+
+struct NotificationList: Record {
+    var items: [NotificationDocument] = []
+
+    init() {}
+
+    /// Those that a state's device was sent and has not acknowledged.
+    init(inFlight state: PushMachine) {
+        items = state.messages.filter { $0.value.place == .inFlight }.map { NotificationDocument($0.key, $0.value) }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("items", &items) }
+}
+
+/// What happened to a notification.
+struct TimelineDocument: Record {
+    struct Entry: Record {
+        var status = ConsoleStatus.received
+        var at = Instant.epoch
+        var cause: String?
+        var until: Instant?
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("at", &at)
+            fields.omittable("cause", &cause)
+            fields.field("status", &status)
+            fields.omittable("until", &until)
+        }
+    }
+
+    var id = ""
+    var apnsID = ""
+    var app = ""
+    var statuses: [Entry] = []
+
+    init() {}
+
+    init(_ id: String, _ history: [(event: PushEvent, time: Instant)]) {
+        self.id = id
+        for (event, time) in history {
+            if case .notificationReceived(let received) = event {
+                apnsID = received.apnsID
+                app = received.app ?? ""
+            }
+            guard let status = event.status else { continue }
+            var entry = Entry()
+            entry.status = status.status
+            entry.at = time
+            entry.cause = status.cause
+            entry.until = status.until
+            statuses.append(entry)
+        }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("apnsID", &apnsID)
+        fields.field("app", &app)
+        fields.field("id", &id)
+        fields.field("statuses", &statuses)
+    }
+}

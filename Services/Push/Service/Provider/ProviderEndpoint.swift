@@ -1,0 +1,161 @@
+import Contracts
+import Foundation
+import Machines
+import Postgres
+import PushMachine
+import Runtime
+import ServiceKit
+import Synchronization
+import Timeline
+
+/// What a connection of a provider is to the endpoint.
+final class ProviderConnection: Sendable {
+    let session = Mutex(ProviderSession())
+}
+
+/// Takes providers' requests of any transport: holds them to the rules, finds the device, and hands the notification to it.
+struct ProviderEndpoint: Sendable {
+    let environment: PushEnvironment
+    let commands: Commands<PushMachine>
+    let tables: PushTables
+    let keys: ProviderKeys
+    /// The suite's time.
+    let clock: any SuiteClock
+    /// Real time.
+    let real: any SuiteClock
+    let rates = TokenRates()
+    private let located = Located()
+
+    init(
+        environment: PushEnvironment, commands: Commands<PushMachine>, tables: PushTables, keys: ProviderKeys,
+        clock: any SuiteClock, real: any SuiteClock = RealClock()
+    ) {
+        self.environment = environment
+        self.commands = commands
+        self.tables = tables
+        self.keys = keys
+        self.clock = clock
+        self.real = real
+    }
+
+    func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async -> ProviderAnswer {
+        // Without a usable one in the request the answer carries a new one.
+        var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID().lowercased
+        do throws(APNsReason) {
+            let text = try ProviderRules.token(request)
+            try ProviderRules.requireSingleHeaders(request)
+            let key = try await admit(request, on: connection)
+            if request.header("apns-id") != nil { apnsID = try ProviderRules.apnsID(request) }
+            let draft = try ProviderRules.draft(request, apnsID: apnsID, key: key)
+            guard let token = PushToken(text) else { throw .badDeviceToken }
+            guard rates.admit(token, now: real.now) else { throw .tooManyRequests }
+            return try await deliver(draft, to: token, traceparent)
+        } catch {
+            return .refused(error, apnsID: apnsID)
+        }
+    }
+
+    private func admit(
+        _ request: ProviderRequest, on connection: ProviderConnection
+    ) async throws(APNsReason) -> ProviderKey {
+        let token = try ProviderSession.token(request.header("authorization"))
+        let known: [ProviderKey]
+        do { known = try await keys.keys(ofTeam: token.teamID) } catch { throw .serviceUnavailable }
+        let admitted: Result<ProviderKey, APNsReason> = connection.session.withLock { session in
+            Result { () throws(APNsReason) in
+                try session.admit(token, keys: known, environment: environment, now: real.now)
+            }
+        }
+        return try admitted.get()
+    }
+
+    private func deliver(
+        _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String
+    ) async throws(APNsReason) -> ProviderAnswer {
+        let id = NotificationID(token, random: UUID()).description
+        let push = IncomingPush(
+            token: token.description, app: draft.app, topic: draft.topic, pushType: draft.pushType,
+            environment: environment, apnsID: draft.apnsID, notification: id, priority: draft.priority,
+            collapseID: draft.collapseID, expiration: suiteTime(ofExpiration: draft.expiration),
+            neverStored: draft.expiration == 0, payload: draft.payload)
+        var origin = Origin(id: UUID(), traceparent: traceparent)
+        // By this the timeline finds a notification by its `apns-id`.
+        origin.correlation = UUID(uuidString: draft.apnsID) ?? origin.id
+        do {
+            for device in try await devices(of: token) {
+                do {
+                    try await commands.submit(.receive(push), to: device, origin: origin)
+                    return .taken(apnsID: draft.apnsID, uniqueID: environment == .sandbox ? id : nil)
+                } catch PushRefusal.badDeviceToken {
+                    continue
+                }
+            }
+            return .refused(.badDeviceToken, apnsID: draft.apnsID)
+        } catch let refusal as PushRefusal {
+            return answer(to: refusal, draft)
+        } catch let error as RuntimeError {
+            return .refused(reason(error), apnsID: draft.apnsID)
+        } catch is PostgresError {
+            return .refused(.serviceUnavailable, apnsID: draft.apnsID)
+        } catch {
+            return .refused(.internalServerError, apnsID: draft.apnsID)
+        }
+    }
+
+    /// A token leads to the same device always, so what was found once is kept.
+    private func devices(of token: PushToken) async throws -> [AggregateKey] {
+        guard token.partition < tables.partitions else { return [] }
+        if let known = located.devices(token) { return known }
+        let found = try await tables.devices(in: token.partition, locator: token.locator)
+        if !found.isEmpty { located.keep(found, for: token) }
+        return found
+    }
+
+    /// Providers tell real time: what counts is how far ahead it is.
+    private func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
+        guard let seconds, seconds > 0 else { return nil }
+        let latest = real.now + .days(31)
+        let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
+        return clock.now + (moment - real.now)
+    }
+
+    private func answer(to refusal: PushRefusal, _ draft: ProviderRules.Draft) -> ProviderAnswer {
+        switch refusal {
+        case .unregistered(let since): void(.unregistered, since, draft)
+        case .expiredToken(let since): void(.expiredToken, since, draft)
+        case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
+        case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
+            .refused(.badDeviceToken, apnsID: draft.apnsID)
+        case .deviceOff, .noNetwork, .notConnected, .unreadableEvent:
+            .refused(.internalServerError, apnsID: draft.apnsID)
+        }
+    }
+
+    private func void(_ reason: APNsReason, _ since: Instant, _ draft: ProviderRules.Draft) -> ProviderAnswer {
+        let ago = clock.now - since
+        return .refused(reason, apnsID: draft.apnsID, timestamp: (real.now - ago).milliseconds)
+    }
+
+    private func reason(_ error: RuntimeError) -> APNsReason {
+        switch error {
+        case .overloaded, .databaseUnavailable, .outcomeUnknown, .parked: .serviceUnavailable
+        case .stopping: .shutdown
+        case .failed, .idempotencyConflict, .newerState, .malformedState, .stateTooLarge: .internalServerError
+        }
+    }
+}
+
+/// Which devices tokens lead to, as far as they were asked for.
+private final class Located: Sendable {
+    private static let limit = 100_000
+    private let known = Mutex<[PushToken: [AggregateKey]]>([:])
+
+    func devices(_ token: PushToken) -> [AggregateKey]? { known.withLock { $0[token] } }
+
+    func keep(_ devices: [AggregateKey], for token: PushToken) {
+        known.withLock { known in
+            if known.count >= Self.limit { known.removeAll() }
+            known[token] = devices
+        }
+    }
+}

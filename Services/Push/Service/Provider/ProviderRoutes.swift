@@ -1,0 +1,125 @@
+import Contracts
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Postgres
+import Records
+import ServiceKit
+import Synchronization
+
+/// The provider endpoint over HTTP/1.1, and the registration of its keys.
+struct ProviderRoutes: Sendable {
+    let endpoint: ProviderEndpoint
+    let tables: PushTables
+    let keys: ProviderKeys
+    private let connections = ProviderConnections()
+
+    init(endpoint: ProviderEndpoint, tables: PushTables, keys: ProviderKeys) {
+        self.endpoint = endpoint
+        self.tables = tables
+        self.keys = keys
+    }
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .post, "/3/device/{token}", "Sends a notification, as APNs takes it; errors are APNs's own", access: .open
+        ) { try await answer($0, $1) }
+        // Everything else under /3 gets APNs's errors, not problem documents: stock clients read those.
+        for method in [HTTPRequest.Method.get, .put, .delete, .patch] {
+            table.add(method, "/3/device/{token}", "MethodNotAllowed", access: .open, status: .methodNotAllowed) {
+                try await answer($0, $1)
+            }
+        }
+        for method in [HTTPRequest.Method.get, .put, .delete, .patch, .post] {
+            table.add(method, "/3/**", "BadPath", access: .open, status: .notFound) { try await answer($0, $1) }
+        }
+        addKeys(&table)
+    }
+
+    private func answer(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let body = try? await request.body.collect(upTo: ProviderRequest.bodyLimit)
+        let asked = ProviderRequest(
+            method: request.method.rawValue, path: request.uri.path,
+            headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: body.map { Array(buffer: $0) })
+        let answer = await endpoint.answer(
+            asked, on: connections.of(context.channel), traceparent: context.traceparent.description)
+        var headers: HTTPFields = [.apnsID: answer.apnsID]
+        headers[.apnsUniqueID] = answer.uniqueID
+        if answer.reason != nil { headers[.contentType] = "application/json" }
+        return Response(
+            status: .init(code: answer.status), headers: headers,
+            body: answer.body.isEmpty ? .init() : .init(byteBuffer: ByteBuffer(bytes: answer.body)))
+    }
+
+    private func addKeys(_ table: inout RouteTable) {
+        let path = "/v1/provider-keys"
+        table.add(
+            .post, path, "Registers a key that a team's providers sign with", access: .scope(.operate),
+            request: ProviderKeyDocument.self, response: ProviderKeyDocument.self, status: .created,
+            problems: [.providerKeyExists, .tooManyProviderKeys]
+        ) { request, _ in
+            let key = try await request.document(as: ProviderKeyDocument.self)
+            do { try await tables.add(key) } catch let error as PostgresError { throw problem(error) }
+            keys.forget(team: key.teamID)
+            return Response(key, status: .created)
+        }
+        table.add(
+            .get, path, "The registered keys", access: .scope(.read), response: ProviderKeyList.self
+        ) { _, _ in
+            var list = ProviderKeyList()
+            list.items = try await tables.allKeys()
+            return Response(list)
+        }
+        table.add(
+            .delete, path + "/{team}/{key}", "Removes a key", access: .scope(.operate), status: .noContent
+        ) { _, context in
+            let team = try context.parameters.identifier("team")
+            guard try await tables.removeKey(try context.parameters.identifier("key"), team: team) else {
+                throw Problem.notFound
+            }
+            keys.forget(team: team)
+            return Response(status: .noContent)
+        }
+    }
+
+    private func problem(_ error: PostgresError) -> any Error {
+        guard case .server(let server) = error else { return error }
+        switch server.constraint {
+        case "provider_keys_one": return Problem.providerKeyExists
+        case "provider_keys_two", "provider_keys_slot": return Problem.tooManyProviderKeys
+        default: return error
+        }
+    }
+}
+
+extension Problem {
+    static let providerKeyExists = Problem(.conflict, "provider_key_exists", "The key is registered already")
+    /// Apple: two keys a team for all its topics, in each environment.
+    static let tooManyProviderKeys = Problem(
+        .conflict, "too_many_provider_keys", "The team has two keys for all its topics in this environment")
+}
+
+extension HTTPField.Name {
+    static let apnsID = HTTPField.Name("apns-id")!
+    static let apnsUniqueID = HTTPField.Name("apns-unique-id")!
+}
+
+/// What providers have shown on the connections that are open.
+private final class ProviderConnections: Sendable {
+    private let open = Mutex<[ObjectIdentifier: ProviderConnection]>([:])
+
+    func of(_ channel: any Channel) -> ProviderConnection {
+        let id = ObjectIdentifier(channel)
+        let (connection, isNew) = open.withLock { open in
+            if let known = open[id] { return (known, false) }
+            let connection = ProviderConnection()
+            open[id] = connection
+            return (connection, true)
+        }
+        if isNew {
+            channel.closeFuture.whenComplete { [weak self] _ in self?.open.withLock { $0[id] = nil } }
+        }
+        return connection
+    }
+}

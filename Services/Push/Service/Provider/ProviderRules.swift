@@ -1,0 +1,129 @@
+import Contracts
+import Foundation
+import PushMachine
+import Records
+import Timeline
+
+/// The rules that a provider's request must keep, in the order in which they are held against it: method and path,
+/// (authentication), id, expiration, priority, collapse id, push type, topic, payload, token.
+///
+/// Source: Apple, "Sending notification requests to APNs". The order is our choice.
+struct ProviderRules: Sendable {
+    /// What the headers and the payload ask for.
+    struct Draft: Sendable, Equatable {
+        var apnsID: String
+        /// Real seconds since 1970; nil where the header is absent.
+        var expiration: Int64?
+        var priority: Int
+        var collapseID: String?
+        var pushType: PushType
+        var topic: String
+        /// The topic without the suffix of its type.
+        var app: String
+        var payload: JSON
+    }
+
+    /// The token's text in the path.
+    static func token(_ request: ProviderRequest) throws(APNsReason) -> String {
+        let parts = request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard parts.count >= 2, parts.count <= 3, Array(parts.prefix(2)) == ["3", "device"] else { throw .badPath }
+        guard request.method == "POST" else { throw .methodNotAllowed }
+        guard parts.count == 3, let token = parts.last, !token.isEmpty else { throw .missingDeviceToken }
+        return String(token)
+    }
+
+    /// Headers that bear on a notification may stand once.
+    static func requireSingleHeaders(_ request: ProviderRequest) throws(APNsReason) {
+        var seen: Set<String> = []
+        for header in request.headers where header.name.hasPrefix("apns-") || header.name == "authorization" {
+            guard seen.insert(header.name).inserted else { throw .duplicateHeaders }
+        }
+    }
+
+    /// The `apns-id`: as it was sent, or a new one.
+    ///
+    /// - Throws: where it is not a lower-case UUID; the answer then carries a new one.
+    static func apnsID(_ request: ProviderRequest) throws(APNsReason) -> String {
+        guard let text = request.header("apns-id") else { return UUID().lowercased }
+        guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
+        return text
+    }
+
+    /// - Parameter key: what the provider signed with.
+    static func draft(_ request: ProviderRequest, apnsID: String, key: ProviderKey) throws(APNsReason) -> Draft {
+        let expiration = try expiration(request)
+        let priority = try priority(request)
+        let collapseID = request.header("apns-collapse-id")
+        guard collapseID.map({ (1...64).contains($0.utf8.count) }) ?? true else { throw .badCollapseID }
+        // The payload is judged last, but the type of a push that does not name it follows from its payload.
+        let payload = request.body.flatMap { try? JSON(parsing: $0) }
+        let pushType = try pushType(request, payload, priority)
+        let (topic, app) = try topic(request, pushType, key)
+        let limit = pushType == .voip ? 5120 : 4096
+        guard let body = request.body, body.count <= limit else { throw .payloadTooLarge }
+        // Apple names no reason for a body that is not a JSON object: it has no payload in it.
+        guard let payload, payload.members != nil else { throw .payloadEmpty }
+        return Draft(
+            apnsID: apnsID, expiration: expiration, priority: priority ?? (pushType == .background ? 5 : 10),
+            collapseID: collapseID, pushType: pushType, topic: topic, app: app, payload: payload)
+    }
+
+    private static func expiration(_ request: ProviderRequest) throws(APNsReason) -> Int64? {
+        guard let text = request.header("apns-expiration") else { return nil }
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) else {
+            throw .badExpirationDate
+        }
+        return seconds
+    }
+
+    /// Nil where the header is absent.
+    private static func priority(_ request: ProviderRequest) throws(APNsReason) -> Int? {
+        guard let text = request.header("apns-priority") else { return nil }
+        guard let priority = ["10": 10, "5": 5, "1": 1][text] else { throw .badPriority }
+        return priority
+    }
+
+    private static func pushType(
+        _ request: ProviderRequest, _ payload: JSON?, _ priority: Int?
+    ) throws(APNsReason) -> PushType {
+        guard let word = request.header("apns-push-type") else {
+            let aps = payload?["aps"]
+            let shows = ["alert", "sound", "badge"].contains { (aps?[$0] ?? .null) != .null }
+            return aps?["content-available"]?.int == 1 && !shows ? .background : .alert
+        }
+        guard let type = PushType(rawValue: word) else { throw .invalidPushType }
+        // Apple: "Specify 5 for background; using 10 is an error."
+        guard type != .background || priority != 10 else { throw .badPriority }
+        // Apple: the topic of `mdm` comes from the certificate; a token can't stand for one.
+        guard type != .mdm else { throw .forbidden }
+        return type
+    }
+
+    private static func topic(
+        _ request: ProviderRequest, _ type: PushType, _ key: ProviderKey
+    ) throws(APNsReason) -> (topic: String, app: String) {
+        guard let topic = request.header("apns-topic"), !topic.isEmpty else { throw .missingTopic }
+        guard isIdentifier(topic), topic.hasSuffix(type.topicSuffix) else { throw .badTopic }
+        let app = String(topic.dropLast(type.topicSuffix.count))
+        guard !app.isEmpty else { throw .badTopic }
+        guard key.topics.isEmpty || key.topics.contains(app) || key.topics.contains(topic) else { throw .topicDisallowed }
+        return (topic, app)
+    }
+}
+
+extension PushType {
+    /// What the topic has behind the bundle identifier.
+    var topicSuffix: String {
+        switch self {
+        case .alert, .background, .mdm: ""
+        case .voip: ".voip"
+        case .pushtotalk: ".voip-ptt"
+        case .complication: ".complication"
+        case .fileprovider: ".pushkit.fileprovider"
+        case .location: ".location-query"
+        case .liveactivity: ".push-type.liveactivity"
+        case .widgets: ".push-type.widgets"
+        case .controls: ".push-type.controls"
+        }
+    }
+}

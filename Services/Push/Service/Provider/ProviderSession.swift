@@ -1,0 +1,57 @@
+import Contracts
+import Crypto
+import Foundation
+import Timeline
+
+/// What a provider's connection has shown so far, and what it may show next. Times are real.
+///
+/// Source: Apple, "Establishing a token-based connection to APNs".
+struct ProviderSession: Sendable {
+    /// A token is good for so long after `iat`.
+    static let lifetime = Interval.hours(1)
+    /// A connection takes a new token at most so often.
+    static let updateInterval = Interval.minutes(20)
+    /// How far ahead a provider's clock may be. Our choice.
+    static let skew = Interval.minutes(1)
+
+    /// The team that the connection is bound to; nil before its first valid token.
+    private(set) var team: String?
+    private var current: (token: String, key: ProviderKey, since: Instant)?
+
+    /// Reads the token of an `authorization` header.
+    static func token(_ header: String?) throws(APNsReason) -> ProviderToken {
+        guard let header else { throw .missingProviderToken }
+        let parts = header.split(separator: " ")
+        guard parts.first?.lowercased() == "bearer" else { throw .missingProviderToken }
+        guard parts.count == 2, let token = ProviderToken(String(parts[1])) else { throw .invalidProviderToken }
+        return token
+    }
+
+    /// Admits a request by its token, and binds the connection to its team.
+    ///
+    /// - Parameter keys: those registered for the token's team, of any environment.
+    mutating func admit(
+        _ token: ProviderToken, keys: [ProviderKey], environment: PushEnvironment, now: Instant
+    ) throws(APNsReason) -> ProviderKey {
+        let named = keys.filter { $0.keyID == token.keyID && $0.teamID == token.teamID }
+        guard !named.isEmpty else { throw .invalidProviderToken }
+        guard let key = named.first(where: { $0.environment == environment.rawValue }) else {
+            throw .badEnvironmentKeyIDInToken
+        }
+        // A token that this connection has shown with this key needs no second look at its signature.
+        let isKnown = current?.token == token.text && current?.key.publicKey.rawRepresentation == key.publicKey.rawRepresentation
+        guard isKnown || token.isSigned(by: key.publicKey) else { throw .invalidProviderToken }
+        let issued = token.issuedAt.multipliedReportingOverflow(by: 1000)
+        guard !issued.overflow else { throw .invalidProviderToken }
+        let issuedAt = Instant(milliseconds: Int64(issued.partialValue))
+        guard issuedAt <= now + Self.skew else { throw .invalidProviderToken }
+        guard issuedAt >= now - Self.lifetime else { throw .expiredProviderToken }
+        if let team, team != token.teamID { throw .unrelatedKeyIDInToken }
+        if let current, current.token != token.text, now - current.since < Self.updateInterval {
+            throw .tooManyProviderTokenUpdates
+        }
+        if current?.token != token.text { current = (token.text, key, now) }
+        team = token.teamID
+        return key
+    }
+}

@@ -1,0 +1,71 @@
+import Crypto
+import Foundation
+import Records
+import Timeline
+
+/// A key that providers sign with.
+struct ProviderKey: Sendable {
+    var keyID: String
+    var teamID: String
+    var environment: String
+    /// Empty: all of the team's.
+    var topics: [String]
+    var publicKey: P256.Signing.PublicKey
+}
+
+/// A provider's token: a JSON Web Token (RFC 7519) signed with ES256.
+///
+/// Read here and not by the JWT library: one algorithm, four members, and no suspension, so that the rules of a connection
+/// stay a plain value.
+struct ProviderToken: Sendable {
+    let text: String
+    /// `kid`.
+    let keyID: String
+    /// `iss`.
+    let teamID: String
+    /// `iat`, real seconds since 1970.
+    let issuedAt: Int
+    private let signed: [UInt8]
+    private let signature: [UInt8]
+
+    /// Reads the header, the claims and the form of the signature; nil where any is not what it has to be.
+    init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard text.utf8.count <= 4096, parts.count == 3, let header = Self.json(parts[0]),
+            let claims = Self.json(parts[1]), let signature = Self.bytes(parts[2]), signature.count == 64,
+            header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, isProviderIdentifier(keyID),
+            let teamID = claims["iss"]?.string, isProviderIdentifier(teamID), let issuedAt = claims["iat"]?.int
+        else { return nil }
+        self.text = text
+        self.keyID = keyID
+        self.teamID = teamID
+        self.issuedAt = issuedAt
+        self.signature = signature
+        signed = Array("\(parts[0]).\(parts[1])".utf8)
+    }
+
+    func isSigned(by key: P256.Signing.PublicKey) -> Bool {
+        guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
+        return key.isValidSignature(signature, for: signed)
+    }
+
+    private static func json(_ part: Substring) -> JSON? { bytes(part).flatMap { try? JSON(parsing: $0) } }
+
+    /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
+    private static func bytes(_ part: Substring) -> [UInt8]? {
+        let standard = part.map { character -> Character in
+            switch character {
+            case "-": "+"
+            case "_": "/"
+            default: character
+            }
+        }
+        let padding = String(repeating: "=", count: (4 - standard.count % 4) % 4)
+        return Data(base64Encoded: String(standard) + padding).map { Array($0) }
+    }
+}
+
+/// True for the ten characters by which Apple names keys and teams.
+func isProviderIdentifier(_ text: String) -> Bool {
+    text.utf8.count == 10 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+}

@@ -1,0 +1,138 @@
+import Contracts
+import Foundation
+import Postgres
+import PushMachine
+import Timeline
+
+/// All SQL of the service: its own table, the way from a token to its device, and what the log says of a notification.
+struct PushTables: Sendable {
+    let pool: ConnectionPool
+    let partitions: Int
+
+    static func migrations() throws -> [Migration] {
+        let sql = String(decoding: PackageResources._002_provider_keys_sql, as: UTF8.self)
+        return [try Migration(fileName: "0002_provider_keys.sql", sql: sql)]
+    }
+
+    // MARK: Devices
+
+    private static let located = Statement(
+        """
+        SELECT key FROM push.states
+        WHERE partition = $1 AND substr(sha256(key::bytea), 1, 14) BETWEEN $2 AND $3 ORDER BY key
+        """)
+
+    /// The devices whose locator begins with these bytes: as a rule one.
+    func devices(in partition: Int, locator prefix: [UInt8]) async throws(PostgresError) -> [AggregateKey] {
+        let rest = 14 - prefix.count
+        let rows = try await pool.run(
+            Call(
+                Self.located,
+                [
+                    .int4(Int32(partition)), .bytes(prefix + Array(repeating: 0, count: rest)),
+                    .bytes(prefix + Array(repeating: 255, count: rest)),
+                ]))
+        return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
+    }
+
+    // MARK: Notifications in the log
+
+    private static let received = Statement(
+        """
+        SELECT key, data ->> 'notification' FROM bus.events
+        WHERE partition = $1 AND correlationid = $2 AND type = $3 ORDER BY log_offset DESC LIMIT 1
+        """)
+    private static let history = Statement(
+        """
+        SELECT type, version::int8, data::text, time FROM bus.events
+        WHERE partition = $1 AND key = $2 AND source = $3 AND data ->> 'notification' = $4 ORDER BY log_offset
+        """)
+
+    /// The device and the `apns-unique-id` of the last notification that was sent with an `apns-id`: what follows from a
+    /// notification is correlated by that.
+    func notification(apnsID: UUID) async throws(PostgresError) -> (key: AggregateKey, id: String)? {
+        let type = Parameter.text(PushEvent.NotificationReceived.type)
+        let calls = (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID), type]) }
+        for rows in try await pool.run(calls) {
+            if let row = rows.first { return (AggregateKey(try row.text(0)), try row.text(1)) }
+        }
+        return nil
+    }
+
+    /// What happened to a notification, oldest first.
+    func history(of id: String, _ key: AggregateKey) async throws -> [(event: PushEvent, time: Instant)] {
+        let rows = try await pool.run(
+            Call(
+                Self.history,
+                [
+                    .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(PushEvent.source),
+                    .text(id),
+                ]))
+        return try rows.map { row in
+            let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
+            return (event, Instant(milliseconds: Int64(try row.int(3))))
+        }
+    }
+
+    // MARK: Provider keys
+
+    private static let keys = Statement(
+        """
+        SELECT key_id, public_key, environment, topics FROM push.provider_keys
+        WHERE partition = $1 AND team = $2 ORDER BY created_at, key_id
+        """)
+    private static let allKeys = Statement(
+        "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id")
+    // The two slots are what keeps a team to two keys: of two that register at once, one meets the constraint.
+    private static let addKey = Statement(
+        """
+        INSERT INTO push.provider_keys (partition, team, environment, key_id, public_key, topics, slot)
+        SELECT $1, $2, $3, $4, $5, $6, CASE WHEN cardinality($6) > 0 THEN NULL ELSE coalesce((
+            SELECT min(n) FROM generate_series(1, 2) AS n WHERE NOT EXISTS (
+                SELECT FROM push.provider_keys WHERE partition = $1 AND team = $2 AND environment = $3 AND slot = n)), 3)
+            END
+        """)
+    private static let removeKey = Statement(
+        "DELETE FROM push.provider_keys WHERE partition = $1 AND team = $2 AND key_id = $3")
+
+    private func partition(ofTeam team: String) -> Parameter {
+        .int4(Int32(AggregateKey("team:" + team).partition(of: partitions)))
+    }
+
+    func keys(ofTeam team: String) async throws(PostgresError) -> [ProviderKeyDocument] {
+        let rows = try await pool.run(Call(Self.keys, [partition(ofTeam: team), .text(team)]))
+        return try rows.map { row throws(PostgresError) in try Self.document(row, team: team) }
+    }
+
+    func allKeys() async throws(PostgresError) -> [ProviderKeyDocument] {
+        let rows = try await pool.run(Call(Self.allKeys))
+        return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
+    }
+
+    /// - Throws: SQLSTATE 23505 where the key is registered, 23514 or 23505 where the team has two keys for all topics.
+    func add(_ key: ProviderKeyDocument) async throws(PostgresError) {
+        _ = try await pool.run(
+            Call(
+                Self.addKey,
+                [
+                    partition(ofTeam: key.teamID), .text(key.teamID), .text(key.environment.rawValue),
+                    .text(key.keyID), .text(key.publicKey), .texts(key.topics),
+                ]))
+    }
+
+    /// - Returns: whether there was one.
+    func removeKey(_ id: String, team: String) async throws(PostgresError) -> Bool {
+        let rows = try await pool.run(Call(Self.removeKey, [partition(ofTeam: team), .text(team), .text(id)]))
+        return rows.affected > 0
+    }
+
+    private static func document(_ row: Row, team: String) throws(PostgresError) -> ProviderKeyDocument {
+        var key = ProviderKeyDocument()
+        key.teamID = team
+        key.keyID = try row.text(0)
+        key.publicKey = try row.text(1)
+        key.environment = PushEnvironment(rawValue: try row.text(2)) ?? .sandbox
+        key.topics = try row.texts(3)
+        return key
+    }
+}

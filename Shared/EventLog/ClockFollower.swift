@@ -1,0 +1,55 @@
+public import Logging
+public import Postgres
+public import ServiceLifecycle
+import Timeline
+
+/// Keeps a process's ``SharedClock`` at what the database says, also while no batch reads it: on the news of a change, and
+/// every 500 ms, which bounds the cost of news that was lost.
+public struct ClockFollower: Service {
+    private let clock: SharedClock
+    private let pool: ConnectionPool
+    private let poll: Duration
+    private let logger: Logger
+    private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+
+    public init(
+        _ clock: SharedClock, pool: ConnectionPool, news: HintReceiver, poll: Duration = .milliseconds(500),
+        logger: Logger
+    ) {
+        self.clock = clock
+        self.pool = pool
+        self.poll = poll
+        self.logger = logger
+        let continuation = signal.continuation
+        news.follow { news in
+            switch news {
+            case .clock, .everything: continuation.yield()
+            case .partitions: break
+            }
+        }
+    }
+
+    /// Runs until graceful shutdown or cancellation.
+    public func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for await _ in self.signal.stream { await self.read() }
+                }
+                group.addTask {
+                    while (try? await Task.sleep(for: self.poll)) != nil { self.signal.continuation.yield() }
+                }
+                await group.waitForAll()
+            }
+        }
+    }
+
+    private func read() async {
+        do {
+            clock.take(try SharedClock.setting(try await pool.run(Call(SharedClock.read, rowsExpected: 1))[0]))
+        } catch {
+            // The next look comes by itself; until then time runs by the setting last seen.
+            logger.debug("the clock could not be read", metadata: ["error": "\(error)"])
+        }
+    }
+}

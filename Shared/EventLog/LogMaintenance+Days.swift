@@ -1,0 +1,97 @@
+import Postgres
+
+extension LogMaintenance {
+    static let ensureDays = Statement("SELECT bus.ensure_days($1)")
+    private static let services = Statement("SELECT s FROM bus.services() AS s ORDER BY s")
+    private static let partitions = Statement("SELECT partition FROM bus.partitions ORDER BY partition")
+
+    // A batch that began before midnight may still append to the old day. No batch lives for ten minutes: the server ends
+    // a transaction that idles for 5 s.
+    private static let unseen = Statement(
+        """
+        SELECT d.day, p.partition, s.service
+        FROM bus.days() AS d, bus.partitions AS p, bus.services() AS s (service)
+        WHERE d.is_attached AND NOT d.is_detaching AND (d.day + 1)::timestamptz < now() - interval '10 minutes'
+            AND NOT EXISTS (
+                SELECT FROM bus.snapshot_days AS t
+                WHERE t.partition = p.partition AND t.service = s.service AND t.day = d.day)
+        ORDER BY d.day, p.partition, s.service
+        """)
+    private static let take = Statement("SELECT bus.take_snapshots($1, $2, $3)")
+    private static let overdue = Statement(
+        "SELECT day, name, is_attached, is_detaching FROM bus.days() WHERE day < current_date - $1::integer ORDER BY day")
+    private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
+    private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")
+    private static let give = Statement(
+        """
+        INSERT INTO bus.retention AS r (partition, dropped_to)
+        SELECT e.partition, max(e.log_offset) FROM bus.events AS e WHERE e.partition = $1 AND e.day = $2
+        GROUP BY e.partition
+        ON CONFLICT (partition) DO UPDATE SET dropped_to = greatest(r.dropped_to, excluded.dropped_to)
+        """)
+
+    /// The table of one day.
+    struct Day: Sendable {
+        /// Days since 1970-01-01.
+        var number: Int
+        var name: String
+        var isAttached: Bool
+        /// Its detaching was begun and interrupted.
+        var isDetaching: Bool
+    }
+
+    /// Takes the snapshots of all days that are over and were not done, partition by partition, so that no transaction is
+    /// long.
+    func takeSnapshots(_ connection: Connection) async throws(PostgresError) {
+        for row in try await connection.run(Call(Self.unseen)) {
+            _ = try await connection.run(
+                Call(
+                    Self.take,
+                    [
+                        .int4(Int32(try row.int(1))), .date(daysSinceEpoch: try row.daysSinceEpoch(0)),
+                        .text(try row.text(2)),
+                    ]))
+        }
+    }
+
+    /// The days that the retention no longer covers, oldest first.
+    func overdue(_ retentionDays: Int, _ connection: Connection) async throws(PostgresError) -> [Day] {
+        try await connection.run(Call(Self.overdue, [.int4(Int32(retentionDays))])).map { row throws(PostgresError) in
+            Day(
+                number: try row.daysSinceEpoch(0), name: try row.text(1), isAttached: try row.bool(2),
+                isDetaching: try row.bool(3))
+        }
+    }
+
+    /// The consumers that have not taken in a day to its end.
+    func readers(of day: Day, _ connection: Connection) async throws(PostgresError) -> [String] {
+        guard day.isAttached, !day.isDetaching else { return [] }
+        return try await connection.run(Call(Self.readers, [.date(daysSinceEpoch: day.number)]))
+            .map { row throws(PostgresError) in try row.text(0) }
+    }
+
+    /// Drops a day that everybody has read. Each step may be the last one of this process: the next round goes on from there.
+    func drop(_ day: Day, _ connection: Connection) async throws(PostgresError) {
+        // The name is one that `bus.days()` matched: `events_` and eight digits.
+        if day.isDetaching {
+            try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) FINALIZE")
+        } else if day.isAttached {
+            try await makeBases(of: day, connection)
+            // Takes no lock that appends would wait for.
+            try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) CONCURRENTLY")
+        }
+        try await connection.script("DROP TABLE bus.\(day.name)")
+    }
+
+    /// Gives every history that loses events a base, and tells readers how far the log is gone, before it is.
+    private func makeBases(of day: Day, _ connection: Connection) async throws(PostgresError) {
+        let date = Parameter.date(daysSinceEpoch: day.number)
+        let services = try await connection.run(Call(Self.services)).map { row throws(PostgresError) in try row.text(0) }
+        for row in try await connection.run(Call(Self.partitions)) {
+            let place = Parameter.int4(Int32(try row.int(0)))
+            let bases = services.map { Call(Self.makeBases, [place, date, .text($0)]) }
+            _ = try await connection.run(
+                [Call(Statement("BEGIN"))] + bases + [Call(Self.give, [place, date]), Call(.commit)])
+        }
+    }
+}

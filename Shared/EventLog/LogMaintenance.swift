@@ -1,0 +1,95 @@
+public import Logging
+public import Postgres
+public import ServiceLifecycle
+import Timeline
+
+/// Keeps the log in shape: a table for each of the days to come, snapshots of the days that are over, and what is older than
+/// the retention dropped. One process at a time does it, however many run it.
+///
+/// It changes tables, so it needs the rights of their owner. With a service's role it can keep days ahead and no more.
+public struct LogMaintenance: Service {
+    /// With fewer days ahead than this a process is not ready.
+    public static let fewestDaysAhead = 2
+    static let daysAhead = 7
+
+    private let pool: ConnectionPool
+    private let retentionDays: Int?
+    private let interval: Duration
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - pool: of the schema's owner.
+    ///   - retentionDays: whole days before today that stay; nil keeps days ahead and does nothing else, for which a service's
+    ///     role is enough.
+    ///   - interval: from one round to the next.
+    public init(
+        pool: ConnectionPool, retentionDays: Int? = 30, interval: Duration = .seconds(600), logger: Logger
+    ) {
+        precondition(retentionDays ?? 1 > 0, "today's events can't be dropped")
+        self.pool = pool
+        self.retentionDays = retentionDays
+        self.interval = interval
+        self.logger = logger
+    }
+
+    /// What one round did.
+    public struct Round: Sendable, Equatable {
+        /// The tables that were dropped, oldest first.
+        public var dropped: [String] = []
+        /// The consumers that still have to read the oldest day that is due to be dropped.
+        public var waitsFor: [String] = []
+    }
+
+    /// Runs until graceful shutdown or cancellation, a round at once and then one each interval.
+    public func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                do { _ = try await round() } catch let error as PostgresError {
+                    logger.warning("the log's upkeep failed", metadata: ["error": "\(error)"])
+                }
+                try await Task.sleep(for: interval)
+            }
+        }
+    }
+
+    private static let lock = Statement("SELECT pg_try_advisory_lock(hashtext('dormouse.upkeep'), 0)")
+    private static let unlock = Statement("SELECT pg_advisory_unlock(hashtext('dormouse.upkeep'), 0)")
+
+    /// One round.
+    ///
+    /// - Returns: nil where another process is at it.
+    public func round() async throws -> Round? {
+        try await pool.withConnection { connection in
+            guard try await connection.run(Call(Self.lock))[0].bool(0) else { return nil }
+            do {
+                let round = try await upkeep(connection)
+                _ = try await connection.run(Call(Self.unlock))
+                return round
+            } catch {
+                // Ends the session, and so the lock.
+                await connection.close()
+                throw error
+            }
+        }
+    }
+
+    private func upkeep(_ connection: Connection) async throws -> Round {
+        _ = try await connection.run(Call(Self.ensureDays, [.int4(Int32(Self.daysAhead))]))
+        var round = Round()
+        guard let retentionDays else { return round }
+        try await takeSnapshots(connection)
+        for day in try await overdue(retentionDays, connection) {
+            round.waitsFor = try await readers(of: day, connection)
+            guard round.waitsFor.isEmpty else {
+                logger.warning(
+                    "old days are kept for consumers that have not read them",
+                    metadata: ["day": "\(day.name)", "consumers": "\(round.waitsFor.joined(separator: ","))"])
+                break
+            }
+            try await drop(day, connection)
+            round.dropped.append(day.name)
+            logger.info("a day was dropped", metadata: ["day": "\(day.name)"])
+        }
+        return round
+    }
+}

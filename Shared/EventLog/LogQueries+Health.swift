@@ -1,0 +1,135 @@
+public import Contracts
+public import Foundation
+public import Postgres
+public import Timeline
+
+/// How far one consumer has come in one partition.
+public struct ConsumerPlace: Sendable, Equatable {
+    public var partition: Int
+    public var offset: Int
+    public var head: Int
+    /// The process that holds the lease; nil where none does.
+    public var owner: UUID?
+    /// How often a lease was taken since the last batch that committed; more than 1 means that batches fail.
+    public var attempts: Int
+    /// When the oldest event that waits was appended, in real milliseconds since 1970; nil where none waits.
+    public var waitingSince: Int64?
+
+    /// How many events wait.
+    public var lag: Int { head - offset }
+}
+
+/// What a consumer has set aside: an input at fault, or one that waits behind it. Its key is parked.
+public struct LetterAside: Sendable, Equatable {
+    public var consumer: String
+    public var key: AggregateKey
+    public var partition: Int
+    /// The event's place in the log; nil for a deadline.
+    public var offset: Int?
+    /// The moment of a deadline.
+    public var due: Instant?
+    /// Why; nil for what only waits behind another.
+    public var reason: String?
+    /// Real time.
+    public var setAsideAt: Instant
+}
+
+/// What a walk over one partition's offsets found.
+public struct DensityCheck: Sendable, Equatable {
+    public var partition: Int
+    /// The first offset that should be there.
+    public var first: Int
+    /// The last one.
+    public var last: Int
+    public var count: Int
+    /// Ranges in which events are missing or doubled; at most one for each stretch of 50,000.
+    public var faults: [ClosedRange<Int>]
+}
+
+extension LogQueries {
+    private static let places = Statement(
+        """
+        SELECT c.consumer, c.partition, c.log_offset, p.head,
+            CASE WHEN c.lease_expires > clock_timestamp() THEN c.owner END, c.attempts, waiting.appended_at
+        FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition)
+        LEFT JOIN LATERAL (
+            SELECT e.appended_at FROM bus.events AS e
+            WHERE c.log_offset < p.head AND e.partition = c.partition AND e.log_offset > c.log_offset
+            ORDER BY e.log_offset LIMIT 1) AS waiting ON true
+        ORDER BY c.consumer, c.partition
+        """)
+    private static let stretch = Statement(
+        """
+        SELECT count(*), count(DISTINCT log_offset) FROM bus.events
+        WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3
+        """)
+    private static let letters = Statement(
+        """
+        SELECT consumer, key, partition, log_offset, due, reason, set_aside_at FROM bus.dead_letters
+        WHERE $1 IS NULL OR consumer = $1 ORDER BY consumer, partition, key, log_offset LIMIT $2
+        """)
+    private static let daysAhead = Statement("SELECT bus.days_ahead()")
+
+    /// Every consumer with its places, by name and partition.
+    public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPlace])] {
+        var consumers: [(name: String, places: [ConsumerPlace])] = []
+        for row in try await pool.run(Call(Self.places)) {
+            let place = ConsumerPlace(
+                partition: try row.int(1), offset: try row.int(2), head: try row.int(3), owner: try row.optionalUUID(4),
+                attempts: try row.int(5), waitingSince: try row.optionalTimestampMilliseconds(6))
+            let name = try row.text(0)
+            if consumers.last?.name == name {
+                consumers[consumers.count - 1].places.append(place)
+            } else {
+                consumers.append((name, [place]))
+            }
+        }
+        return consumers
+    }
+
+    /// What consumers have set aside, by consumer, partition, key and place.
+    ///
+    /// - Parameter consumer: nil for all.
+    public func deadLetters(of consumer: String? = nil, limit: Int) async throws(PostgresError) -> [LetterAside] {
+        try await pool.run(Call(Self.letters, [.text(consumer), .int(limit)])).map { row throws(PostgresError) in
+            let offset = try row.int(3)
+            return LetterAside(
+                consumer: try row.text(0), key: AggregateKey(try row.text(1)), partition: try row.int(2),
+                offset: offset == 0 ? nil : offset,
+                due: try row.optionalInt(4).map { Instant(milliseconds: Int64($0)) }, reason: try row.optionalText(5),
+                setAsideAt: Instant(milliseconds: try row.timestampMilliseconds(6)))
+        }
+    }
+
+    /// Checks that a partition's offsets are dense from the first that was not dropped to the head: a hole is corruption.
+    public func checkDensity(of partition: Int) async throws(PostgresError) -> DensityCheck {
+        let bounds = try await bounds()
+        let (head, droppedTo) = bounds[partition] ?? (0, 0)
+        var check = DensityCheck(partition: partition, first: droppedTo + 1, last: head, count: 0, faults: [])
+        var low = droppedTo
+        while low < head {
+            let high = min(head, low + 50_000)
+            let row = try await pool.run(
+                Call(Self.stretch, [.int4(Int32(partition)), .int(low), .int(high)], rowsExpected: 1))[0]
+            let count = try row.int(0)
+            let distinct = try row.int(1)
+            if count != high - low || distinct != count { check.faults.append(low + 1...high) }
+            check.count += count
+            low = high
+        }
+        return check
+    }
+
+    /// For how many days after today events have a table.
+    public func daysAhead() async throws(PostgresError) -> Int {
+        try await pool.run(Call(Self.daysAhead, rowsExpected: 1))[0].int(0)
+    }
+
+    /// What is wrong with the days to come, for `/readyz`; nil while enough have a table.
+    public func daysFault() async -> String? {
+        do {
+            let days = try await daysAhead()
+            return days < LogMaintenance.fewestDaysAhead ? "the log has tables for \(days) days ahead only" : nil
+        } catch { return "\(error)" }
+    }
+}

@@ -1,0 +1,154 @@
+import Contracts
+public import Postgres
+import Timeline
+
+/// What operators ask of the log. Reads only, each in short statements: a long snapshot would slow the heads' updates.
+public struct LogQueries: Sendable {
+    /// A statement that filters without an index looks at most at so many events of each partition.
+    static let window = 20_000
+    /// A page that found little in this time is answered with what it has.
+    static let patience = Duration.milliseconds(1500)
+
+    let pool: ConnectionPool
+    /// The log's number of partitions.
+    public let partitions: Int
+
+    public init(pool: ConnectionPool, partitions: Int) {
+        self.pool = pool
+        self.partitions = partitions
+    }
+
+    private static let bounds = Statement(
+        """
+        SELECT p.partition::int8, p.head, coalesce(r.dropped_to, 0)
+        FROM bus.partitions AS p LEFT JOIN bus.retention AS r USING (partition) ORDER BY p.partition
+        """)
+
+    /// What of each partition is in the log: from after `droppedTo` up to `head`.
+    func bounds() async throws(PostgresError) -> [Int: (head: Int, droppedTo: Int)] {
+        var bounds: [Int: (head: Int, droppedTo: Int)] = [:]
+        for row in try await pool.run(Call(Self.bounds)) {
+            bounds[try row.int(0)] = (try row.int(1), try row.int(2))
+        }
+        return bounds
+    }
+
+    /// A page of the feed of all partitions, or of the one that the filter's key is in. Nothing is skipped: going on from
+    /// ``EventPage/next`` gives every event once, also those appended meanwhile when the order is oldest first.
+    ///
+    /// - Parameters:
+    ///   - place: the former page's ``EventPage/next``; nil for the first page.
+    ///   - limit: of events; there may be fewer, also none, although there is more.
+    /// - Throws: ``LogQueryError``, or a `PostgresError`.
+    public func page(
+        _ filter: EventFilter, _ order: EventOrder, from place: LogVector? = nil, limit: Int
+    ) async throws -> EventPage {
+        let bounds = try await bounds()
+        var place = try self.place(place, in: bounds, filter, order)
+        let end = ContinuousClock.now + Self.patience
+        var events: [Event] = []
+        while true {
+            let spans = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
+                Span(partition, offset, order, bounds[partition] ?? (0, 0), isBounded: !filter.isIndexed && !filter.isEmpty)
+            }
+            guard !spans.isEmpty else { return EventPage(events: events, next: place, isComplete: true) }
+            guard events.count < limit, events.isEmpty || ContinuousClock.now < end else {
+                return EventPage(events: events, next: place, isComplete: false)
+            }
+            let found = try await read(spans, filter, order, limit: limit - events.count + 1)
+            let isCut = found.count > limit - events.count
+            let told = found.prefix(limit - events.count)
+            for span in spans where !isCut { place[span.partition] = order == .oldest ? span.high : span.low }
+            if isCut { for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 } }
+            events += told
+            if events.isEmpty, ContinuousClock.now >= end {
+                return EventPage(events: [], next: place, isComplete: false)
+            }
+        }
+    }
+
+    /// Where the live feed of a filter begins.
+    ///
+    /// - Parameter place: the last events that the reader has, of at least the filter's partitions; nil for those alone that
+    ///   are still to come.
+    /// - Throws: ``LogQueryError``, or a `PostgresError`.
+    public func start(of filter: EventFilter, after place: LogVector?) async throws -> LogVector {
+        let bounds = try await bounds()
+        let wanted = Set(self.wanted(filter))
+        return try self.place(
+            place?.filter { wanted.contains($0.key) } ?? bounds.filter { wanted.contains($0.key) }.mapValues(\.head),
+            in: bounds, filter, .oldest)
+    }
+
+    /// The partitions that a filter's events can be in.
+    private func wanted(_ filter: EventFilter) -> [Int] {
+        filter.key.map { [$0.partition(of: partitions)] } ?? Array(0..<partitions)
+    }
+
+    /// A place that is in the log; without one, the end at which the order begins.
+    private func place(
+        _ place: LogVector?, in bounds: [Int: (head: Int, droppedTo: Int)], _ filter: EventFilter, _ order: EventOrder
+    ) throws(LogQueryError) -> LogVector {
+        let wanted = wanted(filter)
+        guard let place else {
+            return LogVector(
+                uniqueKeysWithValues: wanted.map { partition in
+                    let (head, droppedTo) = bounds[partition] ?? (0, 0)
+                    return (partition, order == .oldest ? droppedTo : head)
+                })
+        }
+        guard place.keys.sorted() == wanted, place.allSatisfy({ 0...(bounds[$0.key]?.head ?? 0) ~= $0.value }) else {
+            throw .foreignPlace
+        }
+        if order == .oldest, place.contains(where: { $0.value < bounds[$0.key]?.droppedTo ?? 0 }) {
+            throw .beyondRetention
+        }
+        return place
+    }
+
+    /// The offsets of one partition that one statement looks at: above `low`, up to `high`.
+    private struct Span {
+        let partition: Int
+        let low: Int
+        let high: Int
+
+        /// Nil where nothing is left.
+        init?(
+            _ partition: Int, _ offset: Int, _ order: EventOrder, _ bounds: (head: Int, droppedTo: Int), isBounded: Bool
+        ) {
+            self.partition = partition
+            let width = isBounded ? LogQueries.window : Int(Int32.max)
+            switch order {
+            case .oldest: (low, high) = (offset, min(bounds.head, offset + width))
+            case .newest: (low, high) = (max(bounds.droppedTo, offset - width), offset)
+            }
+            guard low < high else { return nil }
+        }
+    }
+
+    private func read(
+        _ spans: [Span], _ filter: EventFilter, _ order: EventOrder, limit: Int
+    ) async throws(PostgresError) -> [Event] {
+        var parameters: [Parameter] = [
+            .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(limit),
+        ]
+        let conditions = filter.conditions(&parameters)
+        // A running extreme of the times of appending orders partitions among each other and can't disturb the order in one.
+        let (direction, extreme) = order == .oldest ? ("ASC", "max") : ("DESC", "min")
+        let statement = Statement(
+            """
+            SELECT \(LogReader.columns) FROM (
+                SELECT e.*, \(extreme)(e.appended_at) OVER (PARTITION BY e.partition ORDER BY e.log_offset \(direction))
+                    AS placed
+                FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)
+                CROSS JOIN LATERAL (
+                    SELECT * FROM bus.events AS e
+                    WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(conditions)
+                    ORDER BY e.log_offset \(direction) LIMIT $4) AS e) AS e
+            ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $4
+            """)
+        return try await pool.run(Call(statement, parameters)).map { row throws(PostgresError) in
+            try LogReader.event(row)
+        }
+    }
+}

@@ -1,0 +1,15 @@
+import Postgres
+
+extension LogSchema {
+    /// The schema's history. A file that was applied somewhere never changes: what is new gets a number of its own.
+    static func migrations() throws(PostgresError) -> [Migration] {
+        let files: [(name: String, bytes: [UInt8])] = [
+            ("0001_bus.sql", PackageResources._001_bus_sql),
+            ("0002_clock.sql", PackageResources._002_clock_sql),
+            ("0003_retention.sql", PackageResources._003_retention_sql),
+        ]
+        return try files.map { file throws(PostgresError) in
+            try Migration(fileName: file.name, sql: String(decoding: file.bytes, as: UTF8.self))
+        }
+    }
+}

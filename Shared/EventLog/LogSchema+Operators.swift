@@ -1,0 +1,38 @@
+public import Postgres
+
+extension LogSchema {
+    /// The role that operators' tools read the log with.
+    public static let operatorsRole = "dormouse_ops"
+
+    /// Creates the role of `ops` if need be, sets its password, and grants it what it may do: read the log, keep days ahead,
+    /// and move the virtual clock. It can write to no table.
+    public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
+        let role = operatorsRole
+        let quoted = password.map {
+            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        }
+        let script = """
+            DO $role$ BEGIN
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+            END $role$;
+            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+            ALTER ROLE \(role) SET idle_in_transaction_session_timeout = '5s';
+            -- A long read holds back what the head's updates leave behind.
+            ALTER ROLE \(role) SET statement_timeout = '15s';
+            GRANT USAGE ON SCHEMA bus TO \(role);
+            GRANT SELECT ON bus.settings, bus.partitions, bus.events, bus.cursors, bus.members, bus.clock, bus.token_keys,
+                bus.retention, bus.snapshots, bus.dead_letters TO \(role);
+            GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
+                bus.step_clock(bigint), bus.deadlines() TO \(role);
+            """
+        // Roles belong to the whole cluster: see ``grant(service:password:_:)``.
+        for attempt in 1... {
+            do {
+                return try await connection.script(script)
+            } catch {
+                guard error.sqlState == "XX000", attempt < 20 else { throw error }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Contracts
+import FetchMachine
+import Machines
+import OrderedCollections
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+/// Random lives of a device. A failure names its seed.
+@Suite struct FetchProperties {
+    @Test func anyLifeKeepsTheLaws() async throws {
+        try await propertyTest(count: 60) { random in
+            var life = RandomLife(random)
+            try life.begin()
+            for _ in 0..<120 {
+                try life.step()
+                try checkState(life)
+            }
+            try checkLog(life.runtime.log, policy: life.policy)
+            try #require(try life.runtime.foldCheck().isEmpty, "the state is the fold of its events")
+        }
+    }
+
+    @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
+        var held = 0
+        try await propertyTest(seedsFrom: 1000, count: 40) { random in
+            var life = RandomLife(random)
+            try life.begin()
+            for _ in 0..<60 {
+                try life.step()
+                for app in RandomLife.apps { held += try checkForecast(app, life) ? 1 : 0 }
+            }
+        }
+        #expect(held > 500, "enough forecasts named a moment")
+    }
+
+    private func checkState(_ life: RandomLife) throws {
+        let device = life.device
+        if let next = device.nextDeadline { try #require(next > life.now, "no deadline is left behind") }
+        for app in device.apps.values {
+            try #require(app.running == nil || app.wait == nil, "an app waits for nothing while it is refreshed")
+            if let at = app.wait?.at, let wait = app.wait { try #require(at >= wait.earliest && wait.blockers.isEmpty) }
+        }
+        try #require(FetchMachine(binary: device.binary)?.binary == device.binary, "the stored form reads back")
+    }
+
+    /// At most one refresh of an app at a time, and never sooner after the last one than the floor.
+    private func checkLog(_ log: [Event], policy: FetchPolicy) throws {
+        var running: [String: String] = [:]
+        var ended: [String: Instant] = [:]
+        for event in log {
+            switch try FetchEvent(type: event.type, version: event.version, data: event.data) {
+            case .refreshDue(let due):
+                let app = try #require(due.app)
+                try #require(running.updateValue(due.fetch, forKey: app) == nil, "one refresh at a time")
+                guard !due.simulated, let last = ended[app] else { continue }
+                try #require(event.time >= last + policy.floor, "never more often than the floor")
+            case .refreshRecorded(let record):
+                let app = try #require(record.app)
+                try #require(running.removeValue(forKey: app) == record.fetch, "only what runs ends")
+                ended[app] = event.time
+            case .appForgotten(let forgotten): ended[forgotten.app ?? ""] = nil
+            default: break
+            }
+        }
+    }
+
+    /// Lets time pass in a copy of the life: the refresh comes at the moment that the forecast names, or never.
+    private func checkForecast(_ app: String, _ life: RandomLife) throws -> Bool {
+        guard
+            let forecast = life.device.forecast(app, RandomLife.key, now: life.now, policy: life.policy),
+            life.device.apps[app]?.running == nil
+        else { return false }
+        var future = life.runtime
+        guard let next = forecast.next else {
+            try #require(!isDue(app, try future.advance(to: life.now + .days(3))), "no refresh without a forecast")
+            return false
+        }
+        try #require(next.opinions.allSatisfy { if case .score = $0.verdict { true } else { false } })
+        try #require(!isDue(app, try future.advance(to: next.at - .milliseconds(1))), "not before the forecast")
+        try #require(isDue(app, try future.advance(to: next.at)), "at the forecast")
+        return true
+    }
+
+    private func isDue(_ app: String, _ events: [Event]) -> Bool {
+        events.contains { $0.type == FetchEvent.RefreshDue.type && $0.app == app }
+    }
+}

@@ -1,0 +1,127 @@
+import Contracts
+import Foundation
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("fetch over HTTP", .timeLimit(.minutes(3))) struct FetchRoutes {
+    @Test func anIntervalLeadsToARefreshWhoseHistoryIsKept() async throws {
+        let quick = ["--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0"]
+        try await FetchBench.run(quick) { bench in
+            let position = try await bench.device("d1")
+            let set = try await bench.send("PUT", "d1/apps/a/minimum-interval", #"{"interval":1}"#, after: position)
+            #expect(set.status == 200)
+            #expect(set.json["inEffect"]?.bool == true)
+            let forecast = try await bench.send("GET", "d1/apps/a/forecast", after: set.position)
+            let fetch = try await bench.due("d1")
+            let running = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)")
+            #expect(running.json["result"] == .null)
+            // It was due exactly when the answer to the interval, and the forecast, said.
+            #expect(running.json["dueAt"] == set.json["nextFetch"])
+            #expect(forecast.json["nextFetch"]?["at"] == running.json["dueAt"])
+
+            let deadline = RealClock().now + .seconds(Int64(30))
+            try await bench.tell(
+                LifecycleEvent.AppWoken(
+                    app: "a", callbacks: [], deadline: deadline, from: .suspended, limit: .seconds(Int64(30)),
+                    reason: .fetch, request: fetch, wake: "w"), of: "d1")
+            let done = try await bench.tell(
+                LifecycleEvent.WakeCompleted(app: "a", reason: .fetch, request: fetch, result: .newData, wake: "w"),
+                of: "d1")
+            let ended = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", after: done)
+            #expect(ended.status == 200)
+            #expect(ended.json["result"]?.string == "newData")
+            #expect(ended.json["startedAt"]?.string != nil)
+            #expect(try #require(ended.json["elapsedSeconds"]?.double) >= 0)
+            #expect(try await bench.send("GET", "d1/apps/a/fetches/unknown").code == "not_found")
+        }
+    }
+
+    @Test func theHistoryIsPagedNewestFirst() async throws {
+        try await FetchBench.run { bench in
+            var position = try await bench.device("d2")
+            var fetches: [String] = []
+            for _ in 0..<5 {
+                let simulated = try await bench.send("POST", "d2/apps/a/simulate-fetch", after: position)
+                #expect(simulated.status == 202)
+                let fetch = try #require(simulated.json["fetch"]?.string)
+                fetches.insert(fetch, at: 0)
+                position = try await bench.tell(
+                    LifecycleEvent.WakeRefused(app: "a", reason: .fetch, refusal: .deviceOff, request: fetch), of: "d2")
+            }
+            let running = try await bench.send("POST", "d2/apps/a/simulate-fetch", after: position)
+            fetches.insert(try #require(running.json["fetch"]?.string), at: 0)
+            #expect(try await bench.send("POST", "d2/apps/a/simulate-fetch").code == "fetch_running")
+
+            var found: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await bench.send("GET", "d2/apps/a/fetches?limit=2\(cursor)")
+                found += (page.json["items"]?.items ?? []).compactMap { $0["fetch"]?.string }
+                cursor = page.json["next"]?.string.map { "&cursor=\($0)" } ?? ""
+            } while !cursor.isEmpty
+            #expect(found == fetches)
+            let last = try await bench.send("GET", "d2/apps/a/fetches/\(fetches[5])")
+            #expect(last.json["refusal"]?.string == "deviceOff")
+            #expect(last.json["result"]?.string == "refused")
+            #expect(try await bench.send("GET", "d2/apps/a/fetches?limit=0").code == "invalid_query")
+        }
+    }
+
+    @Test func theForecastTellsEveryFactor() async throws {
+        try await FetchBench.run { bench in
+            let position = try await bench.device("d3")
+            let set = try await bench.send("PUT", "d3/apps/a/minimum-interval", #"{"interval":"minimum"}"#, after: position)
+            var forecast = try await bench.send("GET", "d3/apps/a/forecast")
+            #expect(forecast.json["nextFetch"]?["at"] == set.json["nextFetch"])
+            #expect(forecast.json["nextFetch"]?["factors"]?.items?.count == FetchFactor.allCases.count)
+            #expect(forecast.json["usage"]?.items?.count == 168)
+            var conditions = Conditions()
+            conditions.lowPowerMode = true
+            let saving = try await bench.tell(LifecycleEvent.ConditionsChanged(conditions: conditions), of: "d3")
+            forecast = try await bench.send("GET", "d3/apps/a/forecast", after: saving)
+            #expect(forecast.json["nextFetch"] == .null)
+            let factors = forecast.json["factors"]?.items ?? []
+            #expect(factors.map { $0["factor"]?.string } == FetchFactor.allCases.map(\.rawValue))
+            let blocking = factors.filter { $0["verdict"]?.string == "mustWait" }.compactMap { $0["factor"]?.string }
+            #expect(blocking == ["lowPowerMode", "rateLimit"])
+            #expect(try await bench.send("POST", "d3/apps/a/simulate-fetch").code == "low_power_mode")
+        }
+    }
+
+    @Test func whatIsWrongHasItsCode() async throws {
+        try await FetchBench.run { bench in
+            var position = try await bench.device("d4", modes: [])
+            let set = try await bench.send("PUT", "d4/apps/a/minimum-interval", #"{"interval":900}"#, after: position)
+            #expect(set.json["inEffect"]?.bool == false)
+            #expect(set.json["nextFetch"] == .null)
+            #expect(try await bench.send("POST", "d4/apps/a/simulate-fetch").code == "mode_not_declared")
+            for wrong in [#"{"interval":-1}"#, #"{"interval":"often"}"#, "{}", #"{"interval":900,"more":1}"#] {
+                let answer = try await bench.send("PUT", "d4/apps/a/minimum-interval", wrong)
+                #expect(answer.status == 422 && answer.code == "invalid_document", "\(wrong)")
+            }
+            let interval = #"{"interval":900}"#
+            #expect(try await bench.send("PUT", "d4/apps/b/minimum-interval", interval).code == "app_not_installed")
+            #expect(try await bench.send("PUT", "d9/apps/a/minimum-interval", interval).code == "device_not_registered")
+            for route in ["forecast", "fetches", "fetches/f"] {
+                #expect(try await bench.send("GET", "d9/apps/a/\(route)").code == "device_not_registered")
+                #expect(try await bench.send("GET", "d4/apps/b/\(route)").code == "app_not_installed")
+            }
+            position = try await bench.device("d5", .ios6)
+            let old = try await bench.send("PUT", "d5/apps/a/minimum-interval", interval, after: position)
+            #expect(old.status == 409 && old.code == "unsupported_on_profile")
+        }
+    }
+}
+
+extension FetchBench {
+    /// Waits until a refresh of the device's app is under way.
+    func due(_ device: String) async throws -> String {
+        let path = "\(device)/apps/a/fetches"
+        try await eventually(within: 20, describe: "a refresh is due") {
+            try await send("GET", path).json["items"]?[0]?["fetch"] != nil
+        }
+        return try #require(try await send("GET", path).json["items"]?[0]?["fetch"]?.string)
+    }
+}

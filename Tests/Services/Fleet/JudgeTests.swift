@@ -1,0 +1,52 @@
+import Records
+import Testing
+
+@testable import FleetService
+
+/// What an answer means, and whether the suite may give it.
+@Suite struct JudgeTests {
+    private static let call = Call(.lifecycle, "POST", "/v1/devices/{device}/apps/{app}/transitions", ["d", "a"])
+
+    @Test(arguments: [
+        (200, Outcome.done([:], asOf: 9), 0), (409, .refused("illegal_transition"), 0), (500, .failed, 1),
+        (502, .failed, 1), (202, .failed, 1), (301, .failed, 1), (418, .failed, 1),
+    ])
+    func onlyDocumentedAnswersAreGood(status: Int, outcome: Outcome, violations: Int) async throws {
+        try await Self.judge { judge in
+            let document: JSON = status == 409 ? ["code": "illegal_transition"] : [:]
+            #expect(judge.outcome(status, document, Position("3:9"), of: Self.call) == outcome)
+            #expect(judge.ledger.counts.violations == violations)
+            #expect(judge.ledger.counts.isGood == (violations == 0))
+        }
+    }
+
+    @Test func aCallThatAServiceDoesNotHaveIsNoFault() async throws {
+        try await Self.judge { judge in
+            let call = Call(.lifecycle, "POST", "/v1/devices/{device}/time-travel", ["d"])
+            #expect(judge.outcome(404, .null, nil, of: call) == .refused("not_offered"))
+            #expect(judge.ledger.counts.notOffered == ["lifecycle POST /v1/devices/{device}/time-travel"])
+            #expect(judge.ledger.counts.isGood && judge.ledger.counts.errors == 0)
+        }
+    }
+
+    @Test func aRefusedDocumentIsAnError() async throws {
+        try await Self.judge { judge in
+            #expect(judge.outcome(422, ["code": "invalid_document"], nil, of: Self.call) == .refused("invalid_document"))
+            #expect(judge.ledger.counts.errors == 1)
+            #expect(judge.ledger.counts.refusals == ["invalid_document": 1])
+        }
+    }
+
+    private static func judge(_ body: (Judge) -> Void) async throws {
+        let client = try SuiteClient(Endpoints(), connections: 1, streams: 1)
+        client.documentation.learn(
+            .lifecycle,
+            [
+                "paths": [
+                    "/v1/devices/{id}/apps/{name}/transitions": ["post": ["responses": ["200": [:], "409": [:]]]]
+                ]
+            ])
+        body(Judge(client: client, ledger: Ledger()))
+        await client.close()
+    }
+}

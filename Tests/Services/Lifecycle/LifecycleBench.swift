@@ -1,0 +1,226 @@
+import AsyncHTTPClient
+import Contracts
+import EventLog
+import Foundation
+import LifecycleMachine
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import Runtime
+import ServiceKit
+import ServiceLifecycle
+import TestSupport
+import Timeline
+
+@testable import LifecycleService
+
+/// `lifecycle` on a free port over a database of its own, and a client for it.
+struct LifecycleBench: Sendable {
+    static let operatorKey = "correct-horse"
+    static let readerKey = "battery-staple"
+    static let partitions = 4
+
+    let port: Int
+    let pool: ConnectionPool
+    let runtime: DurableRuntime<LifecycleMachine>
+    let tokens: TokenIssuer
+    let routes: LifecycleRoutes
+
+    /// Runs the service for as long as the body runs.
+    static func run(_ body: @Sendable @escaping (LifecycleBench) async throws -> Void) async throws {
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let quiet = logger
+        let options = try ConnectionOptions(url: try await database(quiet))
+        let pool = ConnectionPool(options, size: 4, logger: quiet)
+        let clock = SharedClock()
+        let runtime = DurableRuntime<LifecycleMachine>(
+            pool: pool, options: options, partitions: partitions, clock: clock, policy: LifecyclePolicy(),
+            logger: quiet)
+        let tail = LogTail(pool: pool, partitions: partitions, news: runtime.news, logger: quiet)
+        let tokens = try await TokenIssuer.open(pool, issuer: Lifecycle.name)
+        let metrics = Metrics()
+        let routes = LifecycleRoutes(
+            commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, metrics: metrics)
+        var table = RouteTable()
+        routes.add(to: &table)
+        let host = ServiceHost(
+            name: Lifecycle.name, configuration: try configuration(),
+            responder: table.responder(authenticator: try await authenticator(pool), metrics: metrics),
+            services: [runtime, tail], logger: quiet)
+        let (ports, source) = AsyncStream<Int>.makeStream()
+        let group = host.group { source.yield($0) }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask {
+                defer { source.finish() }
+                try await group.run()
+            }
+            for await port in ports {
+                let bench = LifecycleBench(port: port, pool: pool, runtime: runtime, tokens: tokens, routes: routes)
+                do { try await withTimeout(seconds: 60) { try await body(bench) } } catch {
+                    await group.triggerGracefulShutdown()
+                    throw error
+                }
+                break
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+        await pool.close()
+    }
+
+    private static func database(_ logger: Logger) async throws -> String {
+        let cluster = try await PrivateCluster.shared()
+        let template = try await cluster.template("lifecycle") { url in
+            let connection = try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+            try await RuntimeSchema.migrate(
+                service: Lifecycle.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
+            await connection.close()
+        }
+        return try await cluster.makeDatabase(template: template)
+    }
+
+    private static func authenticator(_ pool: ConnectionPool) async throws -> Authenticator {
+        let verifier = DeviceTokenVerifier()
+        try await verifier.trust(try await TokenKeys.trusted(pool))
+        let lines = [
+            OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey),
+            OperatorKeys.line(name: "bob", scopes: [.read], key: readerKey),
+        ]
+        return Authenticator(
+            operators: try OperatorKeys(file: lines.joined(separator: "\n")), tokens: verifier)
+    }
+
+    private static func configuration() throws -> ServiceConfiguration {
+        let request = try ServiceConfiguration.read(
+            service: Lifecycle.name, port: Lifecycle.port, arguments: ["--port", "0"], environment: [:])
+        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        return configuration
+    }
+
+    // MARK: Requests
+
+    struct Answer {
+        let status: Int
+        let headers: HTTPHeaders
+        let body: String
+        var json: JSON { (try? JSON(parsing: Array(body.utf8))) ?? .null }
+        var code: String? { json["code"]?.string }
+        subscript(_ name: String) -> JSON? { json[name] }
+    }
+
+    func request(
+        _ method: String, _ path: String, _ headers: [String: String] = [:], key: String?
+    ) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = .init(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let key { request.headers.add(name: "Authorization", value: "Bearer \(key)") }
+        return request
+    }
+
+    @discardableResult
+    func send(
+        _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:],
+        key: String? = operatorKey
+    ) async throws -> Answer {
+        var request = request(method, path, headers, key: key)
+        if let body {
+            request.body = .bytes(ByteBuffer(string: body))
+            request.headers.add(name: "Content-Type", value: "application/json")
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(50))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        return Answer(
+            status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
+    }
+
+    /// A registered device with one app, `a`, and its token.
+    func phone(_ device: String, fleet: String? = nil, manifest: String = "{}") async throws -> String {
+        let member = fleet.map { #","fleet":"\#($0)""# } ?? ""
+        let answer = try await send("PUT", "/v1/devices/\(device)", #"{"profile":"ios15"\#(member)}"#)
+        try await send("PUT", "/v1/devices/\(device)/apps/a", manifest)
+        return answer["token"]?.string ?? ""
+    }
+
+    @discardableResult
+    func transition(_ device: String, _ event: String) async throws -> Answer {
+        try await send("POST", "/v1/devices/\(device)/apps/a/transitions", #"{"event":"\#(event)"}"#)
+    }
+
+    // MARK: The log
+
+    /// Everything in the log about a device.
+    func log(of device: String) async throws -> [Event] {
+        let key = AggregateKey.device(device)
+        let place = Parameter.int4(Int32(key.partition(of: Self.partitions)))
+        let rows = try await pool.run(
+            Call(LogReader.ofKey, [place, .text(key.description), .int(0), .int(100_000)]))
+        return try rows.map { try LogReader.event($0) }
+    }
+
+    /// Appends an event as another service would, with the notification that goes with it.
+    func append<D: EventData>(_ data: D, to device: String) async throws {
+        let key = AggregateKey.device(device)
+        let partition = Int32(key.partition(of: Self.partitions))
+        let source = String(D.type.prefix { $0 != "." })
+        let insert = Statement(
+            """
+            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            INSERT INTO bus.events
+                (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
+            SELECT $1, head, current_date, $2, $3, $4, 1, $5, $6, $7, $2, $8::json FROM place
+            """)
+        let values: [Parameter] = [
+            .int4(partition), .uuid(UUID()), .text(source), .text(D.type), .text(key.description),
+            .text(data.app ?? ""), .int(Int(RealClock().now.milliseconds)),
+            .text(String(decoding: data.jsonBytes, as: UTF8.self)),
+        ]
+        _ = try await pool.run([
+            Call(Statement("BEGIN")), Call(insert, values, rowsExpected: 1), Call(Statement("COMMIT")),
+            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(source):\(partition)")]),
+        ])
+    }
+}
+
+/// A stream of orders as a client reads it.
+struct OrderStream {
+    private var body: HTTPClientResponse.Body.AsyncIterator
+    private var text = ""
+
+    /// Connects, and waits until the stream is open.
+    init(_ bench: LifecycleBench, _ path: String, after: String? = nil, key: String = LifecycleBench.operatorKey)
+        async throws
+    {
+        let headers = after.map { ["Last-Event-ID": $0] } ?? [:]
+        let response = try await HTTPClient.shared.execute(
+            bench.request("GET", path, headers, key: key), timeout: .seconds(50))
+        guard response.status == .ok else { throw StreamRefused(status: Int(response.status.code)) }
+        body = response.body.makeAsyncIterator()
+        while !text.hasPrefix(": open\n\n") {
+            guard let part = try await body.next() else { throw StreamRefused(status: 0) }
+            text += String(buffer: part)
+        }
+        text.removeFirst(": open\n\n".count)
+    }
+
+    /// The next order with the id that resumes after it; nil at the end of the stream.
+    mutating func next() async throws -> (id: String, order: JSON)? {
+        while true {
+            while let end = text.range(of: "\n\n") {
+                let lines = text[..<end.lowerBound].split(separator: "\n")
+                text.removeSubrange(..<end.upperBound)
+                guard let id = lines.first(where: { $0.hasPrefix("id: ") })?.dropFirst(4),
+                    let data = lines.first(where: { $0.hasPrefix("data: ") })?.dropFirst(6)
+                else { continue }
+                return (String(id), try JSON(parsing: Array(data.utf8)))
+            }
+            guard let part = try await body.next() else { return nil }
+            text += String(buffer: part)
+        }
+    }
+}
+
+struct StreamRefused: Error { let status: Int }

@@ -1,0 +1,241 @@
+import Contracts
+import EventLog
+import LifecycleMachine
+import Machines
+import Records
+import ServiceKit
+import Synchronization
+import Testing
+import Timeline
+
+@testable import LifecycleService
+
+@Suite("Orders", .timeLimit(.minutes(2))) struct OrderTests {
+    @Test func theStoryOfADeviceIsToldInOrder() async throws {
+        try await LifecycleBench.run { bench in
+            let token = try await bench.phone("d1", manifest: #"{"backgroundModes":["remote-notification"]}"#)
+            var orders = try await OrderStream(bench, "/v1/devices/d1/orders", key: token)
+            func told(_ order: JSON?) -> String {
+                "\(order?["type"]?.string ?? "") \(order?["name"]?.string ?? "")"
+            }
+            try await bench.transition("d1", "launch")
+            let launched = try #require(try await orders.next())
+            #expect(told(launched.order) == "callback didBecomeActive")
+            #expect(
+                launched.order["data"]?["callbacks"]
+                    == ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"])
+            #expect(launched.order["device"] == "d1" && launched.order["app"] == "a")
+            #expect(launched.order["order"]?.string == launched.id)
+            #expect(launched.order["deadline"] == .null)
+            try await bench.transition("d1", "home")
+            #expect(told(try await orders.next()?.order) == "callback didEnterBackground")
+            #expect(told(try await orders.next()?.order) == "suspend suspend")
+            try await bench.append(
+                PushEvent.WakeRequested(app: "a", notification: "n-1", payload: ["aps": ["content-available": 1]]),
+                to: "d1")
+            let wake = try #require(try await orders.next()).order
+            #expect(told(wake) == "wake didReceiveRemoteNotification")
+            #expect(wake["data"]?["reason"] == "push" && wake["data"]?["request"] == "n-1")
+            #expect(wake["data"]?["payload"] == ["aps": ["content-available": 1]])
+            #expect(wake["data"]?["limitSeconds"] == 30)
+            let issued = try #require(wake["issuedAt"]?.string.flatMap { Instant($0) })
+            #expect(wake["deadline"]?.string.flatMap { Instant($0) } == issued + .seconds(30))
+            let id = try #require(wake["data"]?["wake"]?.string)
+            let path = "/v1/devices/d1/apps/a/wakes/\(id)/completion"
+            #expect(try await bench.send("POST", path, "{}", key: token).code == "result_missing")
+            let done = try await bench.send("POST", path, #"{"result":"newData"}"#, key: token)
+            #expect(done["state"] == "suspended")
+            #expect(try await bench.send("POST", path, #"{"result":"newData"}"#).code == "already_completed")
+            #expect(told(try await orders.next()?.order) == "suspend suspend")
+            try await bench.send("PATCH", "/v1/devices/d1/conditions", #"{"memoryPressure":"critical"}"#)
+            let killed = try #require(try await orders.next()).order
+            #expect(told(killed) == "terminate terminate")
+            #expect(killed["data"]?["reason"] == "memoryPressure" && killed["data"]?["callbacks"] == [])
+            let entry = try await bench.send("GET", "/v1/devices/d1/app-switcher")["items"]?[0]
+            #expect(entry?["app"] == "a" && entry?["processAlive"] == false)
+            try await bench.append(TransferEvent.WakeRequested(app: "a", session: "s"), to: "d1")
+            let relaunched = try #require(try await orders.next()).order
+            #expect(told(relaunched) == "wake handleEventsForBackgroundURLSession")
+            #expect(relaunched["data"]?["callbacks"]?[0] == "willFinishLaunching")
+        }
+    }
+
+    @Test func aCutStreamLosesAndDoublesNothing() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            // Another device of the same partition, whose orders must not mix in.
+            let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
+            let other = try #require(
+                (0..<100).map { "x\($0)" }.first {
+                    AggregateKey.device($0).partition(of: LifecycleBench.partitions) == partition
+                })
+            _ = try await bench.phone(other)
+            let start = try #require(try await bench.log(of: "d1").last)
+            let rounds = 30
+            async let writing: Void = {
+                for device in ["d1", other] { try await bench.transition(device, "launch") }
+                for _ in 0..<rounds {
+                    for device in ["d1", other] {
+                        try await bench.transition(device, "home")
+                        try await bench.transition(device, "open")
+                    }
+                }
+            }()
+            var ids: [String] = []
+            var after = "\(start.partition):\(start.offset)"
+            // A launch, and for each round a background, a suspend and a return.
+            while ids.count < 1 + 3 * rounds {
+                var stream = try await OrderStream(bench, "/v1/devices/d1/orders", after: after)
+                for _ in 0..<min(7, 1 + 3 * rounds - ids.count) {
+                    let next = try #require(try await stream.next())
+                    #expect(next.order["device"] == "d1")
+                    ids.append(next.id)
+                    after = next.id
+                }
+            }
+            try await writing
+            let expected = try await bench.log(of: "d1").compactMap { Order($0)?.order }
+            #expect(ids == expected)
+        }
+    }
+
+    @Test func aNewStreamReplacesTheOld() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            _ = try await bench.phone("d2")
+            var old = try await OrderStream(bench, "/v1/devices/d1/orders")
+            var neighbour = try await OrderStream(bench, "/v1/devices/d2/orders")
+            var new = try await OrderStream(bench, "/v1/devices/d1/orders")
+            #expect(try await old.next() == nil)
+            for device in ["d1", "d2"] { try await bench.transition(device, "launch") }
+            #expect(try await new.next()?.order["device"] == "d1")
+            #expect(try await neighbour.next()?.order["device"] == "d2")
+            #expect(bench.routes.streams.count == 2)
+        }
+    }
+
+    @Test func longPollingGivesWhatIsThereOrWaits() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            let path = "/v1/devices/d1/orders"
+            let empty = try await bench.send("GET", path + "?wait=0")
+            #expect(empty["items"] == [])
+            let next = try #require(empty["next"]?.string)
+            async let waiting = bench.send("GET", path + "?wait=30&after=\(next)")
+            try await bench.transition("d1", "launch")
+            let first = try await waiting
+            #expect(first["items"]?.items?.count == 1)
+            #expect(first["items"]?[0]?["name"] == "didBecomeActive")
+            #expect(first["items"]?[0]?["order"] == first["next"])
+            try await bench.transition("d1", "home")
+            let reached = try #require(first["next"]?.string)
+            let rest = try await bench.send("GET", path + "?wait=30", nil, ["Last-Event-ID": reached])
+            #expect(rest["items"]?.items?.compactMap { $0["type"]?.string } == ["callback", "suspend"])
+            let wrong = AggregateKey.device("d1").partition(of: LifecycleBench.partitions) == 0 ? 1 : 0
+            #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": "\(wrong):1"]).status == 400)
+            #expect(try await bench.send("GET", path + "?wait=0&after=\(wrong):1").status == 400)
+            #expect(try await bench.send("GET", path + "?wait=61").status == 400)
+        }
+    }
+
+    @Test func aPrewarmedProcessAndASweptEntryGiveNoOrder() throws {
+        var runtime = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
+        let key = AggregateKey.device("d")
+        let now = Instant(milliseconds: 1_750_000_000_000)
+        for command: LifecycleCommand in [
+            .register(Registration(profile: .ios15)), .install(app: "a", Manifest()),
+            .transition(app: "a", .prewarm), .transition(app: "a", .launch), .transition(app: "a", .crash),
+            .transition(app: "a", .swipe),
+        ] { try runtime.submit(command, to: key, at: now) }
+        let orders = runtime.log.compactMap { Order($0) }
+        #expect(orders.map(\.type) == [.callback, .terminate])
+        #expect(orders.last?.data["reason"] == "crash")
+    }
+}
+
+@Suite("Orders of a fleet", .timeLimit(.minutes(2))) struct FleetOrderTests {
+    @Test func oneStreamHasTheFleetsDevicesAndNoOthers() async throws {
+        try await LifecycleBench.run { bench in
+            let blues = (0..<6).map { "blue\($0)" }
+            let reds = (0..<6).map { "red\($0)" }
+            for device in blues { _ = try await bench.phone(device, fleet: "blue") }
+            for device in reds { _ = try await bench.phone(device, fleet: "red") }
+            let token = try await bench.tokens.fleet("blue")
+            var stream = try await OrderStream(bench, "/v1/fleets/blue/orders", key: token)
+            // One more joins while the stream is open.
+            _ = try await bench.phone("late", fleet: "blue")
+            for device in reds + blues + ["late"] { try await bench.transition(device, "launch") }
+            var seen: [String] = []
+            var after = ""
+            for count in 0..<7 {
+                // Cut in the middle: the vector resumes every partition where it was.
+                if count == 3 {
+                    stream = try await OrderStream(bench, "/v1/fleets/blue/orders", after: after, key: token)
+                }
+                let next = try #require(try await stream.next())
+                seen.append(try #require(next.order["device"]?.string))
+                after = next.id
+            }
+            #expect(seen.sorted() == blues + ["late"])
+            #expect(Set(after.split(separator: ",").map { $0.prefix { $0 != ":" } }) == ["0", "1", "2", "3"])
+        }
+    }
+
+    @Test func aStreamMayHaveSomePartitionsOnly() async throws {
+        try await LifecycleBench.run { bench in
+            let devices = (0..<12).map { "d\($0)" }
+            let partition = { (device: String) in
+                AggregateKey.device(device).partition(of: LifecycleBench.partitions)
+            }
+            for device in devices { _ = try await bench.phone(device, fleet: "blue") }
+            let wanted = devices.filter { [1, 3].contains(partition($0)) }
+            try #require(!wanted.isEmpty && wanted.count < devices.count)
+            var stream = try await OrderStream(bench, "/v1/fleets/blue/orders?partitions=1,3")
+            for device in devices { try await bench.transition(device, "launch") }
+            var seen: [String] = []
+            for _ in wanted { seen.append(try #require(try await stream.next()?.order["device"]?.string)) }
+            #expect(seen.sorted() == wanted.sorted())
+            for bad in ["4", "x", "", "-1", "1,,2"] {
+                let answer = try await bench.send("GET", "/v1/fleets/blue/orders?partitions=\(bad)")
+                #expect(answer.code == "invalid_query", "partitions=\(bad)")
+            }
+        }
+    }
+
+    @Test func onlyItsOwnTokenAndOperatorsOpenAFleetsStream() async throws {
+        try await LifecycleBench.run { bench in
+            let device = try await bench.phone("d1", fleet: "blue")
+            for key in [device, try await bench.tokens.fleet("red")] {
+                #expect(try await bench.send("GET", "/v1/fleets/blue/orders", key: key).code == "not_found")
+            }
+            _ = try await OrderStream(bench, "/v1/fleets/blue/orders", key: LifecycleBench.readerKey)
+        }
+    }
+
+    @Test func theDatabaseIsAskedOnceADevice() async throws {
+        let asked = Mutex<[String]>([])
+        let fleets = FleetsOfDevices { device in
+            asked.withLock { $0.append(device) }
+            return ("blue", 5)
+        }
+        for _ in 0..<3 { #expect(try await fleets.fleet(of: "d1") == "blue") }
+        #expect(asked.withLock { $0 } == ["d1"])
+        fleets.note(moved(to: "red", offset: 4))
+        #expect(try await fleets.fleet(of: "d1") == "blue", "an older event changes nothing")
+        fleets.note(moved(to: "red", offset: 6))
+        #expect(try await fleets.fleet(of: "d1") == "red")
+        #expect(asked.withLock { $0 } == ["d1"])
+    }
+
+    private func moved(to fleet: String, offset: Int) -> Event {
+        var registration = Registration()
+        registration.fleet = fleet
+        let id = DecisionIdentifiers.derived(fleet)
+        var event = Event(
+            id: id, source: LifecycleEvent.source, type: LifecycleEvent.DeviceUpdated.type, version: 1,
+            key: .device("d1"), app: nil, time: .epoch, correlation: id, causation: nil, traceparent: nil,
+            data: LifecycleEvent.DeviceUpdated(registration: registration).jsonBytes)
+        event.offset = offset
+        return event
+    }
+}

@@ -1,0 +1,100 @@
+import Contracts
+import NIOHTTP1
+import Postgres
+import Records
+import ServiceKit
+import Testing
+
+@testable import LifecycleService
+
+@Suite("Tokens of devices and fleets", .timeLimit(.minutes(2))) struct LifecycleTokenTests {
+    @Test func registrationShowsTheTokenOnce() async throws {
+        try await LifecycleBench.run { bench in
+            let first = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#)
+            #expect(first.status == 201)
+            let token = try #require(first["token"]?.string)
+            #expect(first.headers.first(name: "Dormouse-Position") != nil)
+            for profile in ["ios15", "ios18"] {
+                let again = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"\#(profile)"}"#)
+                #expect(again.status == 200)
+                #expect(again["token"] == nil)
+                #expect(again["registration"]?["profile"]?.string == profile)
+            }
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
+        }
+    }
+
+    @Test func noTokenEntersTheDatabase() async throws {
+        try await LifecycleBench.run { bench in
+            let headers = ["Idempotency-Key": "k1"]
+            let first = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, headers)
+            let token = try #require(first["token"]?.string)
+            let second = try await bench.send("POST", "/v1/devices/d1/token", nil, headers.mapValues { $0 + "b" })
+            let replaced = try #require(second["token"]?.string)
+            let repeated = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, headers)
+            #expect(repeated.status == 200 && repeated["token"] == nil)
+            // What no search must find, the search finds where it is: the device's name.
+            for (text, isThere) in [(token, false), (replaced, false), ("d1", true)] {
+                let rows = try await bench.pool.run(
+                    Call(
+                        Statement(
+                            """
+                            SELECT (SELECT count(*) FROM bus.events AS e WHERE position($1 IN e::text) > 0),
+                                (SELECT count(*) FROM bus.idempotency AS i
+                                 WHERE position($1::bytea IN i.answer) > 0)
+                            """), [.text(text)]))
+                #expect((try rows[0].int(0) > 0) == isThere)
+                #expect((try rows[0].int(1) > 0) == isThere)
+            }
+        }
+    }
+
+    @Test func aNewTokenIsIssuedAndTheOldOnesAreVoidedInTheLog() async throws {
+        try await LifecycleBench.run { bench in
+            let old = try await bench.phone("d1")
+            let answer = try await bench.send("POST", "/v1/devices/d1/token", key: old)
+            #expect(answer.status == 201)
+            let token = try #require(answer["token"]?.string)
+            #expect(token != old)
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
+            #expect(try await bench.log(of: "d1").last?.type == LifecycleEvent.DeviceRevoked.type)
+        }
+    }
+
+    @Test func aFleetsTokenRegistersAndOpensItsDevicesOnly() async throws {
+        try await LifecycleBench.run { bench in
+            let issued = try await bench.send("POST", "/v1/fleets/blue/token")
+            #expect(issued.status == 201 && issued["fleet"] == "blue")
+            let blue = try #require(issued["token"]?.string)
+            let red = try await bench.tokens.fleet("red")
+            let made = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, key: blue)
+            #expect(made.status == 201)
+            #expect(made["registration"]?["fleet"] == "blue")
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: blue).status == 200)
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: red).status == 404)
+            #expect(try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18"}"#, key: red).status == 404)
+            let astray = try await bench.send("PUT", "/v1/devices/d2", #"{"profile":"ios18","fleet":"red"}"#, key: blue)
+            #expect(astray.status == 403)
+            // A device's own token keeps it in its fleet.
+            let own = try #require(made["token"]?.string)
+            let moved = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18","fleet":"red"}"#, key: own)
+            #expect(moved.status == 403)
+            let kept = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18"}"#, key: own)
+            #expect(kept.status == 200 && kept["registration"]?["fleet"] == "blue")
+            // Only operators issue fleets' tokens.
+            #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: blue).status == 403)
+            #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: own).status == 403)
+            #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: LifecycleBench.readerKey).status == 403)
+        }
+    }
+
+    @Test func thePublicKeysAreOpen() async throws {
+        try await LifecycleBench.run { bench in
+            let answer = try await bench.send("GET", "/.well-known/jwks.json", key: nil)
+            #expect(answer.status == 200)
+            let key = answer["keys"]?[0]
+            #expect(key?["kty"] == "EC" && key?["crv"] == "P-256" && key?["kid"] == "lifecycle-1")
+            #expect(key?["d"] == nil)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Records
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("The clock over HTTP", .timeLimit(.minutes(2))) struct ClockRoutesTests {
+    @Test func theClockIsReadSetAndFrozen() async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            let start = try await bench.get("/v1/clock").json
+            #expect(start["virtual"] == true && start["frozen"] == false && start["rate"] == 1)
+            #expect(Instant(start["now"]?.string ?? "") != nil)
+            let fast = try await bench.send("PUT", "/v1/clock", #"{"rate":60}"#)
+            #expect(fast.status == 200 && fast.json["rate"] == 60)
+            let frozen = try await bench.send("PUT", "/v1/clock", #"{"frozen":true}"#)
+            #expect(frozen.json["frozen"] == true && frozen.json["rate"] == 60)
+            #expect(try await bench.get("/v1/clock").json == frozen.json)
+            #expect(try await bench.send("PUT", "/v1/clock", #"{"frozen":false}"#).json["frozen"] == false)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{}"#, 422), (#"{"rate":0}"#, 422), (#"{"rate":100001}"#, 422), (#"{"rate":"fast"}"#, 422),
+        (#"{"speed":2}"#, 422), (#"{"#, 400),
+    ]) func badSettingsChangeNothing(_ body: String, _ status: Int) async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            try await bench.sql("SELECT bus.set_clock(7, true)")
+            let before = try await bench.get("/v1/clock").json
+            #expect(try await bench.send("PUT", "/v1/clock", body).status == status)
+            #expect(try await bench.get("/v1/clock").json == before)
+        }
+    }
+
+    @Test func realTimeIsNotSet() async throws {
+        try await OpsBench.run { bench in
+            #expect(try await bench.get("/v1/clock").json["virtual"] == false)
+            let refused = try await bench.send("PUT", "/v1/clock", #"{"rate":2}"#)
+            #expect(refused.status == 409 && refused.code == "clock_not_virtual")
+            #expect(try await bench.send("POST", "/v1/clock/advance", #"{"seconds":1}"#).code == "clock_not_virtual")
+        }
+    }
+
+    @Test func onlyOperatorsWhoMayOperateMoveIt() async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            let key = OpsBench.readKey
+            let set = try await bench.send("PUT", "/v1/clock", #"{"rate":2}"#, key: key)
+            let advance = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":1}"#, key: key)
+            #expect(set.code == "forbidden" && advance.code == "forbidden")
+        }
+    }
+
+    @Test func anAdvanceAnswersWhenAllIsSettled() async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            _ = try await bench.send("PUT", "/v1/clock", #"{"frozen":true}"#)
+            let start = try #require(Instant(try await bench.get("/v1/clock").json["now"]?.string ?? ""))
+            try await bench.running { runtime in
+                for (device, seconds) in [("a", 120), ("b", 300)] {
+                    _ = try await runtime.submit(
+                        Submission<Counter>(
+                            key: .device(device), command: .ring(after: .seconds(Int64(seconds))),
+                            origin: Origin(id: UUID())
+                        ) { _, _ in [] })
+                }
+                let answer = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":600}"#)
+                #expect(answer.json == ["now": .string((start + .seconds(600)).description), "settled": true])
+                let rung = try await bench.get("/v1/events?type=\(Rang.type)&order=oldest").items
+                #expect(rung.map { $0["subject"]?.string } == ["device:a", "device:b"])
+                #expect(
+                    rung.map { $0["time"]?.string } == [120, 300].map { (start + .seconds($0)).description })
+            }
+        }
+    }
+
+    @Test func aConsumerThatDoesNotKeepUpIsNamed() async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            try await bench.append(to: "a")
+            let answer = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":600,"timeout":0.1}"#)
+            #expect(answer.status == 504 && answer.code == "not_settled")
+            #expect(answer.faults == ["/counter"])
+        }
+    }
+
+    @Test(arguments: [#"{"seconds":-1}"#, #"{"seconds":1e12}"#, #"{}"#, #"{"seconds":1,"timeout":0}"#])
+    func badAdvancesAreRefused(_ body: String) async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            let answer = try await bench.send("POST", "/v1/clock/advance", body)
+            #expect(answer.status == 422 && answer.faults.count == 1)
+        }
+    }
+}
+
+extension OpsBench {
+    /// Runs a counter that follows the clock while `body` runs.
+    func running(_ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void) async throws {
+        let clock = SharedClock()
+        let runtime = DurableRuntime<Counter>(
+            pool: owner, options: options, partitions: Self.partitions, clock: clock, policy: (), logger: logger)
+        let follower = ClockFollower(clock, pool: owner, news: runtime.news, logger: logger)
+        let group = ServiceGroup(services: [runtime, follower], logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            do { try await body(runtime) } catch {
+                await group.triggerGracefulShutdown()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+@Suite("Events over HTTP", .timeLimit(.minutes(2))) struct EventsTests {
+    @Test(arguments: ["oldest", "newest"]) func pagesLeadThroughAllEvents(_ order: String) async throws {
+        try await OpsBench.run { bench in
+            var ids: Set<String> = []
+            for number in 0..<25 { ids.insert(try await bench.append(to: "d\(number)").uuidString.lowercased()) }
+            var seen: [String] = []
+            var next: String?
+            repeat {
+                let cursor = next.map { "&cursor=\($0)" } ?? ""
+                let answer = try await bench.get("/v1/events?order=\(order)&limit=10\(cursor)")
+                #expect(answer.status == 200 && answer.headers["content-type"] == "application/json")
+                seen += answer.items.compactMap { $0["id"]?.string }
+                next = answer.json["next"]?.string
+                #expect((answer.headers["link"] != nil) == (next != nil))
+            } while next != nil
+            #expect(seen.count == 25 && Set(seen) == ids)
+        }
+    }
+
+    @Test func filtersGoTogether() async throws {
+        try await OpsBench.run { bench in
+            let wanted = try await bench.append("lifecycle.app.woken", to: "a", app: "com.example")
+            try await bench.append("lifecycle.app.woken", to: "a", app: "com.other")
+            try await bench.append("lifecycle.app.woken", to: "b", app: "com.example")
+            try await bench.append("fetch.refresh.due", to: "a", app: "com.example")
+            let answer = try await bench.get(
+                "/v1/events?type=lifecycle.app.woken,x.y&service=lifecycle&device=a&app=com.example&since=2020-01-01T00:00:00Z")
+            #expect(answer.items.map { $0["id"]?.string } == [wanted.uuidString.lowercased()])
+            #expect(try await bench.get("/v1/events?until=2020-01-01T00:00:00Z").items.isEmpty)
+        }
+    }
+
+    @Test func everyFaultOfAQueryIsNamed() async throws {
+        try await OpsBench.run { bench in
+            let answer = try await bench.get(
+                "/v1/events?limit=0&order=up&since=yesterday&device=a%2Fb&cause=1&cursor=zz&colour=red&type=")
+            #expect(answer.status == 400 && answer.code == "invalid_query")
+            #expect(
+                Set(answer.faults) == [
+                    "/limit", "/order", "/since", "/device", "/cause", "/cursor", "/colour", "/type",
+                ])
+            let twice = try await bench.get("/v1/events?limit=5&limit=6")
+            #expect(twice.faults == ["/limit"])
+            let order = try await bench.get("/v1/events?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z")
+            #expect(order.faults == ["/until"])
+        }
+    }
+
+    @Test func aCursorBelongsToItsFeed() async throws {
+        try await OpsBench.run { bench in
+            for number in 0..<3 { try await bench.append(to: "d\(number)") }
+            let cursor = try #require(try await bench.get("/v1/events?limit=1").json["next"]?.string)
+            #expect(try await bench.get("/v1/events?limit=1&order=oldest&cursor=\(cursor)").faults == ["/cursor"])
+            #expect(try await bench.get("/v1/events?limit=1&device=d1&cursor=\(cursor)").faults == ["/cursor"])
+        }
+    }
+
+    @Test func formsAreNegotiated() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append(to: "a", data: #"{"said":"a \"b\", c"}"#)
+            try await bench.append(to: "b")
+            let batch = try await bench.get("/v1/events?order=oldest&limit=1", ["Accept": "application/cloudevents-batch+json"])
+            #expect(batch.headers["content-type"] == "application/cloudevents-batch+json")
+            #expect(batch.json.items?.first?["specversion"] == "1.0")
+            let link = try #require(batch.headers["link"])
+            let path = try #require(link.split(separator: ">").first?.dropFirst())
+            #expect(try await bench.get(String(path)).items.count == 1)
+
+            let lines = try await bench.get("/v1/events", ["Accept": "application/x-ndjson;q=0.9, text/html"])
+            #expect(lines.headers["content-type"] == "application/x-ndjson")
+            #expect(lines.body.split(separator: "\n").count == 2)
+
+            let csv = try await bench.get("/v1/events?device=a", ["Accept": "text/csv"])
+            let rows = csv.body.split(separator: "\r\n")
+            #expect(rows.count == 2 && rows[0].hasPrefix("partition,offset,id,time"))
+            #expect(rows[1].hasSuffix(#""{""said"":""a \""b\"", c""}""#))
+
+            #expect(try await bench.get("/v1/events", ["Accept": "image/png"]).code == "not_acceptable")
+            #expect(try await bench.get("/v1/events", ["Accept": "*/*"]).json["items"] != nil)
+        }
+    }
+
+    @Test func anEventHasItsCausesAndEffects() async throws {
+        try await OpsBench.run { bench in
+            let first = try await bench.append("push.notification.accepted", to: "a")
+            let second = try await bench.append("push.wake.requested", to: "a", correlation: first, causation: first)
+            let third = try await bench.append("lifecycle.app.woken", to: "b", correlation: first, causation: second)
+            let id = second.uuidString.lowercased()
+            let event = try await bench.get("/v1/events/\(id)")
+            #expect(event.json["type"] == "push.wake.requested")
+            let place = "\(event.json["partition"]?.int ?? -1):\(event.json["offset"]?.string ?? "")"
+            #expect(try await bench.get("/v1/events/\(place)").json == event.json)
+            let chain = try await bench.get("/v1/events/\(id)/causes").json
+            #expect(chain["event"] == event.json)
+            #expect(chain["causes"]?.items?.map { $0["id"]?.string } == [first.uuidString.lowercased()])
+            #expect(chain["effects"]?.items?.map { $0["id"]?.string } == [third.uuidString.lowercased()])
+            for unknown in ["7:1", "0:99", "nothing", "00000000-0000-0000-0000-000000000000"] {
+                #expect(try await bench.get("/v1/events/\(unknown)").code == "not_found")
+            }
+            #expect(try await bench.get("/v1/events/a%20b").code == "invalid_identifier")
+        }
+    }
+
+    @Test func aTimelineSpeaksInWords() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append("push.wake.requested", to: "a", app: "com.example", data: #"{"app":"com.example"}"#)
+            try await bench.append("lifecycle.app.woken", to: "b")
+            let answer = try await bench.get("/v1/devices/a/timeline")
+            #expect(answer.items.count == 1)
+            #expect(answer.items[0]["summary"]?.string?.contains("woken") == true)
+            #expect(answer.items[0]["data"] == ["app": "com.example"])
+            #expect(try await bench.get("/v1/devices/a/timeline?device=b").faults == ["/device"])
+            #expect(try await bench.get("/v1/devices/nobody/timeline").items.isEmpty)
+        }
+    }
+
+    @Test func aFeedThatWasLeftTooLongIsGone() async throws {
+        try await OpsBench.run { bench in
+            for _ in 0..<3 { try await bench.append(to: "a") }
+            let cursor = try #require(
+                try await bench.get("/v1/events?device=a&order=oldest&limit=1").json["next"]?.string)
+            try await bench.sql(
+                "INSERT INTO bus.retention SELECT partition, 2 FROM bus.partitions WHERE head = 3")
+            let gone = try await bench.get("/v1/events?device=a&order=oldest&limit=1&cursor=\(cursor)")
+            #expect(gone.status == 410 && gone.code == "beyond_retention")
+        }
+    }
+
+    @Test func whatWasSetAsideIsListed() async throws {
+        try await OpsBench.run { bench in
+            try await bench.sql(
+                """
+                INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason) VALUES
+                    (0, 'counter', 'device:a', 0, 1000, 'overflow'), (0, 'counter', 'device:a', 7, NULL, NULL)
+                """)
+            let letters = try await bench.get("/v1/dead-letters?service=counter").items
+            #expect(letters.map { $0["position"] } == [.null, "0:7"])
+            #expect(letters.map { $0["reason"] } == ["overflow", .null])
+            #expect(letters[0]["due"] == "1970-01-01T00:00:01.000Z")
+            #expect(try await bench.get("/v1/dead-letters?service=push").items.isEmpty)
+        }
+    }
+
+    @Test func whoHasNoCredentialSeesNothing() async throws {
+        try await OpsBench.run { bench in
+            for path in [
+                "/v1/events", "/v1/events/stream", "/v1/events/0:1", "/v1/events/0:1/causes", "/v1/devices/a/timeline",
+                "/v1/consumers", "/v1/log/check", "/v1/dead-letters", "/v1/clock",
+            ] {
+                let nobody = try await bench.get(path, key: nil)
+                let stranger = try await bench.get(path, key: "wrong")
+                #expect(nobody.code == "unauthenticated" && stranger.code == "invalid_credential")
+            }
+        }
+    }
+
+    @Test func consumersAndTheLogTellHowTheyAre() async throws {
+        try await OpsBench.run { bench in
+            for _ in 0..<4 { try await bench.append(to: "a") }
+            let consumers = try await bench.get("/v1/consumers").items
+            #expect(consumers.map { $0["name"]?.string } == ["counter"])
+            #expect(consumers.first?["lag"] == 4)
+            #expect(consumers.first?["waitingSince"]?.string != nil)
+            #expect(try await bench.get("/v1/log/check").json["dense"] == true)
+            try await bench.sql("DELETE FROM bus.events WHERE log_offset = 2")
+            let check = try await bench.get("/v1/log/check").json
+            #expect(check["dense"] == false)
+            #expect(check["partitions"]?.items?.flatMap { $0["faults"]?.items ?? [] } == ["1-4"])
+            #expect(try await bench.get("/v1/log/check?partition=9").code == "invalid_query")
+        }
+    }
+}

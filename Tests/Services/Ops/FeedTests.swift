@@ -1,0 +1,90 @@
+import AsyncHTTPClient
+import NIOCore
+import Records
+import TestSupport
+import Testing
+
+@Suite("The live feed", .timeLimit(.minutes(2))) struct FeedTests {
+    @Test func aStreamHasWhatIsAppendedAndResumesWithoutLoss() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append(to: "before")
+            let (first, lastID) = try await bench.follow("/v1/events/stream", 3) {
+                for number in 0..<3 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
+            }
+            // Live only: what was there before is not told.
+            #expect(first.map { $0["data"]?["n"]?.int } == [0, 1, 2])
+            for number in 3..<6 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
+            let (missed, _) = try await bench.follow("/v1/events/stream", 4, after: lastID) {
+                try await bench.append("x.y.z", to: "d1", data: #"{"n":6}"#)
+            }
+            #expect(Set(missed.map { $0["data"]?["n"]?.int }) == [3, 4, 5, 6])
+        }
+    }
+
+    @Test func aStreamIsFilteredByDeviceAndType() async throws {
+        try await OpsBench.run { bench in
+            let (events, _) = try await bench.follow("/v1/events/stream?device=a&type=x.y.z", 2) {
+                for type in ["x.y.z", "other.thing.pinged", "x.y.z"] {
+                    try await bench.append(type, to: "b")
+                    try await bench.append(type, to: "a")
+                }
+            }
+            #expect(events.allSatisfy { $0["subject"] == "device:a" && $0["type"] == "x.y.z" })
+        }
+    }
+
+    @Test func aPageOldestFirstLeadsOverToTheStream() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append("x.y.z", to: "a", data: #"{"n":0}"#)
+            let page = try await bench.get("/v1/events?order=oldest")
+            let position = try #require(page.headers["dormouse-position"])
+            try await bench.append("x.y.z", to: "a", data: #"{"n":1}"#)
+            let (events, _) = try await bench.follow("/v1/events/stream", 1, after: position) {}
+            #expect(events.first?["data"]?["n"] == 1)
+        }
+    }
+
+    @Test(arguments: ["nonsense", "0:99,1:0,2:0", "0:0"]) func aForeignLastEventIDIsRefused(_ id: String) async throws {
+        try await OpsBench.run { bench in
+            let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": id])
+            #expect(answer.status == 400 && answer.code == "invalid_header")
+        }
+    }
+
+    @Test func aStreamTakesNoPaging() async throws {
+        try await OpsBench.run { bench in
+            let answer = try await bench.get("/v1/events/stream?limit=5&order=newest")
+            #expect(answer.faults == ["/limit", "/order"])
+        }
+    }
+}
+
+extension OpsBench {
+    /// Opens a stream, does something once it is open, and reads until so many events came.
+    func follow(
+        _ path: String, _ count: Int, after id: String? = nil, _ body: () async throws -> Void
+    ) async throws -> (events: [JSON], lastID: String) {
+        let response = try await HTTPClient.shared.execute(
+            request(path, "GET", id.map { ["Last-Event-ID": $0] } ?? [:]), timeout: .seconds(30))
+        var text = ""
+        var hasBegun = false
+        var events: [JSON] = []
+        var lastID = ""
+        for try await part in response.body {
+            text += String(buffer: part)
+            if !hasBegun, text.contains(": open\n\n") {
+                hasBegun = true
+                try await body()
+            }
+            while let end = text.firstRange(of: "\n\n") {
+                for line in text[..<end.lowerBound].split(separator: "\n") {
+                    if line.hasPrefix("id: ") { lastID = String(line.dropFirst(4)) }
+                    if line.hasPrefix("data: ") { events.append(try JSON(parsing: Array(line.dropFirst(6).utf8))) }
+                }
+                text = String(text[end.upperBound...])
+            }
+            if events.count >= count { break }
+        }
+        return (events, lastID)
+    }
+}

@@ -1,0 +1,168 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+/// `push` and `lifecycle` as executables over a database of their own, and a client for them.
+final class PushSuite: Sendable {
+    struct Answer: Sendable {
+        let status: Int
+        let headers: [String: String]
+        let json: JSON
+
+        var reason: String? { json["reason"]?.string }
+        var code: String? { json["code"]?.string }
+    }
+
+    let push: Int
+    let lifecycle: Int
+    let signer = ProviderSigner()
+    private let processes: [ChildProcess]
+
+    private init(push: Int, lifecycle: Int, processes: [ChildProcess]) {
+        self.push = push
+        self.lifecycle = lifecycle
+        self.processes = processes
+    }
+
+    /// Runs both services for as long as the body runs.
+    static func run(_ body: @Sendable @escaping (PushSuite) async throws -> Void) async throws {
+        let url = try await PrivateCluster.shared().makeDatabase()
+        let settings = [
+            "DATABASE_URL": url, "MIGRATION_DATABASE_URL": url, "PARTITIONS": "4", "PORT": "0", "INSECURE_DEV": "true",
+            "LOG_LEVEL": "warning",
+        ]
+        var ports: [Int] = []
+        var processes: [ChildProcess] = []
+        defer { for process in processes { process.signal(SIGTERM) } }
+        for name in ["lifecycle", "push"] {
+            let migration = try ChildProcess.start(ChildProcess.product(name), ["migrate"], environment: settings)
+            #expect(try await migration.exit() == .exited(0))
+            let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
+            processes.append(process)
+            let line = try await process.waitForLine(containing: "is ready on", within: 30)
+            ports.append(try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+        }
+        let suite = PushSuite(push: ports[1], lifecycle: ports[0], processes: processes)
+        try await suite.registerKey()
+        try await withTimeout(seconds: 120, "the story") { try await body(suite) }
+        for process in processes { process.signal(SIGTERM) }
+        for process in processes { #expect(try await process.exit() == .exited(0)) }
+    }
+
+    private func registerKey() async throws {
+        let key: JSON = [
+            "keyID": .string(signer.keyID), "teamID": .string(signer.teamID), "publicKey": .string(signer.publicKey),
+            "environment": "sandbox",
+        ]
+        #expect(try await send("POST", "/v1/provider-keys", key).status == 201)
+    }
+
+    func request(_ method: String, _ path: String, port: Int? = nil, _ headers: [String: String] = [:])
+        -> HTTPClientRequest
+    {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port ?? push)\(path)")
+        request.method = HTTPMethod(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        return request
+    }
+
+    func send(
+        _ method: String, _ path: String, _ body: JSON? = nil, port: Int? = nil, _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var request = request(method, path, port: port, headers)
+        if let body {
+            request.body = .bytes(body.bytes)
+            request.headers.add(name: "Content-Type", value: "application/json")
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        return Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 },
+            json: (try? JSON(parsing: bytes.readableBytesView)) ?? .null)
+    }
+
+    /// A registered device with an app that silent notifications may wake.
+    ///
+    /// - Returns: the app's device token.
+    func makeDevice(_ device: String, app: String = "com.example.app") async throws -> String {
+        let path = "/v1/devices/\(device)"
+        #expect(try await send("PUT", path, ["profile": "ios15"], port: lifecycle).status == 201)
+        let manifest: JSON = ["backgroundModes": ["remote-notification"]]
+        let installed = try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle)
+        #expect(installed.status == 201)
+        let position = try #require(installed.headers["dormouse-position"])
+        let registered = try await send(
+            "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"], ["Dormouse-Position": position])
+        #expect(registered.status == 200)
+        return try #require(registered.json["token"]?.string)
+    }
+
+    /// Sends as a provider, each time over what connection the client has.
+    func notify(
+        _ token: String, _ payload: JSON?, _ headers: [String: String] = [:], method: String = "POST",
+        path: String? = nil
+    ) async throws -> Answer {
+        var all = ["apns-topic": "com.example.app", "authorization": "bearer \(try await bearer())"]
+        all.merge(headers) { $1 }
+        return try await send(method, path ?? "/3/device/\(token)", payload, all.filter { $0.value != "none" })
+    }
+
+    /// One token for all: a connection takes a new one every twenty minutes only.
+    private func bearer() async throws -> String { try await tokens.value(signer) }
+    private let tokens = Tokens()
+
+    private actor Tokens {
+        private var text: String?
+
+        func value(_ signer: ProviderSigner) async throws -> String {
+            if let text { return text }
+            // The signature is random: of two at once the first to finish counts.
+            let fresh = try await signer.token(issuedAt: RealClock().now)
+            if let text { return text }
+            text = fresh
+            return fresh
+        }
+    }
+}
+
+/// A device's stream, read event by event.
+struct DeviceStream {
+    private var parts: HTTPClientResponse.Body.AsyncIterator
+    private var text = ""
+
+    /// Opens it, and returns when the device counts as connected.
+    init(_ suite: PushSuite, _ device: String) async throws {
+        let request = suite.request("GET", "/v1/devices/\(device)/notifications")
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
+        #expect(response.status == .ok)
+        parts = response.body.makeAsyncIterator()
+        #expect(try await block() == ": open")
+    }
+
+    /// The next notification; nil where the stream ends.
+    mutating func next() async throws -> JSON? {
+        while let block = try await block() {
+            guard let line = block.split(separator: "\n").first(where: { $0.hasPrefix("data: ") }) else { continue }
+            return try JSON(parsing: Array(line.dropFirst(6).utf8))
+        }
+        return nil
+    }
+
+    private mutating func block() async throws -> String? {
+        while true {
+            if let end = text.range(of: "\n\n") {
+                defer { text = String(text[end.upperBound...]) }
+                return String(text[..<end.lowerBound])
+            }
+            guard let part = try await parts.next() else { return nil }
+            text += String(buffer: part)
+        }
+    }
+}

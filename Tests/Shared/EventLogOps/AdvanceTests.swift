@@ -1,0 +1,143 @@
+import Contracts
+import EventLog
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Advancing the clock", .timeLimit(.minutes(2))) struct AdvanceTests {
+    @Test func everyDeadlineFiresAsOfItsMomentAndTheEndIsSettled() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let start = try await bench.control.freeze().now
+        try await bench.running { runtime in
+            for (device, seconds) in [("a", 100), ("b", 250), ("c", 599), ("late", 601)] {
+                _ = try await runtime.submit(Submission(.ring(after: .seconds(Int64(seconds))), to: device))
+            }
+            let end = try await bench.control.advance(by: .seconds(600))
+            #expect(end.now == start + .seconds(600))
+            #expect(end.isFrozen)
+            // Settled means: what follows is there without waiting.
+            for (device, seconds) in [("a", 100), ("b", 250), ("c", 599)] {
+                let rang = try await bench.events(of: device).last
+                #expect(rang?.type == Rang.type)
+                #expect(rang?.time == start + .seconds(Int64(seconds)))
+            }
+            #expect(try await bench.events(of: "late").last?.type == RingSet.type)
+            for consumer in try await bench.queries.consumers() {
+                #expect(consumer.places.allSatisfy { $0.lag == 0 })
+            }
+            _ = try await bench.control.advance(by: .seconds(1))
+            #expect(try await bench.events(of: "late").last?.time == start + .seconds(601))
+        }
+    }
+
+    @Test func theClockStopsAtEachDeadlineOnItsWay() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let start = try await bench.control.freeze().now
+        try await bench.running { runtime in
+            _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
+            // What a step settles before the next: the moment of each batch that fired is its own deadline, never the target.
+            _ = try await bench.sql("CREATE TABLE public.steps (moment bigint)")
+            _ = try await bench.sql(
+                """
+                CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN INSERT INTO public.steps VALUES (NEW.virtual_epoch); RETURN NULL; END $$
+                """)
+            _ = try await bench.sql(
+                "CREATE TRIGGER note AFTER UPDATE ON bus.clock FOR EACH ROW EXECUTE FUNCTION public.note()")
+            _ = try await bench.control.advance(by: .seconds(60))
+            let steps = try await bench.sql("SELECT moment FROM steps ORDER BY moment").map { try $0.int(0) }
+            #expect(steps == [10, 60].map { Int((start + .seconds($0)).milliseconds) })
+        }
+    }
+
+    @Test func aStoppedConsumerIsNamedAndTheClockStaysWhereItWas() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let start = try await bench.control.freeze().now
+        try await bench.running { runtime in
+            _ = try await runtime.submit(Submission(.ring(after: .seconds(5)), to: "a"))
+        }
+        // Nobody runs the counter now.
+        do {
+            _ = try await bench.control.advance(by: .seconds(60), patience: .milliseconds(200))
+            Issue.record("it settled")
+        } catch let error as ClockError {
+            let laggard = Laggard(consumer: "counter", events: 0, deadline: start + .seconds(5))
+            #expect(error == .notSettled(at: start + .seconds(5), laggards: [laggard]))
+        }
+        try await bench.append(to: "a")
+        do {
+            _ = try await bench.control.advance(by: .seconds(60), patience: .milliseconds(200))
+            Issue.record("it settled")
+        } catch let error as ClockError {
+            #expect(error.description.contains("counter is 1 events behind"))
+        }
+        // It comes back and the next advance goes through.
+        try await bench.running { _ in
+            let end = try await bench.control.advance(by: .seconds(60))
+            #expect(end.now == start + .seconds(65))
+        }
+    }
+
+    @Test func nobodyWaitsForTheDeadlineOfAParkedKey() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        try await bench.store("a", offset: 1, state: [])
+        _ = try await bench.sql("UPDATE counter.states SET next_deadline = 1")
+        await #expect(throws: ClockError.self) {
+            try await bench.control.advance(by: .seconds(1), patience: .milliseconds(100))
+        }
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        _ = try await bench.sql(
+            "INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due) VALUES ($1, 'counter', 'device:a', 0, 1)",
+            .int4(Int32(partition)))
+        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
+    }
+
+    @Test func advancesAreOneAfterTheOther() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let start = try await bench.control.freeze().now
+        try await bench.running { runtime in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 { group.addTask { _ = try await bench.control.advance(by: .seconds(10)) } }
+                try await group.waitForAll()
+            }
+            #expect(try await bench.control.read().now == start + .seconds(60))
+        }
+    }
+
+    @Test func anAdvanceThatIsCancelledLeavesTheLockFree() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        try await bench.append(to: "a")
+        await #expect(throws: TimedOut.self) {
+            // Nobody reads, so it waits; the guard cancels it.
+            try await withTimeout(seconds: 0.2) { _ = try await bench.control.advance(by: .seconds(1)) }
+        }
+        try await bench.readAll()
+        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
+    }
+
+    @Test func whatAnAdvanceSetsOffInOtherConsumersIsWaitedFor() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        try await bench.running { runtime in
+            for number in 0..<50 { try await bench.append(to: "d\(number)") }
+            _ = try await bench.control.advance(by: .seconds(1))
+            for number in 0..<50 {
+                #expect(try await runtime.state(.device("d\(number)"))?.aggregate.state.pings == 1)
+            }
+        }
+    }
+}
+
+extension OpsBench {
+    func events(of device: String) async throws -> [Event] {
+        var filter = EventFilter()
+        filter.key = .device(device)
+        return try await queries.page(filter, .oldest, limit: 1000).events
+    }
+}

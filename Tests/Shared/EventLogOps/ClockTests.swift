@@ -1,0 +1,107 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("The virtual clock", .timeLimit(.minutes(2))) struct ClockTests {
+    @Test func aLogHasRealTimeUntilItIsMadeVirtualAndNobodySetsThat() async throws {
+        let bench = try await OpsBench()
+        let reading = try await bench.control.read()
+        #expect(!reading.isVirtual && !reading.isFrozen && reading.rate == 1)
+        #expect(abs((reading.now - RealClock().now).milliseconds) < 10_000)
+        await #expect(throws: ClockError.notVirtual) { try await bench.control.freeze() }
+        await #expect(throws: ClockError.notVirtual) { try await bench.control.advance(by: .seconds(1)) }
+    }
+
+    @Test func aFrozenClockStaysAndGoesOnAtItsRate() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let fast = try await bench.control.set(rate: 1000, frozen: false)
+        #expect(fast.rate == 1000 && fast.isVirtual)
+        let frozen = try await bench.control.freeze()
+        #expect(frozen.isFrozen && frozen.rate == 1000 && frozen.now >= fast.now)
+        _ = try await bench.sql("SELECT pg_sleep(0.05)")
+        #expect(try await bench.control.read() == frozen)
+        try await bench.control.unfreeze()
+        _ = try await bench.sql("SELECT pg_sleep(0.05)")
+        let later = try await bench.control.read()
+        #expect((later.now - frozen.now).seconds >= 50 && later.rate == 1000)
+    }
+
+    @Test func timeNeverGoesBackWhateverTheRateBecomes() async throws {
+        let bench = try await OpsBench(virtual: true)
+        var last = try await bench.control.read().now
+        for rate in [100_000, 0.001, 5000, 1, 0.5, 100_000, 3] {
+            for frozen in [false, true, false] {
+                let now = try await bench.control.set(rate: rate, frozen: frozen).now
+                #expect(now >= last)
+                last = now
+            }
+        }
+    }
+
+    @Test func aClockThatIsVirtualStaysAsItIsWhenMigratedAgain() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        let before = try await bench.control.advance(by: .days(400), patience: .seconds(5)) { try await bench.readAll() }
+        let connection = try await Connection.open(bench.options, logger: bench.logger)
+        try await LogSchema.makeClockVirtual(connection)
+        await connection.close()
+        #expect(try await bench.control.read() == before)
+    }
+
+    @Test func processesFollowAChangeByTheNewsOfIt() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let sender = HintSender(pool: bench.pool, sender: .init(), logger: bench.logger)
+        let news = HintReceiver(bench.options, sender: sender, logger: bench.logger)
+        let clock = SharedClock()
+        // Without the poll: by the news alone.
+        let follower = ClockFollower(clock, pool: bench.pool, news: news, poll: .seconds(600), logger: bench.logger)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await news.run() }
+            group.addTask { try await follower.run() }
+            try await eventually(describe: "the follower to read the clock") { clock.current.isVirtual }
+            try await bench.control.freeze()
+            try await eventually(describe: "the news of the freeze") { clock.current.rate == 0 }
+            let reading = try await bench.control.read()
+            #expect(clock.now == reading.now)
+            group.cancelAll()
+        }
+    }
+
+    @Test func theRoleOfOpsMovesTheClockThroughItsFunctionsOnly() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.pool.withConnection { connection in
+            _ = try await connection.run(Call(Statement("SET ROLE dormouse_ops")))
+            _ = try await connection.run(Call(Statement("SELECT bus.set_clock(2, false)"), rowsExpected: 1))
+            _ = try await connection.run(Call(Statement("SELECT * FROM bus.deadlines()")))
+            for forbidden in [
+                "UPDATE bus.clock SET rate = 3", "SELECT * FROM counter.states", "DELETE FROM bus.events",
+                "UPDATE bus.cursors SET log_offset = 0", "SELECT bus.take_snapshots(0, current_date, 'counter')",
+                "SELECT * FROM bus.signing_keys", "SELECT * FROM bus.idempotency",
+            ] {
+                do {
+                    _ = try await connection.run(Call(Statement(forbidden)))
+                    Issue.record("\(forbidden) was let through")
+                } catch let error as PostgresError { #expect(error.sqlState == "42501") }
+            }
+            _ = try await connection.run(Call(Statement("RESET ROLE")))
+        }
+        #expect(try await bench.control.read().rate == 2)
+    }
+}
+
+extension ClockControl {
+    /// Advances where no consumer runs: `read` stands for all of them.
+    fileprivate func advance(
+        by interval: Interval, patience: Duration, reading read: @Sendable () async throws -> Void
+    ) async throws -> ClockReading {
+        try await read()
+        return try await advance(by: interval, patience: patience)
+    }
+}

@@ -1,0 +1,127 @@
+import Contracts
+import EventLog
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Questions to the log", .timeLimit(.minutes(2))) struct LogQueriesTests {
+    @Test(arguments: EventOrder.allCases) func pagesHaveEveryEventOnceAndInOrder(_ order: EventOrder) async throws {
+        let bench = try await OpsBench()
+        for number in 0..<57 { try await bench.append(to: "d\(number % 9)") }
+        var place: LogVector?
+        var all: [Event] = []
+        while true {
+            let page = try await bench.queries.page(EventFilter(), order, from: place, limit: 10)
+            all += page.events
+            place = page.next
+            if page.isComplete { break }
+        }
+        #expect(all.count == 57 && Set(all.map(\.id)).count == 57)
+        // They were appended one after the other, so even the order over partitions is known.
+        let times = try await bench.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
+        #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))
+    }
+
+    @Test func aFeedGoesOnWhereItWasWithWhatCameSince() async throws {
+        let bench = try await OpsBench()
+        try await bench.append(to: "a")
+        let first = try await bench.queries.page(EventFilter(), .oldest, limit: 10)
+        #expect(first.isComplete && first.events.count == 1)
+        let late = try await bench.append(to: "b")
+        #expect(try await bench.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [late])
+        // Newest first, what comes later is not in the feed that was begun before.
+        let newest = try await bench.queries.page(EventFilter(), .newest, limit: 1)
+        try await bench.append(to: "c")
+        let rest = try await bench.queries.page(EventFilter(), .newest, from: newest.next, limit: 10)
+        #expect(rest.isComplete && rest.events.count == 1)
+    }
+
+    @Test func filtersJudgeInTheDatabaseAsInMemory() async throws {
+        let bench = try await OpsBench()
+        let root = UUID()
+        for number in 0..<60 {
+            try await bench.append(
+                number % 2 == 0 ? "x.one.done" : "y.two.done", source: number % 3 == 0 ? "x" : "y", to: "d\(number % 4)",
+                correlation: number % 5 == 0 ? root : nil, app: number % 4 == 0 ? nil : "app\(number % 2)",
+                at: Instant(milliseconds: Int64(number * 1000)))
+        }
+        let all = try await bench.queries.page(EventFilter(), .oldest, limit: 1000).events
+        let filters: [(inout EventFilter) -> Void] = [
+            { $0.types = ["x.one.done", "z.z.z"] }, { $0.services = ["x"] }, { $0.key = .device("d2") },
+            { $0.app = "app1" }, { $0.since = Instant(milliseconds: 30_000) },
+            { $0.until = Instant(milliseconds: 30_000) }, { $0.correlation = root },
+        ]
+        // Each alone, and every pair.
+        for first in filters {
+            for second in filters {
+                var filter = EventFilter()
+                first(&filter)
+                second(&filter)
+                let found = try await bench.queries.page(filter, .oldest, limit: 1000)
+                let wanted = all.filter(filter.wants)
+                #expect(found.isComplete)
+                #expect(Set(found.events.map(\.id)) == Set(wanted.map(\.id)))
+            }
+        }
+    }
+
+    @Test func aPlaceOfAnotherLogIsRefused() async throws {
+        let bench = try await OpsBench()
+        for place in [[0: 0], [0: 0, 1: 0, 2: 5], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
+            await #expect(throws: LogQueryError.foreignPlace) {
+                try await bench.queries.page(EventFilter(), .oldest, from: place, limit: 10)
+            }
+        }
+    }
+
+    @Test func eventsAreFoundByIdAndPlaceAndCorrelation() async throws {
+        let bench = try await OpsBench()
+        let id = try await bench.append(to: "a")
+        let effect = try await bench.append(to: "b", correlation: id, causation: id)
+        let found = try #require(try await bench.queries.event(id: id))
+        #expect(try await bench.queries.event(partition: found.partition, offset: found.offset) == found)
+        #expect(try await bench.queries.event(id: UUID()) == nil)
+        #expect(try await bench.queries.event(partition: 77, offset: 1) == nil)
+        #expect(Set(try await bench.queries.events(ofCorrelation: id, limit: 10).map(\.id)) == [id, effect])
+    }
+
+    @Test func aChainLeadsBackToTheFirstCauseAndForwardToEveryEffect() {
+        let ids = (0..<6).map { _ in UUID() }
+        // 0 → 1 → 2 → 3, 1 → 4; 5 is a sibling of the first.
+        let causes = [nil, ids[0], ids[1], ids[2], ids[1], nil]
+        let events = zip(ids, causes).map { id, cause in
+            Event(
+                id: id, source: "x", type: "x.y.z", version: 1, key: .device("a"), app: nil, time: .epoch,
+                correlation: ids[0], causation: cause, traceparent: nil, data: [])
+        }
+        let chain = CausalChain(of: events[1], among: events.reversed())
+        #expect(chain.causes.map(\.id) == [ids[0]])
+        #expect(Set(chain.effects.map(\.id)) == [ids[2], ids[3], ids[4]])
+        #expect(chain.effects.last?.id == ids[3])
+        #expect(CausalChain(of: events[3], among: events).causes.map(\.id) == Array(ids[0...2]))
+    }
+
+    @Test func aHoleInTheOffsetsIsFound() async throws {
+        let bench = try await OpsBench()
+        for _ in 0..<5 { try await bench.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        #expect(try await bench.queries.checkDensity(of: partition).faults.isEmpty)
+        _ = try await bench.sql("DELETE FROM bus.events WHERE log_offset = 3")
+        let check = try await bench.queries.checkDensity(of: partition)
+        #expect(check.faults == [1...5] && check.count == 4 && check.last == 5)
+    }
+
+    @Test func aConsumersLagIsWhatItHasNotRead() async throws {
+        let bench = try await OpsBench()
+        for _ in 0..<3 { try await bench.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        let consumers = try await bench.queries.consumers()
+        #expect(consumers.map(\.name) == ["counter"])
+        let places = try #require(consumers.first?.places)
+        #expect(places.map(\.lag) == (0..<OpsBench.partitions).map { $0 == partition ? 3 : 0 })
+        #expect(places.map { $0.waitingSince != nil } == (0..<OpsBench.partitions).map { $0 == partition })
+        #expect(places.allSatisfy { $0.owner == nil })
+    }
+}

@@ -1,0 +1,158 @@
+import Contracts
+import EventLog
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Retention", .timeLimit(.minutes(2))) struct RetentionTests {
+    @Test func daysAreKeptAheadAndMissingOnesAreAFault() async throws {
+        let bench = try await OpsBench()
+        #expect(try await bench.queries.daysAhead() == 7)
+        _ = try await bench.sql(
+            "DO $$ BEGIN EXECUTE format('DROP TABLE bus.%I', 'events_' || to_char(current_date + 2, 'YYYYMMDD')); END $$")
+        #expect(try await bench.queries.daysAhead() == 1)
+        #expect(await bench.queries.daysFault() == "the log has tables for 1 days ahead only")
+        _ = try await bench.maintenance(nil).round()
+        #expect(try await bench.queries.daysAhead() == 7)
+        #expect(await bench.queries.daysFault() == nil)
+    }
+
+    @Test func onlyDaysBeyondTheRetentionAreDropped() async throws {
+        let bench = try await OpsBench()
+        for days in [31, 30, 5] {
+            try await bench.makeDay(daysAgo: days)
+            try await bench.append(to: "a", daysAgo: days)
+        }
+        try await bench.append(to: "a")
+        try await bench.readAll()
+        let round = try #require(try await bench.maintenance(30).round())
+        #expect(round.dropped.count == 1 && round.waitsFor.isEmpty)
+        #expect(try await bench.events(of: "a").map(\.offset) == [2, 3, 4])
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        let check = try await bench.queries.checkDensity(of: partition)
+        #expect(check.first == 2 && check.count == 3 && check.faults.isEmpty)
+        #expect(try await bench.maintenance(30).round()?.dropped == [])
+    }
+
+    @Test func nothingIsDroppedThatAConsumerStillHasToRead() async throws {
+        let bench = try await OpsBench()
+        for days in [40, 39] { try await bench.makeDay(daysAgo: days) }
+        try await bench.append(to: "a", daysAgo: 40)
+        try await bench.readAll()
+        try await bench.append(to: "a", daysAgo: 39)
+        let round = try #require(try await bench.maintenance(30).round())
+        #expect(round.dropped.count == 1)
+        #expect(round.waitsFor == ["counter"])
+        #expect(try await bench.events(of: "a").map(\.offset) == [2])
+        try await bench.readAll()
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
+    }
+
+    @Test func aHistoryThatLosesEventsHasABaseToBeginAt() async throws {
+        let bench = try await OpsBench()
+        let place = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        // Each day a round takes the snapshot of the day before it.
+        for (days, state) in [(33, 1), (32, 2), (2, 3)] {
+            try await bench.makeDay(daysAgo: days)
+            try await bench.append(source: "counter", to: "a", daysAgo: days)
+            try await bench.store("a", offset: state, state: [UInt8(state)])
+            try await bench.readAll()
+            _ = try await bench.maintenance(100).round()
+        }
+        try await bench.append(source: "counter", to: "a")
+        try await bench.store("a", offset: 4, state: [4])
+        try await bench.readAll()
+        #expect(try await bench.start("a", upTo: 1) == .snapshot(bench.base([1], 1)))
+
+        #expect(try await bench.maintenance(32).round()?.dropped.count == 1)
+        // The first day is gone: offset 1 is known by its snapshot still.
+        #expect(try await bench.start("a", upTo: 1) == .snapshot(bench.base([1], 1)))
+        #expect(try await bench.start("a", upTo: 0) == .beyondRetention)
+
+        #expect(try await bench.maintenance(31).round()?.dropped.count == 1)
+        #expect(try await bench.start("a", upTo: 1) == .beyondRetention)
+        #expect(try await bench.start("a", upTo: 2) == .snapshot(bench.base([2], 2)))
+        #expect(try await bench.start("a", upTo: 4) == .snapshot(bench.base([3], 3)))
+        let rows = try await bench.pool.run(
+            Call(
+                LogReader.historyBetween,
+                [.int4(Int32(place)), .text("device:a"), .text("counter"), .int(2), .int(4)]))
+        #expect(try rows.map { try LogReader.event($0).offset } == [3, 4])
+        #expect(try await bench.start("never", upTo: 9) == .beginning)
+    }
+
+    @Test func aDayThatWasMissedGetsItsBaseWhenItIsDropped() async throws {
+        let bench = try await OpsBench()
+        try await bench.makeDay(daysAgo: 50)
+        try await bench.append(source: "counter", to: "a", daysAgo: 50)
+        try await bench.append(source: "counter", to: "a")
+        try await bench.store("a", offset: 2, state: [7])
+        try await bench.readAll()
+        _ = try await bench.maintenance(30).round()
+        #expect(try await bench.start("a", upTo: 1) == .beyondRetention)
+        #expect(try await bench.start("a", upTo: 2) == .snapshot(bench.base([7], 2)))
+    }
+
+    @Test func aDropThatWasInterruptedIsFinished() async throws {
+        let bench = try await OpsBench()
+        for days in [50, 49] { try await bench.makeDay(daysAgo: days) }
+        // One was detached and its table left, as by a process that was killed in between.
+        _ = try await bench.sql(
+            """
+            DO $$ BEGIN EXECUTE format('ALTER TABLE bus.events DETACH PARTITION bus.%I',
+                'events_' || to_char(current_date - 50, 'YYYYMMDD')); END $$
+            """)
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 2)
+        #expect(try await bench.sql("SELECT day FROM bus.days() WHERE day < current_date - 30").isEmpty)
+    }
+
+    @Test func aReaderThatWasLeftBehindIsToldSo() async throws {
+        let bench = try await OpsBench()
+        try await bench.makeDay(daysAgo: 40)
+        for _ in 0..<3 { try await bench.append(to: "a", daysAgo: 40) }
+        try await bench.append(to: "a")
+        var filter = EventFilter()
+        filter.key = .device("a")
+        let first = try await bench.queries.page(filter, .oldest, limit: 1)
+        try await bench.readAll()
+        _ = try await bench.maintenance(30).round()
+        await #expect(throws: LogQueryError.beyondRetention) {
+            try await bench.queries.page(filter, .oldest, from: first.next, limit: 1)
+        }
+        await #expect(throws: LogQueryError.beyondRetention) {
+            try await bench.queries.start(of: filter, after: first.next)
+        }
+        #expect(try await bench.queries.page(filter, .oldest, limit: 5).events.map(\.offset) == [4])
+        #expect(try await bench.queries.page(filter, .newest, limit: 5).events.map(\.offset) == [4])
+    }
+
+    @Test func oneProcessAtATimeDoesTheUpkeep() async throws {
+        let bench = try await OpsBench()
+        try await bench.pool.withConnection { other in
+            _ = try await other.run(Call(Statement("SELECT pg_advisory_lock(hashtext('dormouse.upkeep'), 0)")))
+            #expect(try await bench.maintenance(30).round() == nil)
+            _ = try await other.run(Call(Statement("SELECT pg_advisory_unlock_all()")))
+        }
+        #expect(try await bench.maintenance(30).round() != nil)
+    }
+}
+
+extension OpsBench {
+    func maintenance(_ days: Int?) -> LogMaintenance {
+        LogMaintenance(pool: pool, retentionDays: days, logger: logger)
+    }
+
+    func start(_ device: String, upTo offset: Int) async throws -> FoldStart {
+        let key = AggregateKey.device(device)
+        return try await LogReader.foldStart(
+            of: key, service: "counter", partition: key.partition(of: Self.partitions), upTo: offset, pool)
+    }
+
+    func base(_ state: [UInt8], _ offset: Int) -> BaseSnapshot {
+        BaseSnapshot(state: state, machineVersion: 1, offset: offset, eventCount: offset, decidedAt: .epoch)
+    }
+}

@@ -1,0 +1,164 @@
+import Contracts
+import EventLog
+import Foundation
+import Glibc
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// Replicas that are killed, stopped or ended by their inputs, as real processes.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct CrashTests {
+    @Test func aKilledReplicaIsReplacedWithinFiveSecondsAndNothingAcknowledgedIsLost() async throws {
+        let bench = try await RuntimeBench()
+        let victim = try await Counterd(bench, "load", "5", "50")
+        let survivor = try await Counterd(bench, "load", "5", "50")
+        let pings = try await bench.pinging {
+            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+            try await victim.acknowledges(100)
+            victim.process.signal(SIGKILL)
+            let killed = ContinuousClock.now
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            #expect(ContinuousClock.now - killed < .seconds(5))
+            try await survivor.acknowledges(100)
+        }
+        try await bench.counted(pings)
+        try await survivor.stop()
+        try await bench.audit(acknowledged: victim.acknowledged + survivor.acknowledged, pings: pings)
+        await bench.pool.close()
+    }
+
+    @Test func aStoppedReplicaThatWakesAgainHandlesNothingTwice() async throws {
+        let bench = try await RuntimeBench()
+        let sleeper = try await Counterd(bench, "load", "5", "50")
+        let other = try await Counterd(bench, "serve")
+        let pings = try await bench.pinging {
+            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+            try await sleeper.acknowledges(50)
+            sleeper.process.signal(SIGSTOP)
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            try await bench.counted(try await bench.pingEachPartition())
+            sleeper.process.signal(SIGCONT)
+            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+            try await sleeper.acknowledges(50)
+            try await bench.counted(try await bench.pingEachPartition())
+        }
+        try await bench.counted(pings)
+        try await sleeper.stop()
+        try await other.stop()
+        try await bench.audit(acknowledged: sleeper.acknowledged, pings: pings)
+        await bench.pool.close()
+    }
+
+    @Test func anEventThatEndsTheProcessIsSetAsideAfterFiveTimes() async throws {
+        let bench = try await RuntimeBench()
+        var before: [UUID] = []
+        for number in 0..<20 { before.append(try await bench.append(to: "d\(number)")) }
+        let bad = try await bench.append(ping: #"{"trap":true}"#, to: "d3")
+        var after: [UUID] = []
+        for number in 4..<30 { after.append(try await bench.append(to: "d\(number)")) }
+        var deaths = 0
+        while try await bench.letters() == 0 {
+            let replica = try await Counterd(bench, "serve", "brittle")
+            // Either it is ended by the event, or it sets it aside.
+            let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    try await replica.process.exit(within: 40)
+                    return true
+                }
+                group.addTask {
+                    try await eventuallyTrue { try await bench.letters() > 0 }
+                    return false
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? false
+            }
+            guard ended else {
+                try await bench.counted(before + after)
+                try await replica.stop()
+                break
+            }
+            deaths += 1
+            try #require(deaths < 12)
+            try await bench.expireLeases()
+        }
+        // Two that may have been chance, then four trials.
+        #expect(deaths == 6)
+        let mended = try await Counterd(bench, "serve", "mended")
+        let observer = try bench.observer()
+        let letters = try await observer.deadLetters()
+        #expect(letters.map(\.key) == [.device("d3")])
+        try await observerReplays(bench, letters)
+        try await bench.counted([bad])
+        try await mended.stop()
+        await bench.pool.close()
+    }
+
+    @Test func theSameInputsGiveTheSameLogInEveryProcess() async throws {
+        var logs: [[Event]] = []
+        for _ in 0..<2 {
+            let bench = try await RuntimeBench()
+            let replica = try await Counterd(bench, "script", "42", "300")
+            #expect(try await replica.process.exit(within: 90) == .exited(0))
+            #expect(replica.process.output.lines.contains("settled"), "\(replica.process.errors.tail())")
+            logs.append(try await bench.log())
+            try await bench.audit()
+            await bench.pool.close()
+        }
+        #expect(logs[0].count > 200)
+        #expect(logs[0].contains { $0.type == Rang.type })
+        #expect(logs[0] == logs[1])
+    }
+
+    /// The operator's order may be given to any replica.
+    private func observerReplays(_ bench: RuntimeBench, _ letters: [DeadLetter]) async throws {
+        try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
+            let replayed = try await runtime.replay(.device("d3"))
+            #expect(replayed == letters.count)
+            #expect(try await runtime.foldCheck(.device("d3")))
+        }
+    }
+}
+
+extension RuntimeBench {
+    /// Appends pings while `body` runs.
+    ///
+    /// - Returns: the ids of those that were certainly appended.
+    func pinging(_ body: @Sendable @escaping () async throws -> Void) async throws -> [UUID] {
+        let isOver = Signal<Void>()
+        async let appended: [UUID] = {
+            var ids: [UUID] = []
+            while !isOver.hasFired {
+                // An outage may be what the test is about.
+                if let id = try? await append(to: "d\(ids.count % 50)") { ids.append(id) }
+                await Task.yield()
+            }
+            return ids
+        }()
+        do { try await withTimeout(seconds: 60) { try await body() } } catch {
+            isOver.fire()
+            _ = await appended
+            throw error
+        }
+        isOver.fire()
+        return await appended
+    }
+
+    func pingEachPartition() async throws -> [UUID] {
+        var ids: [UUID] = []
+        for device in oneDeviceInEach { ids.append(try await append(to: device)) }
+        return ids
+    }
+
+    func letters() async throws -> Int {
+        try await pool.run(Call(Statement("SELECT count(*) FROM bus.dead_letters")))[0].int(0)
+    }
+
+    /// As if the term of dead owners were over.
+    func expireLeases() async throws {
+        _ = try await pool.run([
+            Call(Statement("UPDATE bus.cursors SET lease_expires = '-infinity'")),
+            Call(Statement("DELETE FROM bus.members")),
+        ])
+    }
+}

@@ -1,0 +1,69 @@
+import Contracts
+import EventLog
+import Foundation
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// The database goes away and comes back.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct RuntimeOutageTests {
+    @Test func servicesWaitOutAStoppedOrKilledDatabaseAndLoseNothing() async throws {
+        let cluster = try await PrivateCluster.make(fsync: true)
+        let bench = try await RuntimeBench(cluster)
+        let replica = try await Counterd(bench, "load", "5", "50")
+        let pings = try await bench.pinging {
+            try await replica.acknowledges(200)
+            try await cluster.stop(.fast)
+            try await cluster.start()
+            try await replica.acknowledges(200)
+            try await cluster.kill()
+            try await cluster.start()
+            try await replica.acknowledges(200)
+            try await cluster.stop(.immediate)
+            try await cluster.start()
+            try await replica.acknowledges(200)
+        }
+        try await bench.counted(pings)
+        try await replica.stop()
+        try await bench.audit(acknowledged: replica.acknowledged, pings: pings)
+        await bench.pool.close()
+        try await cluster.destroy()
+    }
+
+    /// Before the server got the COMMIT, and after it had committed but before its answer came back.
+    @Test(arguments: [ProxyCut.Moment.beforeForwarding, .forwarding])
+    func aConnectionCutDuringCommitGivesEveryCallerTheTruth(_ moment: ProxyCut.Moment) async throws {
+        let bench = try await RuntimeBench()
+        let proxy = try await TCPProxy.start(port: bench.cluster.port)
+        let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)
+        let answered = Tally()
+        try await bench.running(url: url) { runtime in
+            // Leases and the first look at the log are over.
+            try await bench.counted(try await bench.pingEachPartition())
+            // The word goes over each connection once, when the statement is prepared there.
+            try await proxy.cutAll()
+            let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment, count: 5)
+            while cut.count < 5 {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<40 {
+                        group.addTask {
+                            await #expect(throws: Counter.Refusal.self) {
+                                try await runtime.submit(Submission(.addThenRefuse, to: "d\(number)"))
+                            }
+                            _ = try await runtime.submit(.add(1, to: "d\(number)"))
+                            answered.add()
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                if cut.count < 5 { try await proxy.cutAll() }
+            }
+        }
+        let added = try await bench.log().filter { $0.type == Added.type }
+        #expect(added.count == answered.count)
+        try await bench.audit()
+        try await proxy.stop()
+        await bench.pool.close()
+    }
+}

@@ -1,0 +1,196 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+/// Inputs that can't be taken in fail or wait alone.
+@Suite struct PoisonTests {
+    @Test func aCommandThatTheDatabaseRefusesFailsAlone() async throws {
+        try await withBrittle { bench, runtime, _ in
+            let failures = try await withThrowingTaskGroup(of: RuntimeError?.self) { group in
+                for number in 0..<200 {
+                    var command = Submission<Brittle>.add(1, to: "d\(number % 10)")
+                    // PostgreSQL's text holds no zero byte.
+                    if number == 57 { command.origin.traceparent = "a\u{0}b" }
+                    let sent = command
+                    group.addTask {
+                        do {
+                            _ = try await runtime.submit(sent)
+                            return nil
+                        } catch let error as RuntimeError { return error }
+                    }
+                }
+                var failures: [RuntimeError] = []
+                for try await failure in group { if let failure { failures.append(failure) } }
+                return failures
+            }
+            #expect(failures == [.failed])
+            #expect(try await bench.log().count == 199)
+        }
+    }
+
+    @Test func anEventAtFaultParksItsDeviceAndTheOthersGoOn() async throws {
+        try await withBrittle { bench, runtime, faults in
+            let (sick, well) = twoOfOnePartition(bench)
+            let pings = [
+                try await bench.append(ping: #"{"heavy":true}"#, to: sick), try await bench.append(to: sick),
+                try await bench.append(to: sick),
+            ]
+            try await bench.counted([try await bench.append(to: well)])
+            let letters = try await runtime.deadLetters()
+            #expect(letters.map(\.offset) == [1, 2, 3])
+            #expect(letters.map { $0.reason == nil } == [false, true, true])
+            #expect(try await runtime.parkedDevices() == 1)
+            await #expect(throws: RuntimeError.parked(key: .device(sick))) {
+                try await runtime.submit(.add(1, to: sick))
+            }
+            _ = try await runtime.submit(.add(1, to: well))
+
+            await #expect(throws: DeadLetterError.self) { try await runtime.replay(.device(sick)) }
+            #expect(try await runtime.deadLetters() == letters)
+            faults.mend()
+            #expect(try await runtime.replay(.device(sick)) == 3)
+            let counted = try await bench.log().filter { $0.type == PingCounted.type && $0.key == .device(sick) }
+            #expect(counted.compactMap(\.causation) == pings)
+            #expect(try await runtime.parkedDevices() == 0)
+            _ = try await runtime.submit(.add(1, to: sick))
+            #expect(try await runtime.foldCheck(.device(sick)))
+            await #expect(throws: DeadLetterError.notParked(.device(sick))) {
+                try await runtime.replay(.device(sick))
+            }
+        }
+    }
+
+    @Test func discardingTheEventAtFaultTakesInWhatWaitsBehindIt() async throws {
+        try await withBrittle { bench, runtime, _ in
+            try await bench.append(ping: #"{"heavy":true}"#, to: "a")
+            let behind = [try await bench.append(to: "a"), try await bench.append(to: "a")]
+            try await eventuallyTrue { try await runtime.deadLetters().count == 3 }
+            #expect(try await runtime.discard(.device("a")) == 2)
+            let counted = try await bench.log().filter { $0.type == PingCounted.type }
+            #expect(counted.compactMap(\.causation) == behind)
+            let next = try await bench.append(to: "a")
+            try await bench.counted([next])
+        }
+    }
+
+    @Test func aDeadlineAtFaultParksItsDeviceUntilTheOperatorFreesIt() async throws {
+        try await withBrittle { bench, runtime, faults in
+            let (sick, well) = twoOfOnePartition(bench)
+            _ = try await runtime.submit(Submission(.ring(after: .milliseconds(20)), to: sick))
+            try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
+            let joined = try await bench.append(to: sick)
+            try await bench.counted([try await bench.append(to: well)])
+            let letters = try await runtime.deadLetters()
+            #expect(letters.map(\.offset) == [nil, 2])
+            #expect(letters.first?.due != nil)
+            await #expect(throws: DeadLetterError.deadlineStays) { try await runtime.discard(.device(sick)) }
+            faults.mend()
+            #expect(try await runtime.replay(.device(sick)) == 2)
+            let own = try await bench.log().filter { $0.key == .device(sick) && $0.source == Counter.name }
+            #expect(own.map(\.type) == [RingSet.type, Rang.type, PingCounted.type])
+            #expect(own.last?.causation == joined)
+        }
+    }
+
+    @Test func anEventInANewerVersionStopsItsPartitionAndIsNoDeadLetter() async throws {
+        try await withBrittle { bench, runtime, _ in
+            let devices = bench.oneDeviceInEach
+            try await bench.counted([try await bench.append(to: devices[0])])
+            try await bench.append(version: 2, to: devices[0])
+            try await bench.append(to: devices[0])
+            let others = [try await bench.append(to: devices[1]), try await bench.append(to: devices[2])]
+            try await bench.counted(others)
+            try await eventuallyTrue {
+                if case .halted = await runtime.partitionStates[0] { true } else { false }
+            }
+            // Commands go on, and the lease is left to newer replicas.
+            _ = try await runtime.submit(.add(1, to: devices[0]))
+            try await eventuallyTrue { try await bench.owners() == [3] }
+            #expect(try await runtime.deadLetters().isEmpty)
+            let counted = try await bench.log().filter { $0.key == .device(devices[0]) && $0.type == PingCounted.type }
+            #expect(counted.count == 1)
+        }
+    }
+
+    @Test func aStateOfAnOlderMachineIsFoldedAnew() async throws {
+        try await withBrittle { bench, runtime, _ in
+            _ = try await runtime.submit(.add(4, to: "a"))
+            _ = try await bench.pool.run(
+                Call(Statement(#"UPDATE counter.states SET machine_version = 0, state = '\x00'"#)))
+            #expect(try await runtime.state(.device("a"))?.aggregate.state.counter.total == 4)
+            // Drops what the process knows of the partition.
+            _ = try await bench.pool.run(Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")))
+            let answer = try await runtime.submit(.add(5, to: "a"))
+            #expect(String(decoding: answer.body, as: UTF8.self) == "9")
+            #expect(try await runtime.foldCheck(.device("a")))
+        }
+    }
+
+    @Test func aStateOfANewerMachineIsNotTouched() async throws {
+        try await withBrittle { bench, runtime, _ in
+            _ = try await runtime.submit(.add(4, to: "a"))
+            _ = try await bench.pool.run([
+                Call(Statement("UPDATE counter.states SET machine_version = 2")),
+                Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")),
+            ])
+            await #expect(throws: RuntimeError.newerState(key: .device("a"), version: 2)) {
+                try await runtime.submit(.add(5, to: "a"))
+            }
+            try await bench.append(to: "a")
+            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            try await eventuallyTrue {
+                if case .halted = await runtime.partitionStates[partition] { true } else { false }
+            }
+            #expect(try await runtime.deadLetters().isEmpty)
+        }
+    }
+
+    @Test func answersAreForgottenAfterADay() async throws {
+        let bench = try await RuntimeBench()
+        let insert = Statement(
+            """
+            INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, created_at)
+            SELECT p, 'counter', h::text, '', '', clock_timestamp() - make_interval(hours => h)
+            FROM generate_series(0, 3) AS p, unnest(ARRAY[23, 25]) AS h
+            """)
+        _ = try await bench.pool.run(Call(insert))
+        try await bench.running { _ in
+            try await eventuallyTrue {
+                let rows = try await bench.pool.run(Call(Statement("SELECT DISTINCT key FROM bus.idempotency")))
+                return try rows.map { try $0.text(0) } == ["23"]
+            }
+        }
+        await bench.pool.close()
+    }
+
+    private func twoOfOnePartition(_ bench: RuntimeBench) -> (String, String) {
+        let home = AggregateKey.device("a").partition(of: bench.partitions)
+        let other = (0..<100).map { "n\($0)" }.first { AggregateKey.device($0).partition(of: bench.partitions) == home }
+        return ("a", other ?? "a")
+    }
+
+    private func withBrittle(
+        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Brittle>, Faults) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        let faults = Faults()
+        try await bench.running(Brittle.self, faults) { try await body(bench, $0, faults) }
+        await bench.pool.close()
+    }
+}
+
+extension Submission<Brittle> {
+    init(_ command: Counter.Command, to device: String) {
+        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { aggregate, _ in
+            Array(String(aggregate.state.counter.total).utf8)
+        }
+    }
+
+    static func add(_ amount: Int, to device: String) -> Submission { Submission(.add(amount), to: device) }
+}

@@ -1,0 +1,64 @@
+import Contracts
+public import Machines
+public import Records
+import Synchronization
+public import Timeline
+
+/// What is wrong with a ``Brittle`` machine; all of it can be mended while it runs.
+public final class Faults: Sendable {
+    private let broken: Mutex<Bool>
+
+    public init(isBroken: Bool = true) { broken = Mutex(isBroken) }
+
+    public var isBroken: Bool { broken.withLock { $0 } }
+    public func mend() { broken.withLock { $0 = false } }
+}
+
+/// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
+/// schema.
+///
+/// A ping whose data says `trap` ends the process, one that says `heavy` makes the state too large; a deadline changes
+/// nothing when it comes.
+public struct Brittle: Machine, Equatable {
+    public typealias Command = Counter.Command
+    public typealias OwnEvent = CounterEvent
+    public typealias Refusal = Counter.Refusal
+    public typealias Policy = Faults
+
+    public static let version = 1
+    public static let follows = Counter.follows
+
+    public var counter = Counter()
+    public var lastPing = ""
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("counter", &counter)
+        fields.field("lastPing", &lastPing)
+    }
+
+    public var nextDeadline: Instant? { counter.nextDeadline }
+
+    public static func decide(_ input: Input<Command>, _ decision: inout Decision<Brittle>) throws(Refusal) {
+        switch input {
+        case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
+        case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
+        case .command(.addThenRefuse): throw Refusal()
+        case .command(.nothing): break
+        case .deadline(let due):
+            if !decision.policy.isBroken { decision.emit(.rang(Rang(due: due))) }
+        case .event(let event):
+            let data = String(decoding: event.data, as: UTF8.self)
+            if decision.policy.isBroken, data.contains("trap") { preconditionFailure("this event is too much") }
+            let isHeavy = decision.policy.isBroken && data.contains("heavy")
+            decision.emit(
+                .pinged(PingCounted(event: isHeavy ? String(repeating: "x", count: 70_000) : event.id.lowercased)))
+        }
+    }
+
+    public mutating func apply(_ event: CounterEvent, at time: Instant) {
+        counter.apply(event, at: time)
+        if case .pinged(let ping) = event { lastPing = ping.event }
+    }
+}

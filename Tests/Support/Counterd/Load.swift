@@ -1,0 +1,38 @@
+import Contracts
+import Foundation
+import Machines
+import Runtime
+import TestSupport
+
+/// Clients that never give up a command: each is sent again with its idempotency key until it is answered.
+struct Load: Sendable {
+    let runtime: DurableRuntime<Counter>
+    let clients: Int
+    let devices: Int
+
+    func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<clients { group.addTask { while !Task.isCancelled { try await send() } } }
+            try await group.waitForAll()
+        }
+    }
+
+    private func send() async throws {
+        let id = UUID()
+        var command = Submission<Counter>(
+            key: .device("d\(Int.random(in: 0..<devices))"), command: .add(1), origin: Origin(id: id)
+        ) { _, _ in [] }
+        command.idempotency = Idempotency(key: id.uuidString, fingerprint: [])
+        while true {
+            try Task.checkCancellation()
+            do {
+                _ = try await runtime.submit(command)
+                return say("ack \(id.uuidString)")
+            } catch {
+                say("error \(error)")
+                // As a client that honours Retry-After would.
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+    }
+}

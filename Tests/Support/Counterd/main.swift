@@ -1,0 +1,47 @@
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Timeline
+
+// A replica of the counter as a process of its own, for tests that kill it.
+//
+//     counterd <database URL> <partitions> serve [brittle|mended]
+//     counterd <database URL> <partitions> load <clients> <devices>
+//     counterd <database URL> <partitions> script <seed> <inputs>
+//
+// `load` sends commands without end, each again with the same idempotency key until it is answered, and writes a line
+// `ack <id>` for each. `script` sends a sequence that depends on the seed alone, then ends.
+
+let arguments = CommandLine.arguments.dropFirst()
+guard arguments.count >= 3, let partitions = Int(arguments[2]) else {
+    say("usage: counterd <database URL> <partitions> serve|load|script …")
+    exit(64)
+}
+let mode = arguments[3]
+func number(_ index: Int) -> Int { arguments.count > index - 1 ? Int(arguments[index]) ?? 0 : 0 }
+
+var logger = Logger(label: "counterd") { StreamLogHandler.standardError(label: $0) }
+logger.logLevel = .warning
+let options = try ConnectionOptions(url: arguments[1])
+let replica = Replica(options: options, partitions: partitions, logger: logger)
+
+switch mode {
+case "serve" where arguments.count > 3:
+    let faults = Faults(isBroken: arguments[4] == "brittle")
+    try await replica.run(Brittle.self, faults) { _ in try await gracefulShutdown() }
+case "serve": try await replica.run(Counter.self, ()) { _ in try await gracefulShutdown() }
+case "load":
+    let (clients, devices) = (number(4), number(5))
+    try await replica.run(Counter.self, ()) { try await Load(runtime: $0, clients: clients, devices: devices).run() }
+case "script":
+    let (seed, count) = (number(4), number(5))
+    try await replica.run(Counter.self, ()) { runtime in
+        try await Script(runtime: runtime, pool: replica.pool, partitions: partitions).run(UInt64(seed), count)
+    }
+default: exit(64)
+}
