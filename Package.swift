@@ -125,7 +125,7 @@ var targets: [Target] = [
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-    tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore]),
+    tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
     tests(
         "PushTests", "Services/Push",
         durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],

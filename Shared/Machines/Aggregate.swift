@@ -61,6 +61,11 @@ public struct Aggregate<M: Machine>: Sendable {
     /// The fold of a history: the state that the log says it has.
     public init(key: AggregateKey, folding history: [Event]) throws(ContractError) {
         self.init(key: key)
+        try fold(history)
+    }
+
+    /// Takes in its own events that came after this state.
+    public mutating func fold(_ history: [Event]) throws(ContractError) {
         for event in history {
             state.apply(try M.OwnEvent(type: event.type, version: event.version, data: event.data), at: event.time)
             now = max(now, event.time)

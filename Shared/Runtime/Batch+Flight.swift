@@ -6,14 +6,16 @@ import Records
 import Timeline
 
 extension Batch {
-    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with the head.
+    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with
+    /// the head.
     ///
     /// - Parameters:
     ///   - epoch: that of the lease, where events or deadlines were taken under it.
     ///   - isAtHead: nothing is left in the log, and nothing is due.
     ///   - after: what else belongs to the transaction.
-    func flight(_ statements: Statements, position: Int, epoch: Int?, isAtHead: Bool = false, after: [Call] = []) -> [Call]
-    {
+    func flight(
+        _ statements: Statements, position: Int, epoch: Int?, isAtHead: Bool = false, after: [Call] = []
+    ) -> [Call] {
         let place = Parameter.int4(Int32(partition))
         let consumer = Parameter.text(M.name)
         var calls: [Call] = []

@@ -86,9 +86,6 @@ struct Batch<M: Machine> {
         on submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
     ) -> Verdict {
         if let fault = faults[submission.key] { return .refused(fault) }
-        do { try submission.check?(aggregates[submission.key] ?? Aggregate(key: submission.key)) } catch {
-            return .refused(error)
-        }
         if let idempotency = submission.idempotency {
             let before =
                 stored[idempotency.key]
@@ -106,6 +103,7 @@ struct Batch<M: Machine> {
         }
         do {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
+            try submission.check?(aggregate)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
             try take(decided, aggregate)
             let body = submission.answer(aggregate, decided)

@@ -10,8 +10,8 @@ import Records
 
 /// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
 ///
-/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor rows'
-/// locks keep their batches apart.
+/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor
+/// rows' locks keep their batches apart.
 public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>
@@ -62,7 +62,7 @@ public final class DurableRuntime<M: Machine>: Service {
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
             """
-            SELECT state, event_count, decided_at, version, machine_version::int8 FROM \(M.name).states
+            SELECT state, event_count, decided_at, version, machine_version::int8 FROM "\(M.name)".states
             WHERE partition = $1 AND key = $2
             """)
         let rows = try await pool.run([
@@ -72,7 +72,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let version = try row.int(4)
         guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
         // An older machine's: the first batch that needs it writes it anew.
-        guard version == M.version else { return (try await fold(key), try row.int(3)) }
+        guard version == M.version else { return (try await fold(key, upTo: try row.int(3)), try row.int(3)) }
         guard let state = M(binary: try row.bytes(0)) else { throw RuntimeError.malformedState(key: key) }
         let now = Instant(milliseconds: Int64(try row.int(2)))
         return (Aggregate(key: key, state: state, now: now, eventCount: try row.int(1)), try row.int(3))
@@ -97,16 +97,26 @@ public final class DurableRuntime<M: Machine>: Service {
     /// Compares a stored state with the fold of the aggregate's history in the log.
     public func foldCheck(_ key: AggregateKey) async throws -> Bool {
         guard let stored = try await state(key) else { return true }
-        return try await fold(key).state.binary == stored.aggregate.state.binary
+        return try await fold(key, upTo: stored.version).state.binary == stored.aggregate.state.binary
     }
 
-    private func fold(_ key: AggregateKey) async throws -> Aggregate<M> {
-        let rows = try await pool.run([
+    /// What the log says that an aggregate was at an offset: from the newest snapshot that is not later, or from its beginning.
+    private func fold(_ key: AggregateKey, upTo offset: Int) async throws -> Aggregate<M> {
+        let partition = key.partition(of: workers.count)
+        var aggregate = Aggregate<M>(key: key)
+        var after = 0
+        let start = try await LogReader.foldStart(
+            of: key, service: M.name, partition: partition, upTo: offset, pool)
+        if case .snapshot(let base) = start, base.machineVersion == M.version, let state = M(binary: base.state) {
+            aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
+            after = base.offset
+        }
+        let rows = try await pool.run(
             Call(
-                LogReader.history,
-                [.int4(Int32(key.partition(of: workers.count))), .text(key.description), .text(M.name)])
-        ])
-        return try Aggregate<M>(key: key, folding: try rows[0].map { try LogReader.event($0) })
+                LogReader.historyBetween,
+                [.int4(Int32(partition)), .text(key.description), .text(M.name), .int(after), .int(offset)]))
+        try aggregate.fold(try rows.map { row throws(PostgresError) in try LogReader.event(row) })
+        return aggregate
     }
 
     /// Where each partition stands with this process. ``PartitionState/halted(_:)`` is worth an alert.

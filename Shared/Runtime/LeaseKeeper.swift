@@ -4,8 +4,8 @@ import Logging
 import Machines
 import Postgres
 
-/// Keeps this process's share of a consumer's partitions: enrols it among the members, renews, takes free or expired leases up
-/// to the fair share, and gives back what is more than that.
+/// Keeps this process's share of a consumer's partitions: enrols it among the members, renews, takes free or expired
+/// leases up to the fair share, and gives back what is more than that.
 actor LeaseKeeper<M: Machine> {
     /// A dead owner's partitions are free after this.
     static var term: Double { 3 }
@@ -76,8 +76,8 @@ actor LeaseKeeper<M: Machine> {
         [.int4(Int32(partition)), .text(M.name), .uuid(member), .double(Self.term)]
     }
 
-    /// Changes a cursor row, or gives nil where somebody holds it too long: a stopped replica in the middle of a batch must not
-    /// hold up the other partitions' leases.
+    /// Changes a cursor row, or gives nil where somebody holds it too long: a stopped replica in the middle of a batch
+    /// must not hold up the other partitions' leases.
     private func change(_ partition: Int, _ statement: Statement) async throws -> Rows? {
         do {
             // One flight is one transaction, so the limit ends with it.

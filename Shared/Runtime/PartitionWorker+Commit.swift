@@ -19,8 +19,8 @@ struct BadInput: Error {
 }
 
 extension PostgresError {
-    /// The fault can only be in the data: class 22, data exceptions; class 54, limits of the server; what can't be sent at all.
-    /// Everything else (a full disk, missing rights, a guard) says nothing about the inputs.
+    /// The fault can only be in the data: class 22, data exceptions; class 54, limits of the server; what can't be sent
+    /// at all. Everything else (a full disk, missing rights, a guard) says nothing about the inputs.
     var isInputFault: Bool {
         if case .invalidCall = self { return true }
         return sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
@@ -37,10 +37,11 @@ extension PostgresError {
 }
 
 extension PartitionWorker {
-    /// How long commands wait for a database that does not answer. Only the first ones: while it is known to be away, others
-    /// get one attempt.
+    /// How long commands wait for a database that does not answer. Only the first ones: while it is known to be away,
+    /// others get one attempt.
     static var patience: Duration { .seconds(5) }
-    /// How long a commit with an unknown end is followed up: a caller who is told nothing certain has to find out alone.
+    /// How long a commit with an unknown end is followed up: a caller who is told nothing certain has to find out
+    /// alone.
     static var settlingPatience: Duration { .seconds(30) }
 
     struct Done: Sendable {
@@ -113,8 +114,8 @@ extension PartitionWorker {
         } catch where error.isCertain {
             throw error
         } catch {
-            // A server that shuts down may have committed before it said so: whatever broke the connection, only the cursor
-            // row knows.
+            // A server that shuts down may have committed before it said so: whatever broke the connection, only the
+            // cursor row knows.
             throw UnknownCommit(done: done)
         }
     }
@@ -166,8 +167,8 @@ extension PartitionWorker {
         return Batch<M>.name(of: key, due: first.aggregates[key]?.state.nextDeadline ?? .epoch)
     }
 
-    /// Notes that an input is about to be tried, for whoever comes after a process that it ends. Condemns it when it has ended
-    /// too many.
+    /// Notes that an input is about to be tried, for whoever comes after a process that it ends. Condemns it when it
+    /// has ended too many.
     private func note(_ name: String, _ connection: Connection) async throws {
         let rows = try await connection.run([
             Call(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
@@ -177,8 +178,8 @@ extension PartitionWorker {
         if tries >= 5 { condemned[name] = "the process ended each of the \(tries - 1) times it was tried" }
     }
 
-    /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be over, and
-    /// compares its last batch.
+    /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be
+    /// over, and compares its last batch.
     ///
     /// - Returns: nil where it was not committed.
     private func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {

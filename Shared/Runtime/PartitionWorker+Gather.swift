@@ -30,8 +30,8 @@ struct Gathered<M: Machine>: Sendable {
 }
 
 extension PartitionWorker {
-    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for the lock
-    /// is fresh, so everything comes in statements of its own behind it.
+    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for
+    /// the lock is fresh, so everything comes in statements of its own behind it.
     func gather(
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Gathered<M> {
@@ -100,8 +100,8 @@ extension PartitionWorker {
             found.events.append(event)
         }
         let isAtHead = rows.count < limit
-        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so nothing
-        // before that one is missing.
+        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so
+        // nothing before that one is missing.
         found.position = max(found.position, isAtHead ? found.head : 0, found.events.last?.offset ?? 0)
         guard isAtHead else {
             found.hasMore = true

@@ -122,8 +122,8 @@ actor PartitionWorker<M: Machine> {
         if let nextDue, nextDue <= clock.now { wake() }
     }
 
-    /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the log: an
-    ///   input may have ended them. One alone may have been killed, and is not worth the slowness of trials.
+    /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the
+    ///   log: an input may have ended them. One alone may have been killed, and is not worth the slowness of trials.
     func hold(owner: UUID, epoch: Int, isSuspicious: Bool) {
         guard lease?.epoch != epoch else { return }
         lease = (owner, epoch)
@@ -163,7 +163,8 @@ struct Portion {
 }
 
 extension PartitionWorker {
-    /// All there is, where all is well. While something is wrong the log and the commands take turns, and each batch is small.
+    /// All there is, where all is well. While something is wrong the log and the commands take turns, and each batch is
+    /// small.
     private func nextPortion() -> Portion? {
         let takesLog = lookAtLog && lease != nil && halt == nil && !isStopping
         guard takesLog || !queue.isEmpty else { return nil }
@@ -222,8 +223,8 @@ extension PartitionWorker {
         queue.prepend(contentsOf: later)
     }
 
-    /// Takes in what a batch has left behind. The cache is valid if, and only if, the next batch finds this one's id in the
-    /// cursor row.
+    /// Takes in what a batch has left behind. The cache is valid if, and only if, the next batch finds this one's id in
+    /// the cursor row.
     private func take(_ done: Done, _ portion: Portion) {
         cache = done.batch.aggregates
         if cache.count > Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
@@ -266,10 +267,13 @@ extension PartitionWorker {
             return waiting[0].caller.resume(throwing: RuntimeError.failed)
         }
         queue.prepend(contentsOf: waiting)
-        if portion.commands == 0, bad.inputs <= 1, let name = bad.name {
+        guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
+        if let name = bad.name {
             condemned[name] = "\(bad.error)"
         } else {
-            window = max(1, bad.inputs / 2)
+            // No input was named, so it can't be told which: as with any other failure, the poll looks again.
+            lookAtLog = false
+            noLookBefore = .now + Self.pauseAfterFailure
         }
     }
 

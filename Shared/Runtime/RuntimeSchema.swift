@@ -23,8 +23,8 @@ public enum RuntimeSchema {
         try await LogSchema.grant(service: service, password: rolePassword, connection)
         try await connection.script(
             """
-            GRANT USAGE ON SCHEMA \(service) TO dormouse_\(service);
-            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \(service) TO dormouse_\(service);
+            GRANT USAGE ON SCHEMA "\(service)" TO dormouse_\(service);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "\(service)" TO dormouse_\(service);
             """)
     }
 }

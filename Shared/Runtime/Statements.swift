@@ -2,7 +2,8 @@ import Postgres
 
 /// The statements of the hot path. Each names exactly one partition.
 ///
-/// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it should.
+/// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it
+/// should.
 struct Statements: Sendable {
     let begin = Statement("BEGIN")
     let rollback = Statement("ROLLBACK")
@@ -16,29 +17,29 @@ struct Statements: Sendable {
     init(service: String) {
         states = Statement(
             """
-            SELECT key, state, machine_version::int8, event_count, decided_at FROM \(service).states
+            SELECT key, state, machine_version::int8, event_count, decided_at FROM "\(service)".states
             WHERE partition = $1 AND key = ANY($2)
             """)
         // One more than can fire in a batch, so that the moment of the next one is known without another query.
         deadlines = Statement(
             """
-            SELECT key, next_deadline FROM \(service).states
+            SELECT key, next_deadline FROM "\(service)".states
             WHERE partition = $1 AND next_deadline IS NOT NULL ORDER BY next_deadline, key LIMIT $2
             """)
         // The same where keys are parked: theirs would stay at the front for ever.
         deadlinesOfOthers = Statement(
             """
-            SELECT s.key, s.next_deadline FROM \(service).states AS s
+            SELECT s.key, s.next_deadline FROM "\(service)".states AS s
             WHERE s.partition = $1 AND s.next_deadline IS NOT NULL AND NOT EXISTS (
                 SELECT FROM bus.dead_letters AS d
                 WHERE d.partition = $1 AND d.consumer = '\(service)' AND d.key = s.key)
             ORDER BY s.next_deadline, s.key LIMIT $2
             """)
-        // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state that has
-        // as many events as the new one was written behind our back.
+        // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state
+        // that has as many events as the new one was written behind our back.
         writeStates = Statement(
             """
-            INSERT INTO \(service).states AS s
+            INSERT INTO "\(service)".states AS s
                 (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
             SELECT $1, n.key, n.state, $2, (SELECT head FROM bus.partitions WHERE partition = $1) - n.back, n.event_count,
                 n.decided_at, n.next_deadline
@@ -53,7 +54,7 @@ struct Statements: Sendable {
         refreshStates = Statement(
             """
             WITH written AS (
-                UPDATE \(service).states AS s
+                UPDATE "\(service)".states AS s
                 SET state = n.state, machine_version = $2, next_deadline = n.next_deadline
                 FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[]) AS n (key, state, event_count, next_deadline)
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
@@ -84,9 +85,9 @@ struct Statements: Sendable {
             $11::uuid[], $12::text[], $13::json[]) WITH ORDINALITY
             AS e (id, type, version, key, app, time, correlationid, causationid, traceparent, data, n)
         """)
-    // A consumer whose position was the head before its own append has nothing of others before it: it moves on past its own
-    // events without reading them. $6 is the epoch under which events and deadlines were taken; null for commands alone. $8
-    // tells that the log was read to its head and nothing is due any more. Gives the head.
+    // A consumer whose position was the head before its own append has nothing of others before it: it moves on past
+    // its own events without reading them. $6 is the epoch under which events and deadlines were taken; null for
+    // commands alone. $8 tells that the log was read to its head and nothing is due any more. Gives the head.
     let moveCursor = Statement(
         """
         WITH moved AS (

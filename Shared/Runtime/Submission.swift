@@ -8,11 +8,11 @@ public struct Submission<M: Machine>: Sendable {
     public var origin: Origin
     /// Given when the caller may repeat the command: the same key and fingerprint get the same answer, once done.
     public var idempotency: Idempotency?
-    /// Looks at the aggregate inside the batch, before the command is decided: whether the caller may, and whether the state
-    /// is still the one that the caller knows. What it throws fails the submission.
+    /// Looks at the aggregate inside the batch, before the command is decided: whether the caller may, and whether the
+    /// state is still the one that the caller knows. What it throws fails the submission.
     public var check: (@Sendable (Aggregate<M>) throws -> Void)?
-    /// Renders the answer from the state after the command and the command's events, inside the batch, so that it can be
-    /// stored with them.
+    /// Renders the answer from the state after the command and the command's events, inside the batch, so that it can
+    /// be stored with them.
     public var answer: @Sendable (Aggregate<M>, [Event]) -> [UInt8]
 
     public init(

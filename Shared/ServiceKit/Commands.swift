@@ -36,7 +36,7 @@ public struct Commands<M: Machine>: Sendable {
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
         status: HTTPResponse.Status = .ok, registers: Bool = false, answer: @escaping Answering
     ) async throws -> Response {
-        let caller = try context.requireCaller()
+        let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
         try await waitForPosition(request)
         // The command is the decoded request, so its description stands for all that makes two requests the same.
@@ -79,7 +79,7 @@ public struct Commands<M: Machine>: Sendable {
     public func read(
         _ key: AggregateKey, _ request: Request, _ context: ServiceContext
     ) async throws -> (aggregate: Aggregate<M>, version: Int)? {
-        let caller = try context.requireCaller()
+        let caller = try context.requireCaller(.read)
         try caller.requireOwn(key)
         try await waitForPosition(request)
         let found = try await asProblem { try await runtime.state(key) }

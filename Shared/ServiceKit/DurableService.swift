@@ -33,6 +33,7 @@ public enum DurableService {
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: configuration.partitions,
             rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), more: migrations, logger: logger)
+        if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()
     }
 
@@ -60,7 +61,11 @@ public enum DurableService {
             checks: [
                 HealthCheck("listener") { await runtime.isListening ? nil : "the listening connection is down" },
                 HealthCheck("leases") { await runtime.ownedPartitions > 0 ? nil : "no partition is held yet" },
-            ], loops: [runtime, tail] + loops)
+            ],
+            loops: [
+                runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
+                LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger),
+            ] + loops)
     }
 }
 
@@ -96,7 +101,7 @@ public enum PlainService {
         try await base.run(
             &table,
             checks: [HealthCheck("listener") { await news.isListening ? nil : "the listening connection is down" }],
-            loops: [news, tail] + loops)
+            loops: [news, tail, ClockFollower(base.clock, pool: base.pool, news: news, logger: logger)] + loops)
     }
 }
 
@@ -134,7 +139,9 @@ struct ServiceBase {
                 return nil
             } catch { return "\(error)" }
         }
-        table.addHealth([database] + checks, metrics: metrics)
+        let queries = LogQueries(pool: pool, partitions: configuration.partitions)
+        let days = HealthCheck("days") { await queries.daysFault() }
+        table.addHealth([database, days] + checks, metrics: metrics)
         table.addOpenAPI(title: "Dormouse \(name)", version: "1")
         let keyring = TokenKeyring(pool: pool)
         _ = await keyring.refresh()

@@ -25,6 +25,16 @@ public struct ServiceContext: RequestContext {
         guard let caller else { throw .unauthenticated }
         return caller
     }
+
+    /// Who asks, where an operator's key allows it; devices and fleets are held to what is theirs elsewhere.
+    ///
+    /// - Throws: `unauthenticated`, `forbidden`.
+    @discardableResult
+    public func requireCaller(_ scope: Caller.Scope) throws(Problem) -> Caller {
+        let caller = try requireCaller()
+        if case .operator = caller { try caller.require(scope) }
+        return caller
+    }
 }
 
 extension Parameters {

@@ -14,10 +14,11 @@ public final class Faults: Sendable {
     public func mend() { broken.withLock { $0 = false } }
 }
 
-/// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and schema.
+/// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
+/// schema.
 ///
-/// A ping whose data says `trap` ends the process, one that says `heavy` makes the state too large; a deadline changes nothing
-/// when it comes.
+/// A ping whose data says `trap` ends the process, one that says `heavy` makes the state too large; a deadline changes
+/// nothing when it comes.
 public struct Brittle: Machine, Equatable {
     public typealias Command = Counter.Command
     public typealias OwnEvent = CounterEvent

@@ -3,7 +3,7 @@
 # process.sh and cluster.sh.
 
 # In the order of migration. All come in replicas but `ops`, of which one is enough: it only reads.
-export services=(lifecycle)
+export services=(lifecycle fetch push transfer ops)
 
 # use_data DIR: makes the folders of an installation, and the variables that name them.
 use_data() {
@@ -16,8 +16,8 @@ use_data() {
 make_folders() {
     # 0711: the database's own user passes through to its folder, and can list nothing on the way.
     mkdir -p "$data" && chmod 711 "$data" &&
-        mkdir -p "$runs" "$logs" "$secrets" "$data/content" "$data/tls" &&
-        chmod 700 "$runs" "$logs" "$secrets" "$data/content" "$data/tls" ||
+        mkdir -p "$runs" "$logs" "$secrets" "$data/content" &&
+        chmod 700 "$runs" "$logs" "$secrets" "$data/content" ||
         fail "cannot write in $data: choose another folder with --data"
     [[ -w $runs && -w $secrets ]] || fail "$data belongs to another user: choose another folder with --data"
 }
@@ -41,9 +41,6 @@ make_secrets() {
         fi
     done
 }
-
-# has SERVICE: whether it is part of the suite.
-has() { [[ " ${services[*]} " == *" $1 "* ]]; }
 
 # The services keep only digests of operators' keys: "name scopes sha256" a line.
 make_operator_keys() {

@@ -1,5 +1,5 @@
--- The states of one service's machine; {{service}} is its schema.
-CREATE TABLE {{service}}.states (
+-- The states of one service's machine; {{service}} is its schema, quoted: "fetch" is a word of SQL.
+CREATE TABLE "{{service}}".states (
     partition integer NOT NULL,
     key text NOT NULL,
     state bytea COMPRESSION lz4 NOT NULL,
@@ -14,4 +14,4 @@ CREATE TABLE {{service}}.states (
     CONSTRAINT states_one PRIMARY KEY (partition, key)
 ) WITH (fillfactor = 70);
 -- With the key, so that deadlines of one moment come in the same order always.
-CREATE INDEX states_deadline ON {{service}}.states (partition, next_deadline, key) WHERE next_deadline IS NOT NULL;
+CREATE INDEX states_deadline ON "{{service}}".states (partition, next_deadline, key) WHERE next_deadline IS NOT NULL;

@@ -5,7 +5,9 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
+import Machines
 import NIOCore
+import NIOHTTP1
 import Postgres
 import Records
 import Runtime

@@ -27,12 +27,14 @@ import Timeline
         }
         isOver.fire()
         // Each read went on from the last one's end, so a hole would never have been seen again.
-        #expect(try await followed == (0..<committed).map { $0 + 1 })
+        let seen = try await followed
+        #expect(seen == (0..<committed).map { $0 + 1 })
         await pool.close()
         await owner.close()
     }
 
-    /// Transactions of one to three events that linger before and after they take their offsets; every third is rolled back.
+    /// Transactions of one to three events that linger before and after they take their offsets; every third is rolled
+    /// back.
     private func append(_ transactions: Int, from seed: UInt64, _ pool: ConnectionPool) async throws -> Int {
         var random = seededRandom(seed)
         var committed = 0

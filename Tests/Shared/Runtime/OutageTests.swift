@@ -11,7 +11,7 @@ import Testing
     @Test func servicesWaitOutAStoppedOrKilledDatabaseAndLoseNothing() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
         let bench = try await RuntimeBench(cluster)
-        let replica = try await Counterd(bench, "load", "20", "50")
+        let replica = try await Counterd(bench, "load", "5", "50")
         let pings = try await bench.pinging {
             try await replica.acknowledges(200)
             try await cluster.stop(.fast)

@@ -61,6 +61,14 @@ private struct Amount: Record {
         }
     }
 
+    @Test func aKeyThatMayOnlyReadChangesNothing() async throws {
+        try await withCounters { service async throws in
+            #expect(try await service.add(1, to: "d1", as: CounterService.readersKey).code == "forbidden")
+            #expect(try await service.add(1, to: "d1").status == 200)
+            #expect(try await service.get("d1", as: CounterService.readersKey).json["total"]?.int == 1)
+        }
+    }
+
     @Test func aRepeatedKeyRunsOnceAndBelongsToItsCaller() async throws {
         try await withCounters { service async throws in
             let key = ["Idempotency-Key": "k1"]
@@ -128,6 +136,7 @@ private struct Amount: Record {
 /// The counter as a service, on a database of its own.
 private struct CounterService: Sendable {
     static let operatorKey = "correct-horse"
+    static let readersKey = "battery-staple"
     let configuration: ServiceConfiguration
     let logger: Logger
     let pool: ConnectionPool
@@ -139,8 +148,11 @@ private struct CounterService: Sendable {
         logger.logLevel = .critical
         let url = try await PrivateCluster.shared().makeDatabase()
         let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
-        try OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey)
-            .write(to: keys, atomically: true, encoding: .utf8)
+        let lines = [
+            OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey),
+            OperatorKeys.line(name: "bob", scopes: [.read], key: readersKey),
+        ]
+        try lines.joined(separator: "\n").write(to: keys, atomically: true, encoding: .utf8)
         let port = try freePort()
         let request = try ServiceConfiguration.read(
             service: "counter", port: port,

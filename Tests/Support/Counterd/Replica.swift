@@ -34,7 +34,8 @@ struct Replica: Sendable {
                 services: [
                     .init(service: runtime),
                     .init(
-                        service: Client { try await client(runtime) }, successTerminationBehavior: .gracefullyShutdownGroup),
+                        service: Client { try await client(runtime) },
+                        successTerminationBehavior: .gracefullyShutdownGroup),
                 ],
                 gracefulShutdownSignals: [.sigterm], logger: logger))
         say("up")

@@ -6,8 +6,8 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// A sequence of inputs in virtual time that depends on a seed alone: commands, pings of another service, and steps of the
-/// clock, after each of which everything settles.
+/// A sequence of inputs in virtual time that depends on a seed alone: commands, pings of another service, and steps of
+/// the clock, after each of which everything settles.
 struct Script: Sendable {
     let runtime: DurableRuntime<Counter>
     let pool: ConnectionPool

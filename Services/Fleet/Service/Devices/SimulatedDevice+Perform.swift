@@ -36,7 +36,10 @@ extension SimulatedDevice {
             return onScreen == app && apps[app].state == .inactive ? [.transition(app: name, "dismiss")] : []
         case .swipe:
             return onScreen == app || apps[app].state == .notRunning ? [] : [.swipe(app: name)]
-        case .crash: return [.transition(app: name, "crash")]
+        case .crash:
+            // The process ends with all that its code had in hand.
+            drop(app) { $0.isCode }
+            return [.transition(app: name, "crash")]
         case .openSession: return [.openSession(app: name)]
         case .download: return [.openSession(app: name), .download(app: name)]
         case .completeCallback(let callback, let session):

@@ -31,8 +31,7 @@ extension LifecycleRoutes {
             access: .caller, response: Order.self, problems: [.invalidHeader, .invalidQuery, .notFound]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
-            try context.requireScope(.read)
-            try context.requireCaller().requireFleet(fleet)
+            try context.requireCaller(.read).requireFleet(fleet)
             let start = try await start(request)
             let orders = FleetOrders(
                 events: tail.events(in: start) { $0.source == LifecycleEvent.source && $0.key.device != nil },

@@ -15,7 +15,9 @@ struct AllowedOrigins: Sendable, Equatable {
         var listed: Set<WebOrigin> = []
         let items = text.split(separator: ",").map { $0.filter { $0 != " " } }
         for item in items where item != "*" {
-            guard let origin = WebOrigin(url: item), origin.description.count <= item.count else {
+            guard let origin = WebOrigin(url: item),
+                !item.dropFirst(origin.scheme.count + 3).contains(where: { "/?#".contains($0) })
+            else {
                 throw ConfigurationError("ALLOWED_ORIGINS must list origins such as http://127.0.0.1:8084, or *")
             }
             listed.insert(origin)
@@ -75,11 +77,17 @@ struct AllowedOrigins: Sendable, Equatable {
     /// Whether an address is of the public internet: not private, loopback, link-local, shared, reserved or multicast (the
     /// special-purpose registries of RFC 6890).
     static func isPublic(_ address: SocketAddress) -> Bool {
+        guard let text = address.ipAddress else { return false }
         switch address {
-        case .v4(let v4): withUnsafeBytes(of: v4.address.sin_addr) { isPublic(v4: Array($0)) }
-        case .v6(let v6): withUnsafeBytes(of: v6.address.sin6_addr) { isPublic(v6: Array($0)) }
-        case .unixDomainSocket: false
+        case .v4: return bytes(of: text, AF_INET, count: 4).map { isPublic(v4: $0) } ?? false
+        case .v6: return bytes(of: text, AF_INET6, count: 16).map { isPublic(v6: $0) } ?? false
+        case .unixDomainSocket: return false
         }
+    }
+
+    private static func bytes(of text: String, _ family: Int32, count: Int) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: count)
+        return inet_pton(family, text, &bytes) == 1 ? bytes : nil
     }
 
     private static func isPublic(v4 a: [UInt8]) -> Bool {

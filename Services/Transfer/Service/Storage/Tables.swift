@@ -30,9 +30,11 @@ struct ContentTable: Sendable {
         """)
     private static let put = Statement(
         """
-        WITH former AS (SELECT file FROM transfer.contents WHERE partition = $1 AND path = $2 FOR UPDATE)
-        INSERT INTO transfer.contents AS c (partition, path, file, size, sha256, content_type, modified_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        WITH former AS MATERIALIZED (
+            SELECT file FROM transfer.contents WHERE partition = $1 AND path = $2 FOR UPDATE)
+        INSERT INTO transfer.contents (partition, path, file, size, sha256, content_type, modified_at)
+        -- Counting makes the former row be read, and locked, before it is written: after that it would be skipped.
+        SELECT $1::int4, $2::text, $3::text, $4::int8, $5::text, $6::text, $7::int8 FROM (SELECT count(*) FROM former) AS f
         ON CONFLICT ON CONSTRAINT contents_one DO UPDATE SET
             file = EXCLUDED.file, size = EXCLUDED.size, sha256 = EXCLUDED.sha256,
             content_type = EXCLUDED.content_type, modified_at = EXCLUDED.modified_at
