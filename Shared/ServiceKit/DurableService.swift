@@ -56,6 +56,7 @@ public enum DurableService {
             configuration: configuration, metrics: base.metrics, logger: logger)
         var table = RouteTable()
         let loops = try await build(parts, &table)
+        runtime.addParkedDevices(to: &table)
         try await base.run(
             &table,
             checks: [
@@ -65,6 +66,7 @@ public enum DurableService {
             loops: [
                 runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
                 LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger),
+                RuntimeGauges(runtime: runtime, metrics: base.metrics),
             ] + loops)
     }
 }

@@ -8,4 +8,11 @@ extension Metric {
     public static let requestsInFlight = Metric(
         "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
     public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
+
+    public static let partitionsFollowed = Metric(
+        "dormouse_partitions_followed", "Partitions whose events and deadlines this process takes in.", .gauge)
+    public static let partitionsHalted = Metric(
+        "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
+    public static let devicesParked = Metric(
+        "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
 }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("fetch over HTTP", .timeLimit(.minutes(3))) struct FetchRoutes {
+@Suite("fetch over HTTP", .timeLimit(.minutes(5))) struct FetchRoutes {
     @Test func anIntervalLeadsToARefreshWhoseHistoryIsKept() async throws {
         let quick = ["--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0"]
         try await FetchBench.run(quick) { bench in

@@ -6,7 +6,7 @@ import Testing
 import Timeline
 
 /// Fleets against the real `lifecycle`. They live until what is waited for has happened.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct LiveTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct LiveTests {
     @Test func aFleetLivesWithLifecycleAlone() async throws {
         let bench = try await LifecycleBench.make()
         let service = try await bench.start()

@@ -59,7 +59,7 @@ struct LifecycleBench: Sendable {
             }
             for await port in ports {
                 let bench = LifecycleBench(port: port, pool: pool, runtime: runtime, tokens: tokens, routes: routes)
-                do { try await withTimeout(seconds: 60) { try await body(bench) } } catch {
+                do { try await withTimeout(seconds: 180) { try await body(bench) } } catch {
                     await group.triggerGracefulShutdown()
                     throw error
                 }

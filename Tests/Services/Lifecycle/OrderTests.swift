@@ -10,7 +10,7 @@ import Timeline
 
 @testable import LifecycleService
 
-@Suite("Orders", .timeLimit(.minutes(2))) struct OrderTests {
+@Suite("Orders", .timeLimit(.minutes(5))) struct OrderTests {
     @Test func theStoryOfADeviceIsToldInOrder() async throws {
         try await LifecycleBench.run { bench in
             let token = try await bench.phone("d1", manifest: #"{"backgroundModes":["remote-notification"]}"#)
@@ -153,7 +153,7 @@ import Timeline
     }
 }
 
-@Suite("Orders of a fleet", .timeLimit(.minutes(2))) struct FleetOrderTests {
+@Suite("Orders of a fleet", .timeLimit(.minutes(5))) struct FleetOrderTests {
     @Test func oneStreamHasTheFleetsDevicesAndNoOthers() async throws {
         try await LifecycleBench.run { bench in
             let blues = (0..<6).map { "blue\($0)" }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LifecycleService
 
-@Suite("The REST calls of lifecycle", .timeLimit(.minutes(2))) struct LifecycleRouteTests {
+@Suite("The REST calls of lifecycle", .timeLimit(.minutes(5))) struct LifecycleRouteTests {
     /// Every call about a device, with a body that is right and one that is wrong, and where the fault lies.
     static let calls: [(method: String, path: String, body: String?, wrong: String?, pointer: String?)] = [
         ("PUT", "", #"{"profile":"ios15"}"#, #"{"profile":"ios99"}"#, "/profile"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import LifecycleService
 
-@Suite("Tokens of devices and fleets", .timeLimit(.minutes(2))) struct LifecycleTokenTests {
+@Suite("Tokens of devices and fleets", .timeLimit(.minutes(5))) struct LifecycleTokenTests {
     @Test func registrationShowsTheTokenOnce() async throws {
         try await LifecycleBench.run { bench in
             let first = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#)

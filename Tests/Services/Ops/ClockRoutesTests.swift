@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("The clock over HTTP", .timeLimit(.minutes(2))) struct ClockRoutesTests {
+@Suite("The clock over HTTP", .timeLimit(.minutes(5))) struct ClockRoutesTests {
     @Test func theClockIsReadSetAndFrozen() async throws {
         try await OpsBench.run(virtual: true) { bench in
             let start = try await bench.get("/v1/clock").json

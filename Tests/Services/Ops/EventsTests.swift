@@ -3,7 +3,7 @@ import Records
 import TestSupport
 import Testing
 
-@Suite("Events over HTTP", .timeLimit(.minutes(2))) struct EventsTests {
+@Suite("Events over HTTP", .timeLimit(.minutes(5))) struct EventsTests {
     @Test(arguments: ["oldest", "newest"]) func pagesLeadThroughAllEvents(_ order: String) async throws {
         try await OpsBench.run { bench in
             var ids: Set<String> = []

@@ -4,7 +4,7 @@ import Records
 import TestSupport
 import Testing
 
-@Suite("The live feed", .timeLimit(.minutes(2))) struct FeedTests {
+@Suite("The live feed", .timeLimit(.minutes(5))) struct FeedTests {
     @Test func aStreamHasWhatIsAppendedAndResumesWithoutLoss() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "before")

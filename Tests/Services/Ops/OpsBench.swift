@@ -82,7 +82,7 @@ struct OpsBench: Sendable {
             tasks.addTask { try await group.run() }
             do {
                 let port = try await withTimeout(seconds: 30, "the server") { try await ready.value() }
-                try await withTimeout(seconds: 60) {
+                try await withTimeout(seconds: 180) {
                     try await body(OpsBench(port: port, owner: owner, options: options, logger: logger))
                 }
             } catch {

@@ -10,7 +10,7 @@ import Timeline
 @testable import Runtime
 
 /// A reader that follows the offsets sees every event, whatever appenders do beside each other.
-@Suite(.timeLimit(.minutes(1))) struct AppendOrderTests {
+@Suite(.timeLimit(.minutes(5))) struct AppendOrderTests {
     @Test func aReaderNeverSkipsAnEventOfASlowTransaction() async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical

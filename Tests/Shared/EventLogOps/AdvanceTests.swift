@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Advancing the clock", .timeLimit(.minutes(2))) struct AdvanceTests {
+@Suite("Advancing the clock", .timeLimit(.minutes(5))) struct AdvanceTests {
     @Test func everyDeadlineFiresAsOfItsMomentAndTheEndIsSettled() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("The virtual clock", .timeLimit(.minutes(2))) struct ClockTests {
+@Suite("The virtual clock", .timeLimit(.minutes(5))) struct ClockTests {
     @Test func aLogHasRealTimeUntilItIsMadeVirtualAndNobodySetsThat() async throws {
         let bench = try await OpsBench()
         let reading = try await bench.control.read()

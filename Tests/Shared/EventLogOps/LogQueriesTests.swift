@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Questions to the log", .timeLimit(.minutes(2))) struct LogQueriesTests {
+@Suite("Questions to the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
     @Test(arguments: EventOrder.allCases) func pagesHaveEveryEventOnceAndInOrder(_ order: EventOrder) async throws {
         let bench = try await OpsBench()
         for number in 0..<57 { try await bench.append(to: "d\(number % 9)") }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Retention", .timeLimit(.minutes(2))) struct RetentionTests {
+@Suite("Retention", .timeLimit(.minutes(5))) struct RetentionTests {
     @Test func daysAreKeptAheadAndMissingOnesAreAFault() async throws {
         let bench = try await OpsBench()
         #expect(try await bench.queries.daysAhead() == 7)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// Replicas that are killed, stopped or ended by their inputs, as real processes.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct CrashTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CrashTests {
     @Test func aKilledReplicaIsReplacedWithinFiveSecondsAndNothingAcknowledgedIsLost() async throws {
         let bench = try await RuntimeBench()
         let victim = try await Counterd(bench, "load", "5", "50")
@@ -135,7 +135,7 @@ extension RuntimeBench {
             }
             return ids
         }()
-        do { try await withTimeout(seconds: 60) { try await body() } } catch {
+        do { try await withTimeout(seconds: 180) { try await body() } } catch {
             isOver.fire()
             _ = await appended
             throw error

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The database goes away and comes back.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct RuntimeOutageTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct RuntimeOutageTests {
     @Test func servicesWaitOutAStoppedOrKilledDatabaseAndLoseNothing() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
         let bench = try await RuntimeBench(cluster)

@@ -62,7 +62,7 @@ struct RuntimeBench: Sendable {
         let group = ServiceGroup(services: [runtime], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
-            do { try await withTimeout(seconds: 60) { try await body(runtime) } } catch {
+            do { try await withTimeout(seconds: 180) { try await body(runtime) } } catch {
                 await group.triggerGracefulShutdown()
                 throw error
             }

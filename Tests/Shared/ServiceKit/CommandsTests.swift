@@ -27,7 +27,7 @@ private struct Amount: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("amount", &amount, .range(0...1000)) }
 }
 
-@Suite("Commands over HTTP", .timeLimit(.minutes(2))) struct CommandsTests {
+@Suite("Commands over HTTP", .timeLimit(.minutes(5))) struct CommandsTests {
     @Test func aDevicesTokenOpensThatDeviceOnly() async throws {
         try await withCounters { service async throws in
             #expect(try await service.add(1, to: "d1", as: service.device("d1")).status == 200)
@@ -123,7 +123,7 @@ private struct Amount: Record {
         let service = try await CounterService.prepare()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await service.serve() }
-            try await withTimeout(seconds: 60) {
+            try await withTimeout(seconds: 180) {
                 try await service.waitUntilReady()
                 try await body(service)
             }

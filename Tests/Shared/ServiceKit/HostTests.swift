@@ -5,7 +5,7 @@ import ServiceKit
 import ServiceLifecycle
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HostTests {
+@Suite(.timeLimit(.minutes(5))) struct HostTests {
     @Test func aRequestUnderWayIsAnsweredAfterShutdownBegins() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(routes: { table in

@@ -7,7 +7,7 @@ import ServiceKit
 import ServiceLifecycle
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct StreamTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamTests {
     private static func addStream(_ table: inout RouteTable, heartbeat: Duration = .seconds(15)) {
         table.add(.get, "/v1/stream", "Counts up to three", access: .open) { request, context in
             let start = try request.resumePoint()?.offsets[2] ?? 0

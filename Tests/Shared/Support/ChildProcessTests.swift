@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("A child process", .timeLimit(.minutes(1)))
+@Suite("A child process", .timeLimit(.minutes(5)))
 struct ChildProcessTests {
     @Test func itsLinesStatusArgumentsAndEnvironmentAreSeen() async throws {
         let child = try ChildProcess.start(

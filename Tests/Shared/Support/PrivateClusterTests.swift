@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The private cluster", .timeLimit(.minutes(1)))
+@Suite("The private cluster", .timeLimit(.minutes(4)))
 struct PrivateClusterTests {
     @Test func manyTestsMakeDatabasesAtOnce() async throws {
         let cluster = try await PrivateCluster.shared()

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("Waiting without sleeping", .timeLimit(.minutes(1)))
+@Suite("Waiting without sleeping", .timeLimit(.minutes(5)))
 struct SignalTests {
     @Test func aSignalGivesItsFirstValueToAllNowAndLater() async throws {
         let signal = Signal<Int>()

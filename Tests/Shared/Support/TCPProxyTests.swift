@@ -5,7 +5,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@Suite("The proxy", .timeLimit(.minutes(1)))
+@Suite("The proxy", .timeLimit(.minutes(5)))
 struct TCPProxyTests {
     private let server: ShoutingServer
     private let proxy: TCPProxy

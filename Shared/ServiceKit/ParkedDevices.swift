@@ -1,0 +1,139 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import Machines
+import Records
+import Runtime
+import ServiceLifecycle
+import Timeline
+
+/// A device of which something was set aside, as operators see it.
+struct DeadLetterDocument: Record {
+    var key = ""
+    var partition = 0
+    /// Of an event.
+    var offset: Int?
+    /// Of a deadline.
+    var due: Instant?
+    /// Nil where it only waits behind another.
+    var reason: String?
+    var setAsideAt: Instant = .epoch
+
+    init() {}
+
+    init(_ letter: DeadLetter) {
+        key = letter.key.description
+        partition = letter.partition
+        offset = letter.offset
+        due = letter.due
+        reason = letter.reason
+        setAsideAt = letter.setAsideAt
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("due", &due)
+        fields.field("key", &key)
+        fields.field("offset", &offset)
+        fields.field("partition", &partition)
+        fields.field("reason", &reason)
+        fields.field("setAsideAt", &setAsideAt)
+    }
+}
+
+struct DeadLetterList: Record {
+    var items: [DeadLetterDocument] = []
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
+
+/// How many of a parked device's inputs were taken in.
+struct ReleaseDocument: Record {
+    var taken = 0
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("taken", &taken) }
+}
+
+extension DurableRuntime {
+    /// Adds what operators do about parked devices: look, replay, discard.
+    func addParkedDevices(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/dead-letters", "What was set aside, and what waits behind it: first by partition, then by key",
+            access: .scope(.read), response: DeadLetterList.self
+        ) { _, _ in
+            var list = DeadLetterList()
+            list.items = try await self.deadLetters().map(DeadLetterDocument.init)
+            return Response(list)
+        }
+        let order = "/v1/parked/{key}/"
+        table.add(
+            .post, order + "replay", "Takes in, in order, what was set aside of a device, and frees it",
+            access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
+        ) { _, context in
+            try await release(context) { try await self.replay($0) }
+        }
+        table.add(
+            .post, order + "discard", "Forgets the event at fault, takes in what waits behind it, and frees the device",
+            access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
+        ) { _, context in
+            try await release(context) { try await self.discard($0) }
+        }
+    }
+}
+
+private func release(
+    _ context: ServiceContext, _ body: (AggregateKey) async throws -> Int
+) async throws -> Response {
+    var document = ReleaseDocument()
+    do {
+        document.taken = try await body(AggregateKey(try context.parameters.identifier("key")))
+    } catch let error as DeadLetterError { throw Problem(error) }
+    return Response(document)
+}
+
+extension Problem {
+    static let notParked = Problem(.notFound, "not_parked", "The key has nothing set aside")
+    static let failsAgain = Problem(.conflict, "fails_again", "The input at fault failed again")
+    static let deadlineStays = Problem(.conflict, "deadline_stays", "A deadline can't be discarded")
+    static let eventGone = Problem(.gone, "event_gone", "The event is no longer in the log")
+    static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone]
+
+    init(_ error: DeadLetterError) {
+        let problem: Problem =
+            switch error {
+            case .notParked: .notParked
+            case .failsAgain: .failsAgain
+            case .deadlineStays: .deadlineStays
+            case .eventGone: .eventGone
+            }
+        self = problem.because(error.description)
+    }
+}
+
+/// Keeps the runtime's gauges: what is worth an alert.
+struct RuntimeGauges<M: Machine>: Service {
+    let runtime: DurableRuntime<M>
+    let metrics: Metrics
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat {
+                let states = await runtime.partitionStates
+                func count(_ isCounted: (PartitionState) -> Bool) -> Double { Double(states.count(where: isCounted)) }
+                metrics.set(.partitionsFollowed, to: count { $0 == .following || $0 == .cautious })
+                metrics.set(
+                    .partitionsHalted,
+                    to: count { state in
+                        if case .halted = state { true } else { false }
+                    })
+                // While the database is away the last number stands.
+                if let parked = try? await runtime.parkedDevices() {
+                    metrics.set(.devicesParked, to: Double(parked))
+                }
+            } while (try? await Task.sleep(for: .seconds(5))) != nil
+        }
+    }
+}
