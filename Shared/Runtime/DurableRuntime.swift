@@ -19,6 +19,8 @@ public final class DurableRuntime<M: Machine>: Service {
     /// What the runtime hears of the log; run by it, and open to others who read the log in this process.
     public let news: HintReceiver
     let pool: ConnectionPool
+    private let clock: SharedClock
+    private let standing: Statement
 
     /// - Parameters:
     ///   - options: where the database is, for the listening connection.
@@ -30,6 +32,14 @@ public final class DurableRuntime<M: Machine>: Service {
         let member = UUID()
         let hints = HintSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
+        self.clock = clock
+        standing = Statement(
+            """
+            SELECT c.partition::int8, p.head > c.log_offset,
+                (SELECT min(s.next_deadline) FROM "\(M.name)".states AS s
+                    WHERE s.partition = c.partition AND s.next_deadline IS NOT NULL)
+            FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition) WHERE c.consumer = $1
+            """)
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
         let trials = TrialTurn()
@@ -161,9 +171,27 @@ public final class DurableRuntime<M: Machine>: Service {
     private func tick() async {
         var count = 0
         while !Task.isCancelled {
+            if count % 50 == 0 { await look() }
             count += 1
-            for worker in workers { await count % 50 == 0 ? worker.wake() : worker.wakeIfDue() }
+            let now = clock.now
+            for worker in workers where worker.isDue(at: now) { await worker.wake() }
             try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// One question for all partitions, so that an idle suite costs next to nothing. It is no part of the hot path.
+    private func look() async {
+        do {
+            for row in try await pool.run(Call(standing, [.text(M.name)])) {
+                let partition = try row.int(0)
+                guard workers.indices.contains(partition) else { continue }
+                await workers[partition].note(
+                    isBehind: try row.bool(1),
+                    nextDeadline: try row.optionalInt(2).map { Instant(milliseconds: Int64($0)) })
+            }
+        } catch {
+            // Each worker finds out for itself, and says so.
+            for worker in workers { await worker.wake() }
         }
     }
 }

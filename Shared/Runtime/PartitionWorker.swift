@@ -6,6 +6,7 @@ import Logging
 import Machines
 import OrderedCollections
 import Postgres
+import Synchronization
 import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
@@ -62,7 +63,11 @@ actor PartitionWorker<M: Machine> {
     var cache: [AggregateKey: Aggregate<M>] = [:]
     var lastBatch: UUID?
     /// The earliest deadline known here.
-    var nextDue: Instant?
+    var nextDue: Instant? {
+        didSet { due.store(nextDue?.milliseconds ?? .max, ordering: .relaxed) }
+    }
+    /// ``nextDue`` for the clock's tick, which comes too often to visit every worker.
+    private nonisolated let due = Atomic<Int64>(.max)
     var hasParkedKeys = false
     /// Whether the database answered when it was last asked.
     var isReachable = true
@@ -117,9 +122,18 @@ actor PartitionWorker<M: Machine> {
         signal.continuation.yield()
     }
 
-    /// Tells when the earliest known deadline is due; wakes the worker if it is.
-    func wakeIfDue() {
-        if let nextDue, nextDue <= clock.now { wake() }
+    /// Whether the earliest deadline known here has come.
+    nonisolated func isDue(at now: Instant) -> Bool { due.load(ordering: .relaxed) <= now.milliseconds }
+
+    /// What a look at all partitions found: events behind the cursor, and the earliest deadline stored, which another
+    /// replica may have written.
+    func note(isBehind: Bool, nextDeadline: Instant?) {
+        guard lease != nil else {
+            nextDue = nil
+            return
+        }
+        if let nextDeadline, nextDue.map({ nextDeadline < $0 }) ?? true { nextDue = nextDeadline }
+        if isBehind { wake() }
     }
 
     /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the

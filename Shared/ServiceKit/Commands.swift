@@ -39,14 +39,15 @@ public struct Commands<M: Machine>: Sendable {
         let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
         try await waitForPosition(request)
-        // The command is the decoded request, so its description stands for all that makes two requests the same.
-        let fingerprint = Array(SHA256.hash(data: Array("\(request.method) \(request.uri.path) \(command)".utf8)))
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID(), traceparent: context.traceparent.description),
             idempotency: try request.idempotencyKey().map {
+                // The command is the decoded request, so its description stands for all that makes two requests the same.
+                let words = "\(request.method) \(request.uri.path) \(command)"
                 // One caller's keys are no other's.
-                Idempotency(key: "\(caller.description) \($0)", fingerprint: fingerprint)
+                return Idempotency(
+                    key: "\(caller.description) \($0)", fingerprint: Array(SHA256.hash(data: Array(words.utf8))))
             },
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)

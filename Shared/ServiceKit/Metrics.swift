@@ -100,6 +100,14 @@ public final class Metrics: Sendable {
     private static func number(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? value.description }
 
     private static func escaped(_ text: String) -> String {
+        // Nearly always there is nothing to escape, and this is asked several times a request.
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "\"") || $0 == 10 }) else {
+            return text
+        }
+        return escapedAnew(text)
+    }
+
+    private static func escapedAnew(_ text: String) -> String {
         text.flatMap { character -> String in
             switch character {
             case "\\": #"\\"#

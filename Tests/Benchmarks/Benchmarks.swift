@@ -20,11 +20,15 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Seconds for each measurement.")
     var seconds = 10
 
+    @Option(help: "Connections of the load generator.")
+    var connections = 512
+
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
     func validate() throws {
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
+        guard (1...1000).contains(connections) else { throw ValidationError("--connections must be from 1 to 1000") }
         guard (1...10_000_000).contains(deadlines) else {
             throw ValidationError("--deadlines must be from 1 to 10000000")
         }
@@ -33,7 +37,7 @@ struct Benchmarks: AsyncParsableCommand {
     func run() async throws {
         for subject in subjects {
             switch subject {
-            case .http: try await TransitionsOverHTTP(seconds: seconds).run()
+            case .http: try await TransitionsOverHTTP(seconds: seconds, connections: connections).run()
             case .appends: try await LogAppends(seconds: seconds).run()
             case .latency: try await AppendToHandled(seconds: seconds).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
