@@ -82,7 +82,9 @@ extension ClockControl {
             for row in rows[2] {
                 let service = try row.text(0)
                 let deadline = Instant(milliseconds: Int64(try row.int(1)))
-                if deadline <= now { laggards[service, default: Laggard(consumer: service, events: 0)].deadline = deadline }
+                if deadline <= now {
+                    laggards[service, default: Laggard(consumer: service, events: 0)].deadline = deadline
+                }
             }
             let isStill = try Self.heads(rows[0]) == Self.heads(rows[4])
             if laggards.isEmpty, isStill { return }

@@ -19,7 +19,8 @@ extension LogMaintenance {
         """)
     private static let take = Statement("SELECT bus.take_snapshots($1, $2, $3)")
     private static let overdue = Statement(
-        "SELECT day, name, is_attached, is_detaching FROM bus.days() WHERE day < current_date - $1::integer ORDER BY day")
+        "SELECT day, name, is_attached, is_detaching FROM bus.days() WHERE day < current_date - $1::integer ORDER BY day"
+    )
     private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
     private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")
     private static let give = Statement(
@@ -86,7 +87,8 @@ extension LogMaintenance {
     /// Gives every history that loses events a base, and tells readers how far the log is gone, before it is.
     private func makeBases(of day: Day, _ connection: Connection) async throws(PostgresError) {
         let date = Parameter.date(daysSinceEpoch: day.number)
-        let services = try await connection.run(Call(Self.services)).map { row throws(PostgresError) in try row.text(0) }
+        let services = try await connection.run(Call(Self.services)).map { row throws(PostgresError) in try row.text(0)
+        }
         for row in try await connection.run(Call(Self.partitions)) {
             let place = Parameter.int4(Int32(try row.int(0)))
             let bases = services.map { Call(Self.makeBases, [place, date, .text($0)]) }

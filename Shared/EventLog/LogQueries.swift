@@ -49,7 +49,9 @@ public struct LogQueries: Sendable {
         var events: [Event] = []
         while true {
             let spans = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
-                Span(partition, offset, order, bounds[partition] ?? (0, 0), isBounded: !filter.isIndexed && !filter.isEmpty)
+                Span(
+                    partition, offset, order, bounds[partition] ?? (0, 0),
+                    isBounded: !filter.isIndexed && !filter.isEmpty)
             }
             guard !spans.isEmpty else { return EventPage(events: events, next: place, isComplete: true) }
             guard events.count < limit, events.isEmpty || ContinuousClock.now < end else {
@@ -59,7 +61,9 @@ public struct LogQueries: Sendable {
             let isCut = found.count > limit - events.count
             let told = found.prefix(limit - events.count)
             for span in spans where !isCut { place[span.partition] = order == .oldest ? span.high : span.low }
-            if isCut { for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 } }
+            if isCut {
+                for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
+            }
             events += told
             if events.isEmpty, ContinuousClock.now >= end {
                 return EventPage(events: [], next: place, isComplete: false)

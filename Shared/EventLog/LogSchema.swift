@@ -77,7 +77,6 @@ public enum LogSchema {
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
-            GRANT INSERT ON bus.token_keys, bus.signing_keys TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """
         // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
@@ -89,6 +88,11 @@ public enum LogSchema {
                 guard error.sqlState == "XX000", attempt < 20 else { throw error }
             }
         }
+    }
+
+    /// Lets a service sign tokens, which no other may.
+    public static func grantSigning(service: String, _ connection: Connection) async throws {
+        try await connection.script("GRANT INSERT ON bus.token_keys, bus.signing_keys TO dormouse_\(service)")
     }
 
     /// Checks at start that the log is there and has the configured number of partitions.

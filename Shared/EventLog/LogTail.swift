@@ -142,12 +142,18 @@ public final class LogTail: Service {
             state.places[partition]?.position = last.offset
             if events.count == Self.chunk { state.touched.insert(partition) }
             var slow: [Live.Continuation] = []
+            // Nothing more for whoever missed one: the last event that it got is where it resumes.
+            var cut: Set<Int> = []
             for event in events {
                 for id in place.keyed[event.key, default: []].union(place.others) {
-                    guard let reader = state.readers[id], event.offset > reader.from[partition, default: 0],
+                    guard !cut.contains(id), let reader = state.readers[id],
+                        event.offset > reader.from[partition, default: 0],
                         reader.selection.wants(event)
                     else { continue }
-                    if case .dropped = reader.continuation.yield(event) { slow.append(reader.continuation) }
+                    if case .dropped = reader.continuation.yield(event) {
+                        cut.insert(id)
+                        slow.append(reader.continuation)
+                    }
                 }
             }
             return slow
@@ -225,8 +231,9 @@ public final class LogTail: Service {
             let isFull = events.count == Self.chunk
             if isFull { found.isAtHead = false }
             // The heads were read before the events, and commit order is offset order: up to there nothing is missing.
-            found.positions[partition] = max(
-                position, isFull ? 0 : heads[partition, default: 0], events.last?.offset ?? 0)
+            // A position beyond the head, of a log that is no more, falls back to it.
+            found.positions[partition] =
+                isFull ? events.last?.offset ?? position : max(heads[partition, default: 0], events.last?.offset ?? 0)
             found.lists.append(events.filter(selection.wants))
         }
         return (merged(found.lists), found.positions, found.isAtHead)

@@ -2,10 +2,13 @@ public import Postgres
 
 /// The keys of tokens, in the database: every service reads the public ones, their issuer alone the private one.
 public enum TokenKeys {
-    /// The public keys in PEM, by key id.
-    public static func trusted(_ pool: ConnectionPool) async throws(PostgresError) -> [String: String] {
+    /// An issuer's public keys in PEM, by key id.
+    public static func trusted(
+        _ issuer: String, _ pool: ConnectionPool
+    ) async throws(PostgresError) -> [String: String] {
+        let statement = Statement("SELECT kid, public_key FROM bus.token_keys WHERE issuer = $1")
         var keys: [String: String] = [:]
-        for row in try await pool.run(Call(Statement("SELECT kid, public_key FROM bus.token_keys"))) {
+        for row in try await pool.run(Call(statement, [.text(issuer)])) {
             keys[try row.text(0)] = try row.text(1)
         }
         return keys
@@ -28,12 +31,13 @@ public enum TokenKeys {
     public static func add(
         _ issuer: String, id: String, privateKey: String, publicKey: String, _ pool: ConnectionPool
     ) async throws(PostgresError) {
-        // One statement: both keys or none.
+        // Both keys or none: a private key is of use only with its own public one.
         let statement = Statement(
             """
             WITH trusted AS (
-                INSERT INTO bus.token_keys (kid, issuer, public_key) VALUES ($2, $1, $4) ON CONFLICT DO NOTHING)
-            INSERT INTO bus.signing_keys (kid, issuer, private_key) VALUES ($2, $1, $3) ON CONFLICT DO NOTHING
+                INSERT INTO bus.token_keys (kid, issuer, public_key) VALUES ($2, $1, $4) ON CONFLICT DO NOTHING
+                RETURNING kid)
+            INSERT INTO bus.signing_keys (kid, issuer, private_key) SELECT kid, $1, $3 FROM trusted
             """)
         _ = try await pool.run(
             Call(statement, [.text(issuer), .text(id), .text(privateKey), .text(publicKey)]))

@@ -19,7 +19,9 @@ extension Batch {
         let place = Parameter.int4(Int32(partition))
         let consumer = Parameter.text(M.name)
         var calls: [Call] = []
-        if !events.isEmpty { calls += [Self.append(events, to: partition, statements), writeStates(statements, place)] }
+        if !events.isEmpty {
+            calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
+        }
         let untouched = refreshed.filter { changed[$0] == nil }.compactMap { aggregates[$0] }
         if !untouched.isEmpty { calls.append(refreshStates(untouched, statements, place)) }
         if !answers.isEmpty {

@@ -85,7 +85,7 @@ actor LeaseKeeper<M: Machine> {
                 Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
                 Call(statement, parameters(partition)),
             ])[1]
-        } catch where error.sqlState == "55P03" {
+        } catch  where error.sqlState == "55P03" {
             return nil
         }
     }

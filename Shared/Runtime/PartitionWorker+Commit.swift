@@ -109,9 +109,9 @@ extension PartitionWorker {
             let rows = try await connection.run(calls)
             done.head = try rows[rows.count - 2][0].int(0)
             return done
-        } catch where error.isInputFault {
+        } catch  where error.isInputFault {
             throw BadInput(inputs: batch.inputs, name: name, error: error)
-        } catch where error.isCertain {
+        } catch  where error.isCertain {
             throw error
         } catch {
             // A server that shuts down may have committed before it said so: whatever broke the connection, only the

@@ -33,19 +33,23 @@ public enum DurableService {
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: configuration.partitions,
             rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), more: migrations, logger: logger)
+        if M.name == TokenIssuer.service { try await LogSchema.grantSigning(service: M.name, connection) }
         if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()
     }
 
     /// Serves until a signal ends it.
     ///
-    /// - Parameter build: adds the service's routes, and gives back further loops to run.
+    /// - Parameters:
+    ///   - tokenIssuer: the service whose tokens open devices.
+    ///   - build: adds the service's routes, and gives back further loops to run.
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve<M: Machine>(
-        _ machine: M.Type, _ configuration: ServiceConfiguration, policy: M.Policy, logger: Logger,
+        _ machine: M.Type, _ configuration: ServiceConfiguration, policy: M.Policy,
+        tokenIssuer: String = TokenIssuer.service, logger: Logger,
         build: (ServiceParts<M>, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        let base = try await ServiceBase.open(M.name, configuration, logger: logger)
+        let base = try await ServiceBase.open(M.name, configuration, tokenIssuer: tokenIssuer, logger: logger)
         let runtime = DurableRuntime<M>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
             policy: policy, logger: logger)
@@ -86,12 +90,15 @@ public struct PlainParts: Sendable {
 public enum PlainService {
     /// Serves until a signal ends it.
     ///
-    /// - Parameter build: adds the service's routes, and gives back further loops to run.
+    /// - Parameters:
+    ///   - tokenIssuer: the service whose tokens open devices.
+    ///   - build: adds the service's routes, and gives back further loops to run.
     public static func serve(
-        _ name: String, _ configuration: ServiceConfiguration, logger: Logger,
+        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
+        logger: Logger,
         build: (PlainParts, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        let base = try await ServiceBase.open(name, configuration, logger: logger)
+        let base = try await ServiceBase.open(name, configuration, tokenIssuer: tokenIssuer, logger: logger)
         let sender = HintSender(pool: base.pool, sender: UUID(), logger: logger)
         let news = HintReceiver(base.options, sender: sender, logger: logger)
         let tail = LogTail(pool: base.pool, partitions: configuration.partitions, news: news, logger: logger)
@@ -114,12 +121,15 @@ struct ServiceBase {
     let options: ConnectionOptions
     let pool: ConnectionPool
     let clock: SharedClock
+    /// Whose tokens open devices.
+    let tokenIssuer: String
     let metrics = Metrics()
     let logger: Logger
 
     /// Connects, and checks that the log is there and fits.
-    static func open(_ name: String, _ configuration: ServiceConfiguration, logger: Logger) async throws -> ServiceBase
-    {
+    static func open(
+        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, logger: Logger
+    ) async throws -> ServiceBase {
         let options = try ConnectionOptions(
             url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
             applicationName: "dormouse-\(name)")
@@ -130,7 +140,7 @@ struct ServiceBase {
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: SharedClock(setting), logger: logger)
+            clock: SharedClock(setting), tokenIssuer: tokenIssuer, logger: logger)
     }
 
     /// Runs the loops and, before them, the server.
@@ -145,7 +155,7 @@ struct ServiceBase {
         let days = HealthCheck("days") { await queries.daysFault() }
         table.addHealth([database, days] + checks, metrics: metrics)
         table.addOpenAPI(title: "Dormouse \(name)", version: "1")
-        let keyring = TokenKeyring(pool: pool)
+        let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
         let authenticator = Authenticator(
             operators: try configuration.operatorKeys(), tokens: keyring.verifier,

@@ -5,6 +5,8 @@ public import Timeline
 
 /// Issues the tokens of devices and fleets with a key that lives in the database, so that all replicas sign alike.
 public struct TokenIssuer: Sendable {
+    /// The service that signs the suite's tokens.
+    public static let service = "lifecycle"
     /// Tokens are valid for so long.
     public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
 
@@ -46,24 +48,35 @@ public struct TokenIssuer: Sendable {
 /// The tokens' public keys as the database has them.
 actor TokenKeyring {
     private let pool: ConnectionPool
+    private let issuer: String
     let verifier = DeviceTokenVerifier()
     private var known: [String: String] = [:]
     private var lastRead: ContinuousClock.Instant?
 
-    init(pool: ConnectionPool) { self.pool = pool }
+    private var reading: Task<Bool, Never>?
 
-    /// Reads the keys anew. Anybody can show a token that no key fits, so the database is asked five times a second at most;
-    /// who comes in between waits for the next time.
+    init(pool: ConnectionPool, issuer: String) {
+        self.pool = pool
+        self.issuer = issuer
+    }
+
+    /// Reads the keys anew. Anybody can show a token that no key fits, so all who ask share one reading, and between two of
+    /// them is a pause.
     ///
-    /// - Returns: whether there are keys that were not known when it was called.
+    /// - Returns: whether there are keys that were not known before.
     func refresh() async -> Bool {
-        let before = known
-        if let next = lastRead.map({ $0 + Self.pause }), next > .now {
-            try? await Task.sleep(until: next)
-            if known != before { return true }
-        }
+        if let reading { return await reading.value }
+        // Shared by all who ask, so it must not be cancelled with the first of them: hence a task of its own.
+        let task = Task { await self.read() }
+        reading = task
+        defer { reading = nil }
+        return await task.value
+    }
+
+    private func read() async -> Bool {
+        if let lastRead { try? await Task.sleep(until: lastRead + Self.pause) }
         lastRead = .now
-        guard let keys = try? await TokenKeys.trusted(pool), keys != known else { return known != before }
+        guard let keys = try? await TokenKeys.trusted(issuer, pool), keys != known else { return false }
         do { try await verifier.trust(keys) } catch { return false }
         known = keys
         return true

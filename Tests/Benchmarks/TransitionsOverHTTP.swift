@@ -84,7 +84,10 @@ struct TransitionsOverHTTP {
 
     private func load(_ url: String, script: String? = nil, seconds: Int) throws -> Load {
         let output = try tool(
-            "wrk", ["-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency"] + (script.map { ["-s", $0] } ?? []) + [url])
+            "wrk",
+            ["-t\(threads)", "-c\(connections)", "-d\(seconds)s", "--latency"] + (script.map { ["-s", $0] } ?? []) + [
+                url
+            ])
         guard let perSecond = output.number(after: "Requests/sec") else { throw ToolFailed(description: output) }
         return Load(
             perSecond: perSecond, p50: milliseconds(output, "50%"), p99: milliseconds(output, "99%"),

@@ -137,7 +137,10 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('dormouse.days'));
     FOR wanted IN SELECT current_date + n FROM generate_series(-1, least(greatest(ahead, 1), 30)) AS n LOOP
         IF to_regclass(format('bus.%I', 'events_' || to_char(wanted, 'YYYYMMDD'))) IS NULL THEN
-            EXECUTE format('CREATE TABLE bus.%I PARTITION OF bus.events FOR VALUES FROM (%L) TO (%L)',
+            -- Made apart and attached: that lets everybody else go on reading and appending.
+            EXECUTE format('CREATE TABLE bus.%I (LIKE bus.events INCLUDING DEFAULTS INCLUDING STORAGE)',
+                'events_' || to_char(wanted, 'YYYYMMDD'));
+            EXECUTE format('ALTER TABLE bus.events ATTACH PARTITION bus.%I FOR VALUES FROM (%L) TO (%L)',
                 'events_' || to_char(wanted, 'YYYYMMDD'), wanted, wanted + 1);
             made := made + 1;
         END IF;

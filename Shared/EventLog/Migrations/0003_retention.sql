@@ -88,11 +88,16 @@ BEGIN
     WHERE d.partition = place AND d.day <= wanted AND d.service = make_bases.service;
 END $$;
 
--- The consumers that have not taken in a day to its end.
+-- The consumers that have not taken in a day to its end, or have set aside an event of it that an operator may replay.
 CREATE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     SELECT DISTINCT c.consumer FROM bus.cursors AS c
     WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = wanted)
-    ORDER BY c.consumer
+    UNION
+    SELECT d.consumer FROM bus.dead_letters AS d
+    WHERE EXISTS (
+        SELECT FROM bus.events AS e
+        WHERE e.partition = d.partition AND e.log_offset = d.log_offset AND e.day = wanted)
+    ORDER BY 1
 $$;
 
 -- The tables of days: attached ones, and those that an interrupted drop left behind.

@@ -84,7 +84,7 @@ struct LifecycleBench: Sendable {
 
     private static func authenticator(_ pool: ConnectionPool) async throws -> Authenticator {
         let verifier = DeviceTokenVerifier()
-        try await verifier.trust(try await TokenKeys.trusted(pool))
+        try await verifier.trust(try await TokenKeys.trusted("lifecycle", pool))
         let lines = [
             OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey),
             OperatorKeys.line(name: "bob", scopes: [.read], key: readerKey),

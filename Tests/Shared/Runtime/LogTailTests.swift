@@ -53,6 +53,35 @@ import Testing
         }
     }
 
+    @Test func aPlaceBeyondTheHeadDisturbsNobody() async throws {
+        try await withTail { bench, runtime, tail in
+            _ = try await runtime.submit(.add(1, to: "a"))
+            let heard = Signal<Int>()
+            async let told: Void = hear(tail, heard)
+            // They have joined once they hear of what comes.
+            var offset = 1
+            while !heard.hasFired {
+                offset = try await runtime.submit(.add(1, to: "a")).offset
+                await Task.yield()
+            }
+            try await told
+            #expect(try await heard.value() <= offset)
+        }
+    }
+
+    /// One place of a log that is no more, which is met at the head; and an honest one beside it.
+    private func hear(_ tail: LogTail, _ heard: Signal<Int>) async throws {
+        async let lost = first(tail.events(of: .device("a"), after: .max - 1))
+        async let honest = first(tail.events(of: .device("a"), after: 1))
+        #expect(try await honest == 2)
+        heard.fire(try await lost)
+    }
+
+    private func first(_ stream: LogStream) async throws -> Int {
+        for try await event in stream { return event.offset }
+        return 0
+    }
+
     @Test func oneStreamHasAllPartitionsEachInOrder() async throws {
         try await withTail { bench, runtime, tail in
             for number in 0..<40 { _ = try await runtime.submit(.add(1, to: "d\(number)")) }

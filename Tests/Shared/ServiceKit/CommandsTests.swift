@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Contracts
+import EventLog
 import Foundation
 import Hummingbird
 import Logging
@@ -111,11 +112,23 @@ private struct Amount: Record {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(issuers.allSatisfy { $0 == issuers[0] })
-            // A service that runs already takes in a key that came after its start.
-            let late = try await TokenIssuer.open(service.pool, issuer: "other").device("d1", fleet: "f1")
-            try await eventually(describe: "the late key is taken in") {
-                try await service.add(1, to: "d1", as: late).status == 200
-            }
+            // Whoever can only add keys of its own opens nobody's devices.
+            let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device("d1", fleet: "f1")
+            #expect(try await service.add(1, to: "d1", as: stranger).code == "invalid_credential")
+        }
+    }
+
+    @Test func aServiceTakesInAKeyThatCameAfterItsStart() async throws {
+        try await withCounters { service async throws in
+            let pem = DeviceTokens.newKey()
+            let late = try await DeviceTokens(pem: pem, keyID: "counter-2")
+            try await TokenKeys.add(
+                "counter", id: "counter-2", privateKey: pem, publicKey: late.publicKey, service.pool)
+            let token = try await service.device("d1")
+            #expect(try await service.add(1, to: "d1", as: token).status == 200)
+            let newest = try await TokenIssuer.open(service.pool, issuer: "counter").device("d1", fleet: "f1")
+            #expect(newest != token)
+            #expect(try await service.add(1, to: "d1", as: newest).status == 200)
         }
     }
 
@@ -169,7 +182,8 @@ private struct CounterService: Sendable {
     }
 
     func serve() async throws {
-        try await DurableService.serve(Counter.self, configuration, policy: (), logger: logger) { parts, table in
+        try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
+        { parts, table in
             table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
                 request, context in
                 let key = AggregateKey.device(try context.parameters.identifier("device"))
