@@ -50,6 +50,9 @@ struct Batch<M: Machine> {
     /// The aggregates that changed, with the index of their last event.
     private(set) var changed: OrderedDictionary<AggregateKey, Int> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
+    /// The id of the first event of a command. Commands have random origins, so no other batch makes it: where it is in
+    /// the log, this one was committed.
+    private(set) var probe: UUID?
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
     /// How many inputs were taken in.
@@ -106,6 +109,7 @@ struct Batch<M: Machine> {
             try submission.check?(aggregate)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
             try take(decided, aggregate)
+            probe = probe ?? decided.first?.id
             let body = submission.answer(aggregate, decided)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
             return .answer(body)

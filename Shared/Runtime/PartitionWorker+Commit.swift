@@ -8,6 +8,8 @@ import Timeline
 /// The connection was lost while the second flight was under way: it may or may not have committed.
 struct UnknownCommit<M: Machine>: Error {
     let done: PartitionWorker<M>.Done
+    /// The partition's head before: what the flight appended lies behind it.
+    let headBefore: Int
 }
 
 /// The database refused the data that inputs led to.
@@ -29,7 +31,8 @@ extension PostgresError {
     /// Whether the server certainly did not commit the flight that failed so.
     fileprivate var isCertain: Bool {
         switch self {
-        case .server: !isConnectionProblem
+        // With FATAL and PANIC the session ended: that may have been after the commit.
+        case .server(let error): error.severity == "ERROR" && !isConnectionProblem
         case .connectionLost(duringFlight: false), .closed: true
         default: false
         }
@@ -57,6 +60,7 @@ extension PartitionWorker {
     /// `RuntimeError.outcomeUnknown`.
     func commit(_ submissions: [Submission<M>], _ portion: Portion) async throws -> Done {
         let end = ContinuousClock.now + (isReachable ? Self.patience : .zero)
+        var isRepeated = false
         var pause = Duration.milliseconds(5)
         while true {
             do {
@@ -65,6 +69,8 @@ extension PartitionWorker {
                 }
             } catch let unknown as UnknownCommit<M> {
                 if let done = try await settle(unknown) { return done }
+                guard !isRepeated || .now < end else { throw RuntimeError.databaseUnavailable }
+                isRepeated = true
             } catch let error as PostgresError where error.isRetryable || error.isConnectionProblem {
                 forget()
                 guard .now < end else { throw error }
@@ -116,7 +122,7 @@ extension PartitionWorker {
         } catch {
             // A server that shuts down may have committed before it said so: whatever broke the connection, only the
             // cursor row knows.
-            throw UnknownCommit(done: done)
+            throw UnknownCommit(done: done, headBefore: first.head)
         }
     }
 
@@ -179,13 +185,16 @@ extension PartitionWorker {
     }
 
     /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be
-    /// over, and compares its last batch.
+    /// over. Committed is what is the cursor's last batch, or has left its probe in the log: another replica may have
+    /// committed its own batch in between. A batch without a probe holds nothing of commands, and is safe to repeat:
+    /// what it took from the log is not taken again.
     ///
     /// - Returns: nil where it was not committed.
-    private func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {
+    func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {
         forget()
         let start = ContinuousClock.now
         let place = Parameter.int4(Int32(partition))
+        let probe = Parameter.uuid(unknown.done.batch.probe)
         while true {
             do {
                 let rows = try await pool.withConnection { connection in
@@ -193,10 +202,12 @@ extension PartitionWorker {
                         Call(self.statements.begin),
                         Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
                         Call(self.statements.head, [place], rowsExpected: 1),
+                        Call(Statements.probe, [place, .int(unknown.headBefore), probe], rowsExpected: 1),
                         Call(self.statements.rollback),
                     ])
                 }
-                guard try rows[1][0].optionalUUID(3) == unknown.done.batch.id else { return nil }
+                let isLast = try rows[1][0].optionalUUID(3) == unknown.done.batch.id
+                guard try isLast || rows[3][0].bool(0) else { return nil }
                 var done = unknown.done
                 done.head = try rows[2][0].int(0)
                 return done

@@ -67,6 +67,9 @@ struct Statements: Sendable {
         SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8 FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)
+    /// Whether an event was committed behind an offset; never, for no id.
+    static let probe = Statement(
+        "SELECT EXISTS (SELECT FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3)")
     let head = Statement("SELECT head FROM bus.partitions WHERE partition = $1")
     let idempotency = Statement(
         "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")

@@ -1,0 +1,84 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import TestSupport
+import Testing
+import Timeline
+
+@testable import Runtime
+
+/// The answer of a COMMIT was lost: what the database tells about it afterwards.
+@Suite(.timeLimit(.minutes(2))) struct SettleTests {
+    private let statements = Statements(service: Counter.name)
+
+    @Test func aBatchWithCommandsIsFoundInTheLogBehindLaterBatches() async throws {
+        try await withWorker { bench, worker, device in
+            var batch = batch()
+            batch.run(.add(1, to: device), at: .epoch, stored: [:])
+            try await commit(batch, at: 0, bench)
+            // Another replica's, which needs no lease for a command.
+            var other = self.batch()
+            other.aggregates = batch.aggregates
+            other.run(.add(1, to: device), at: .epoch, stored: [:])
+            try await commit(other, at: 1, bench)
+            let done = try #require(try await worker.settle(unknown(batch)))
+            #expect(done.head == 2)
+            #expect(done.batch.verdicts.count == 1)
+        }
+    }
+
+    @Test func aBatchThatIsNotInTheLogIsRunAgain() async throws {
+        try await withWorker { bench, worker, device in
+            var lost = batch()
+            lost.run(.add(1, to: device), at: .epoch, stored: [:])
+            var other = batch()
+            other.run(.add(1, to: device), at: .epoch, stored: [:])
+            try await commit(other, at: 0, bench)
+            #expect(try await worker.settle(unknown(lost)) == nil)
+        }
+    }
+
+    @Test func aBatchWithoutCommandsIsKnownByTheCursor() async throws {
+        try await withWorker { bench, worker, device in
+            let id = try await bench.append(to: device)
+            let event = try #require(try await bench.log().first { $0.id == id })
+            var batch = batch()
+            _ = batch.run(event)
+            #expect(batch.inputs == 1)
+            #expect(batch.probe == nil)
+            try await commit(batch, at: 1, bench)
+            #expect(try await worker.settle(unknown(batch)) != nil)
+            #expect(try await worker.settle(unknown(self.batch())) == nil)
+        }
+    }
+
+    private func batch() -> Batch<Counter> { Batch<Counter>(partition: 0, policy: (), aggregates: [:]) }
+
+    private func unknown(_ batch: Batch<Counter>) -> UnknownCommit<Counter> {
+        UnknownCommit(done: .init(batch: batch, head: 0, lastBatch: batch.id), headBefore: 0)
+    }
+
+    private func commit(_ batch: Batch<Counter>, at position: Int, _ bench: RuntimeBench) async throws {
+        _ = try await bench.pool.run(
+            [Call(statements.begin)] + batch.flight(statements, position: position, epoch: nil))
+    }
+
+    private func withWorker(
+        _ body: (RuntimeBench, PartitionWorker<Counter>, String) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        try await body(bench, bench.worker(), try #require(bench.oneDeviceInEach.first))
+        await bench.pool.close()
+    }
+}
+
+extension RuntimeBench {
+    /// The first partition's worker, without the rest of a replica.
+    func worker() -> PartitionWorker<Counter> {
+        PartitionWorker(
+            partition: 0, pool: pool, clock: SharedClock(), policy: (),
+            hints: HintSender(pool: pool, sender: UUID(), logger: logger), trials: TrialTurn(), logger: logger)
+    }
+}
