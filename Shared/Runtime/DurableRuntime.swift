@@ -23,7 +23,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let standing: Statement
 
     /// - Parameters:
-    ///   - options: where the database is, for the listening connection.
+    ///   - options: where the database is, for the listening connection and for that of the leases.
     ///   - partitions: the log's number of partitions.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
@@ -47,7 +47,7 @@ public final class DurableRuntime<M: Machine>: Service {
             PartitionWorker(
                 partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials, logger: logger)
         }
-        leases = LeaseKeeper(pool: pool, member: member, workers: workers, logger: logger)
+        leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         news.follow { [workers] news in
             switch news {
             case .everything: for worker in workers { await worker.wake() }

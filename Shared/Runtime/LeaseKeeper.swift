@@ -14,6 +14,7 @@ actor LeaseKeeper<M: Machine> {
     static var sweepInterval: Duration { .seconds(600) }
     static var sweepLimit: Int { 5000 }
 
+    /// Its own one connection: batches that wait in the shared pool must not let the leases lapse.
     private let pool: ConnectionPool
     private let member: UUID
     private let workers: [PartitionWorker<M>]
@@ -23,8 +24,8 @@ actor LeaseKeeper<M: Machine> {
     private var halted: Set<Int> = []
     private var swept: [Int: ContinuousClock.Instant] = [:]
 
-    init(pool: ConnectionPool, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
-        self.pool = pool
+    init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
+        pool = ConnectionPool(options, size: 1, logger: logger)
         self.member = member
         self.workers = workers
         self.logger = logger
@@ -78,27 +79,27 @@ actor LeaseKeeper<M: Machine> {
 
     /// Changes a cursor row, or gives nil where somebody holds it too long: a stopped replica in the middle of a batch
     /// must not hold up the other partitions' leases.
-    private func change(_ partition: Int, _ statement: Statement) async throws -> Rows? {
+    private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
         do {
             // One flight is one transaction, so the limit ends with it.
             return try await pool.run([
                 Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
-                Call(statement, parameters(partition)),
+                Call(statement, parameters),
             ])[1]
-        } catch  where error.sqlState == "55P03" {
+        } catch where error.isLockTimeout {
             return nil
         }
     }
 
     private func renew(_ partition: Int) async throws {
-        guard let rows = try await change(partition, Statements.renew), rows.isEmpty else { return }
+        guard let rows = try await change(partition, Statements.renew, parameters(partition)), rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
         logger.warning("a lease was lost", metadata: ["partition": "\(partition)"])
     }
 
     private func acquire(_ partition: Int) async throws {
-        guard let row = try await change(partition, Statements.acquire)?.first else { return }
+        guard let row = try await change(partition, Statements.acquire, parameters(partition))?.first else { return }
         owned.insert(partition)
         swept[partition] = nil
         await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 1)
@@ -107,10 +108,11 @@ actor LeaseKeeper<M: Machine> {
     private func release(_ partition: Int) async throws {
         await workers[partition].letGo()
         owned.remove(partition)
-        _ = try await pool.run([Call(Statements.release, Array(parameters(partition).prefix(3)))])
+        // Where the row is held too long, the lease expires by itself.
+        _ = try await change(partition, Statements.release, Array(parameters(partition).prefix(3)))
     }
 
-    /// Gives everything back, so that others need not wait for the term to end.
+    /// Gives everything back, so that others need not wait for the term to end. It is over then.
     func releaseAll() async {
         for partition in owned.sorted() {
             do { try await release(partition) } catch {
@@ -120,5 +122,6 @@ actor LeaseKeeper<M: Machine> {
         do { _ = try await pool.run([Call(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
             logger.debug("the membership was left to expire", metadata: ["error": "\(error)"])
         }
+        await pool.close()
     }
 }

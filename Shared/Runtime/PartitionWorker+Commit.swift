@@ -28,6 +28,11 @@ extension PostgresError {
         return sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 
+    /// The same may go well a moment later.
+    fileprivate var isPassing: Bool { isRetryable || isConnectionProblem || isLockTimeout }
+    /// Somebody held a lock too long: a replica that was stopped in the middle of a batch, until the server ends it.
+    var isLockTimeout: Bool { sqlState == "55P03" }
+
     /// Whether the server certainly did not commit the flight that failed so.
     fileprivate var isCertain: Bool {
         switch self {
@@ -71,7 +76,7 @@ extension PartitionWorker {
                 if let done = try await settle(unknown) { return done }
                 guard !isRepeated || .now < end else { throw RuntimeError.databaseUnavailable }
                 isRepeated = true
-            } catch let error as PostgresError where error.isRetryable || error.isConnectionProblem {
+            } catch let error as PostgresError where error.isPassing {
                 forget()
                 guard .now < end else { throw error }
             } catch let error as PostgresError where error.isInputFault {
@@ -200,18 +205,19 @@ extension PartitionWorker {
                 let rows = try await pool.withConnection { connection in
                     try await connection.run([
                         Call(self.statements.begin),
+                        Call(Statements.limitLocks),
                         Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
                         Call(self.statements.head, [place], rowsExpected: 1),
                         Call(Statements.probe, [place, .int(unknown.headBefore), probe], rowsExpected: 1),
                         Call(self.statements.rollback),
                     ])
                 }
-                let isLast = try rows[1][0].optionalUUID(3) == unknown.done.batch.id
-                guard try isLast || rows[3][0].bool(0) else { return nil }
+                let isLast = try rows[2][0].optionalUUID(3) == unknown.done.batch.id
+                guard try isLast || rows[4][0].bool(0) else { return nil }
                 var done = unknown.done
-                done.head = try rows[2][0].int(0)
+                done.head = try rows[3][0].int(0)
                 return done
-            } catch let error as PostgresError where error.isConnectionProblem || error.isRetryable {
+            } catch let error as PostgresError where error.isPassing {
                 let patience = isStopping ? Self.patience : Self.settlingPatience
                 guard .now < start + patience else { throw RuntimeError.outcomeUnknown }
             } catch {

@@ -40,6 +40,7 @@ extension PartitionWorker {
         let asked = Set(keys.filter { cache[$0] == nil })
         var calls = [
             Call(statements.begin),
+            Call(Statements.limitLocks),
             Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
             Call(SharedClock.read, rowsExpected: 1),
             Call(statements.head, [place], rowsExpected: 1),
@@ -51,23 +52,23 @@ extension PartitionWorker {
             calls.append(Call(statement, [place, .int(limit + 1)]))
         }
         let rows = try await connection.run(calls)
-        let cursor = rows[1][0]
+        let cursor = rows[2][0]
         var found = Gathered<M>()
         found.storedPosition = try cursor.int(0)
         found.position = found.storedPosition
         found.lastBatch = try cursor.optionalUUID(3)
         found.attempts = try cursor.int(5)
-        found.head = try rows[3][0].int(0)
-        clock.take(try SharedClock.setting(rows[2][0]))
-        for row in rows[4] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
+        found.head = try rows[4][0].int(0)
+        clock.take(try SharedClock.setting(rows[3][0]))
+        for row in rows[5] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
         // Moved, not copied: the batch changes it in place, and gives it back when it is through.
         if isCacheValid { found.aggregates = cache }
         forget()
-        var states = Array(rows[5])
+        var states = Array(rows[6])
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
-        if let limit = portion.log, found.holdsLease { try await readLog(rows[6], limit, connection, &found) }
+        if let limit = portion.log, found.holdsLease { try await readLog(rows[7], limit, connection, &found) }
         let needed = Set(keys + found.events.map(\.key) + found.due).subtracting(asked)
             .filter { found.aggregates[$0] == nil }.map(\.description)
         if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }

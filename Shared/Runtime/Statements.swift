@@ -6,6 +6,9 @@ import Postgres
 /// should.
 struct Statements: Sendable {
     let begin = Statement("BEGIN")
+    /// Whoever is stopped in the middle of a batch holds up its own partition, not the connections of all the others.
+    /// Ends with the transaction.
+    static let limitLocks = Statement("SELECT set_config('lock_timeout', '1s', true)")
     let rollback = Statement("ROLLBACK")
     let commit = Statement("COMMIT")
     let states: Statement

@@ -66,4 +66,35 @@ import Testing
         try await proxy.stop()
         await bench.pool.close()
     }
+
+    /// As a replica does that is stopped in the middle of a batch.
+    @Test func aPartitionThatIsHeldUpDoesNotHoldUpTheOthers() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running(poolSize: 1) { runtime in
+            let devices = bench.oneDeviceInEach
+            try await bench.counted(try await bench.pingEachPartition())
+            async let stuck = bench.pool.withConnection { holder in
+                _ = try await holder.run([
+                    Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                    Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
+                ])
+                async let waiting = runtime.submit(.add(1, to: devices[0]))
+                // Longer than the term of a lease.
+                let end = ContinuousClock.now + .seconds(4)
+                while .now < end {
+                    for device in devices.dropFirst() {
+                        try await withTimeout(seconds: 4) { _ = try await runtime.submit(.add(1, to: device)) }
+                    }
+                }
+                let alive = Statement(
+                    "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
+                #expect(try await bench.pool.run(Call(alive))[0].int(0) == 3)
+                _ = try await holder.run(Call(Statement("ROLLBACK")))
+                return try await waiting
+            }
+            _ = try await stuck
+        }
+        try await bench.audit()
+        await bench.pool.close()
+    }
 }

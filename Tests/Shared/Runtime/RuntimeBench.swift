@@ -45,18 +45,18 @@ struct RuntimeBench: Sendable {
 
     /// Runs a counter while `body` runs, then shuts it down gracefully.
     func running(
-        url: String? = nil, _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
+        url: String? = nil, poolSize: Int = 4, _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
     ) async throws {
-        try await running(Counter.self, (), url: url, body)
+        try await running(Counter.self, (), url: url, poolSize: poolSize, body)
     }
 
     /// Runs a replica of a machine while `body` runs, then shuts it down gracefully.
     func running<M: Machine>(
-        _: M.Type, _ policy: M.Policy, url: String? = nil,
+        _: M.Type, _ policy: M.Policy, url: String? = nil, poolSize: Int = 4,
         _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
     ) async throws {
         let options = try ConnectionOptions(url: url ?? self.url)
-        let own = ConnectionPool(options, size: 4, logger: logger)
+        let own = ConnectionPool(options, size: poolSize, logger: logger)
         let runtime = DurableRuntime<M>(
             pool: own, options: options, partitions: partitions, clock: SharedClock(), policy: policy, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
