@@ -60,7 +60,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         _ input: Input<M.Command>, _ origin: Origin, _ key: AggregateKey, at moment: Instant
     ) throws -> [Event] {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
-        let fired = append(try aggregate.fireDeadlines(until: moment, policy: policy))
+        let fired = append(try aggregate.fireDeadlines(until: max(moment, aggregate.now), policy: policy))
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }
         let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy))
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }

@@ -99,7 +99,7 @@ struct Batch<M: Machine> {
             }
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
-        switch fire(submission.key, until: now) {
+        switch fire(submission.key, until: moment(of: submission.key, now)) {
         case .done: break
         case .outOfTime: return .later
         case .setAside: return .refused(RuntimeError.parked(key: submission.key))
@@ -134,7 +134,7 @@ struct Batch<M: Machine> {
             park(letter, reason)
             return true
         }
-        switch fire(key, until: event.time) {
+        switch fire(key, until: moment(of: key, event.time)) {
         case .done: break
         case .outOfTime: return false
         case .setAside:
@@ -164,6 +164,11 @@ struct Batch<M: Machine> {
             return true
         }
         return fire(key, until: now) != .outOfTime
+    }
+
+    /// When an input is decided: an aggregate's time never goes back, so what is due by then comes before it.
+    private func moment(of key: AggregateKey, _ stamp: Instant) -> Instant {
+        max(stamp, aggregates[key]?.now ?? stamp)
     }
 
     enum Fired { case done, outOfTime, setAside }

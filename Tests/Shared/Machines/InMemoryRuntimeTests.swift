@@ -25,6 +25,13 @@ import Timeline
         #expect(events.map(\.time) == [start + .seconds(5), start + .seconds(60)])
     }
 
+    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeAnInputWithAnOlderStamp() throws {
+        var runtime = InMemoryRuntime<Counter>(policy: ())
+        try runtime.submit(.ring(after: .seconds(0)), to: key, at: start)
+        let events = try runtime.deliver(ping("late", at: start - .seconds(10)))
+        #expect(events.map(\.type) == [Rang.type, PingCounted.type])
+    }
+
     @Test func timeNeverGoesBackAlongAnAggregate() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         try runtime.submit(.add(1), to: key, at: start)

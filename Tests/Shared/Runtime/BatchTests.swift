@@ -1,0 +1,39 @@
+import Contracts
+import Foundation
+import Machines
+import TestSupport
+import Testing
+import Timeline
+
+@testable import Runtime
+
+/// What one batch decides, in memory.
+@Suite struct BatchTests {
+    private let key = AggregateKey.device("a")
+    private let start = Instant(milliseconds: 1_000_000)
+
+    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeAnEventWithAnOlderStamp() throws {
+        var batch = try batchWithDueDeadline()
+        _ = batch.run(ping(at: start - .seconds(10)))
+        #expect(batch.events.map(\.type) == [Rang.type, PingCounted.type])
+    }
+
+    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeACommandWithAnOlderStamp() throws {
+        var batch = try batchWithDueDeadline()
+        batch.run(.add(1, to: "a"), at: start - .seconds(10), stored: [:])
+        #expect(batch.events.map(\.type) == [Rang.type, Added.type])
+    }
+
+    private func batchWithDueDeadline() throws -> Batch<Counter> {
+        var aggregate = Aggregate<Counter>(key: key)
+        _ = try aggregate.decide(.command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: ())
+        return Batch<Counter>(partition: 0, policy: (), aggregates: [key: aggregate])
+    }
+
+    private func ping(at time: Instant) -> Event {
+        let id = UUID()
+        return Event(
+            id: id, source: "other", type: "other.thing.pinged", version: 1, key: key, app: nil, time: time,
+            correlation: id, causation: nil, traceparent: nil, data: Array("{}".utf8))
+    }
+}
