@@ -94,9 +94,13 @@ extension PartitionWorker {
         var first = try await gather(submissions, portion, connection)
         var trial: String?
         if portion.isTrial, let name = onlyInput(of: first) {
-            try await note(name, connection)
-            // The note is committed, so the lock was let go: somebody may have been here.
-            first = try await gather(submissions, portion, connection)
+            // Once: that the database fails the trial says nothing about the input.
+            if noted != name {
+                try await note(name, connection)
+                noted = name
+                // The note is committed, so the lock was let go: somebody may have been here.
+                first = try await gather(submissions, portion, connection)
+            }
             guard onlyInput(of: first) == name else {
                 _ = try await connection.run(Call(statements.rollback))
                 let batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)

@@ -56,6 +56,8 @@ actor PartitionWorker<M: Machine> {
     private var logHadItsTurn = false
     /// Inputs to set aside when they come, by name, with the reason.
     var condemned: [String: String] = [:]
+    /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
+    var noted: String?
 
     // What is known of the partition.
 
@@ -143,6 +145,7 @@ actor PartitionWorker<M: Machine> {
         lease = (owner, epoch)
         caution = isSuspicious ? Self.trialLimit : 0
         condemned.removeAll()
+        noted = nil
         wake()
     }
 
@@ -245,7 +248,10 @@ extension PartitionWorker {
         lastBatch = done.lastBatch
         if portion.log != nil {
             if done.hasMore { lookAtLog = true }
-            if portion.isTrial { caution = done.foundNothing ? 0 : max(0, caution - 1) }
+            if portion.isTrial {
+                noted = nil
+                caution = done.foundNothing ? 0 : max(0, caution - 1)
+            }
             if caution > 0 { lookAtLog = true }
             if let reason = done.halt, halt == nil {
                 halt = reason

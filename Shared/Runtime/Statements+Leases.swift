@@ -17,18 +17,19 @@ extension Statements {
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4)
         WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
         """)
-    // An owner that let go was well, and one that comes back to its own lease has lived through whatever it was.
+    // One that comes back to its own lease has lived through whatever it was. That an owner let go proves nothing about the
+    // inputs it never came to: only a batch at the head of the log clears the attempts.
     static let acquire = Statement(
         """
         UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,
-            attempts = CASE WHEN owner IS NULL THEN 0 WHEN owner = $3 THEN attempts ELSE attempts + 1 END,
+            attempts = CASE WHEN owner IS NULL OR owner = $3 THEN attempts ELSE attempts + 1 END,
             lease_expires = clock_timestamp() + make_interval(secs => $4)
         WHERE partition = $1 AND consumer = $2 AND (owner IS NULL OR lease_expires < clock_timestamp())
         RETURNING epoch, attempts::int8
         """)
     static let release = Statement(
         """
-        UPDATE bus.cursors SET owner = NULL, attempts = 0
+        UPDATE bus.cursors SET owner = NULL
         WHERE partition = $1 AND consumer = $2 AND owner = $3
         """)
     static let free = Statement(

@@ -3,10 +3,11 @@ import EventLog
 import Foundation
 import Machines
 import Postgres
-import Runtime
 import TestSupport
 import Testing
 import Timeline
+
+@testable import Runtime
 
 /// Inputs that can't be taken in fail or wait alone.
 @Suite struct PoisonTests {
@@ -149,6 +150,51 @@ import Timeline
             }
             #expect(try await runtime.deadLetters().isEmpty)
         }
+    }
+
+    @Test func aDatabaseThatFailsATrialAgainAndAgainCondemnsNoInput() async throws {
+        let bench = try await RuntimeBench()
+        let device = try #require(bench.oneDeviceInEach.first)
+        let ping = try await bench.append(to: device)
+        try await bench.cluster.sql(
+            """
+            CREATE SEQUENCE public.failures;
+            CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM nextval('public.failures');
+                RAISE EXCEPTION 'not now' USING ERRCODE = '40001';
+            END $$;
+            CREATE TRIGGER fails BEFORE INSERT ON counter.states EXECUTE FUNCTION public.fail();
+            UPDATE bus.cursors SET owner = gen_random_uuid(), attempts = 1;
+            """, database: bench.database)
+        try await bench.running { _ in
+            let failures = Statement("SELECT last_value FROM public.failures")
+            try await eventuallyTrue { try await bench.pool.run(Call(failures))[0].int(0) > 6 }
+            let tries = try await bench.pool.run(Call(Statement("SELECT tries::int8 FROM bus.suspects")))
+            #expect(try tries.map { try $0.int(0) } == [1])
+            try await bench.cluster.sql("DROP TRIGGER fails ON counter.states", database: bench.database)
+            try await bench.counted([ping])
+            #expect(try await bench.letters() == 0)
+            // All is well at the head of the log.
+            let attempts = Statement("SELECT attempts::int8 FROM bus.cursors WHERE partition = 0")
+            try await eventuallyTrue { try await bench.pool.run(Call(attempts))[0].int(0) == 0 }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func whatOwnersDiedOfIsNotForgottenWhenOneLetsGo() async throws {
+        let bench = try await RuntimeBench()
+        let (dead, first, second) = (UUID(), UUID(), UUID())
+        func acquire(_ member: UUID) -> Call {
+            Call(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1)])
+        }
+        func attempts(_ rows: Rows) throws -> Int { try rows[0].int(1) }
+        let rows = try await bench.pool.run([
+            acquire(dead), acquire(first), acquire(first),
+            Call(Statements.release, [.int4(0), .text(Counter.name), .uuid(first)]), acquire(second), acquire(first),
+        ])
+        #expect(try [0, 1, 2, 4, 5].map { try attempts(rows[$0]) } == [0, 1, 1, 1, 2])
+        await bench.pool.close()
     }
 
     @Test func answersAreForgottenAfterADay() async throws {
