@@ -43,6 +43,9 @@ struct Batch<M: Machine> {
     var condemned: [String: String] = [:]
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
+    /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
+    /// then: each repetition of the command would end one more process.
+    var isDoubtful = false
     /// The input on trial.
     var trial: String?
     private(set) var events: [Event] = []
@@ -99,7 +102,11 @@ struct Batch<M: Machine> {
             }
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
-        switch fire(submission.key, until: moment(of: submission.key, now)) {
+        let moment = moment(of: submission.key, now)
+        if isDoubtful, let due = aggregates[submission.key]?.state.nextDeadline, due <= moment {
+            return .refused(RuntimeError.overloaded)
+        }
+        switch fire(submission.key, until: moment) {
         case .done: break
         case .outOfTime: return .later
         case .setAside: return .refused(RuntimeError.parked(key: submission.key))

@@ -153,6 +153,7 @@ extension PartitionWorker {
         batch.condemned = condemned
         batch.refreshed = first.refreshed
         batch.trial = trial
+        batch.isDoubtful = first.isDoubtful
         let now = clock.now
         var position = first.storedPosition
         for event in first.events {

@@ -14,6 +14,8 @@ struct Gathered<M: Machine>: Sendable {
     var lastBatch: UUID?
     var holdsLease = false
     var attempts = 0
+    /// Its owner died, or owners did before one got to the head of the log: a deadline may be what ended them.
+    var isDoubtful = false
     var hasMore = false
     var events: [Event] = []
     var due: [AggregateKey] = []
@@ -58,6 +60,7 @@ extension PartitionWorker {
         found.position = found.storedPosition
         found.lastBatch = try cursor.optionalUUID(3)
         found.attempts = try cursor.int(5)
+        found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
         found.head = try rows[4][0].int(0)
         clock.take(try SharedClock.setting(rows[3][0]))
         for row in rows[5] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }

@@ -67,7 +67,9 @@ struct Statements: Sendable {
 
     let lockCursor = Statement(
         """
-        SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8 FROM bus.cursors AS c
+        SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
+            c.owner IS NOT NULL AND c.lease_expires < clock_timestamp()
+        FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)
     /// Whether an event was committed behind an offset; never, for no id.

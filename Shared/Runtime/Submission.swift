@@ -53,7 +53,8 @@ public struct Answer: Sendable, Equatable {
 
 /// Why the runtime did not run a command, other than the machine's own refusal. Nothing was changed, except where said.
 public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Too many commands wait for this partition: try again after a moment.
+    /// Too many commands wait for this partition, or a deadline of the device comes first, which may be what has ended
+    /// another process: try again after a moment.
     case overloaded
     /// The runtime is stopping.
     case stopping

@@ -24,6 +24,20 @@ import Timeline
         #expect(batch.events.map(\.type) == [Rang.type, Added.type])
     }
 
+    @Test func whileOwnersDieACommandFiresNoDeadline() throws {
+        var batch = try batchWithDueDeadline()
+        batch.isDoubtful = true
+        batch.run(.add(1, to: "a"), at: start, stored: [:])
+        guard case .refused(let error) = try #require(batch.verdicts.first) else {
+            Issue.record("the command fired the deadline")
+            return
+        }
+        #expect(error as? RuntimeError == .overloaded)
+        // What has no deadline goes on.
+        batch.run(.add(1, to: "b"), at: start, stored: [:])
+        #expect(batch.events.map(\.type) == [Added.type])
+    }
+
     private func batchWithDueDeadline() throws -> Batch<Counter> {
         var aggregate = Aggregate<Counter>(key: key)
         _ = try aggregate.decide(.command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: ())
