@@ -33,7 +33,7 @@ public enum FoldStart: Sendable, Equatable {
 
 extension LogReader {
     // The newest snapshot that is not later than asked, and whether an older history was dropped.
-    private static let foldStart = Statement(
+    private static let foldStartStatement = Statement(
         """
         SELECT state, machine_version, log_offset, event_count, decided_at, log_offset <= $4
         FROM bus.snapshots WHERE partition = $1 AND key = $2 AND service = $3 AND (log_offset <= $4 OR is_base)
@@ -53,9 +53,17 @@ extension LogReader {
     public static func foldStart(
         of key: AggregateKey, service: String, partition: Int, upTo offset: Int, _ pool: ConnectionPool
     ) async throws(PostgresError) -> FoldStart {
-        let rows = try await pool.run(
-            Call(
-                foldStart, [.int4(Int32(partition)), .text(key.description), .text(service), .int(offset)]))
+        try foldStart(in: try await pool.run(foldStart(of: key, service: service, partition: partition, upTo: offset)))
+    }
+
+    /// The same question, for a connection that is at work; ``foldStart(in:)`` has the answer.
+    public static func foldStart(of key: AggregateKey, service: String, partition: Int, upTo offset: Int) -> Call {
+        Call(
+            foldStartStatement, [.int4(Int32(partition)), .text(key.description), .text(service), .int(offset)])
+    }
+
+    /// Where to begin, by the answer to ``foldStart(of:service:partition:upTo:)``.
+    public static func foldStart(in rows: Rows) throws(PostgresError) -> FoldStart {
         guard let row = rows.first else { return .beginning }
         guard try row.bool(5) else { return .beyondRetention }
         return .snapshot(

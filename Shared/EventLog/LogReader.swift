@@ -30,13 +30,6 @@ public enum LogReader {
     /// Each partition with its head: the offset of its last event.
     public static let heads = Statement("SELECT partition::int8, head FROM bus.partitions ORDER BY partition")
 
-    /// The history of one aggregate, oldest first. Parameters: partition, key, source.
-    public static let history = Statement(
-        """
-        SELECT \(columns) FROM bus.events
-        WHERE partition = $1 AND key = $2 AND source = $3 ORDER BY log_offset
-        """)
-
     /// The event in a row of one of the statements above.
     public static func event(_ row: Row) throws(PostgresError) -> Event {
         var event = Event(

@@ -81,11 +81,15 @@ public final class DurableRuntime<M: Machine>: Service {
         guard let row = rows[0].first else { return nil }
         let version = try row.int(4)
         guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
-        // An older machine's: the first batch that needs it writes it anew.
-        guard version == M.version else { return (try await fold(key, upTo: try row.int(3)), try row.int(3)) }
-        guard let state = M(binary: try row.bytes(0)) else { throw RuntimeError.malformedState(key: key) }
+        let count = try row.int(1)
+        let offset = try row.int(3)
+        guard let state = M(stored: try row.bytes(0), version: version) else {
+            guard version < M.version else { throw RuntimeError.malformedState(key: key) }
+            // An older machine's: the first batch that needs it writes it anew.
+            return (try await fold(key, upTo: offset, count: count), offset)
+        }
         let now = Instant(milliseconds: Int64(try row.int(2)))
-        return (Aggregate(key: key, state: state, now: now, eventCount: try row.int(1)), try row.int(3))
+        return (Aggregate(key: key, state: state, now: now, eventCount: count), offset)
     }
 
     /// Waits until this service has taken in the log up to a place.
@@ -105,28 +109,18 @@ public final class DurableRuntime<M: Machine>: Service {
     }
 
     /// Compares a stored state with the fold of the aggregate's history in the log.
+    ///
+    /// - Throws: ``RuntimeError/malformedState(key:)`` where the log and the state differ in the number of events.
     public func foldCheck(_ key: AggregateKey) async throws -> Bool {
         guard let stored = try await state(key) else { return true }
-        return try await fold(key, upTo: stored.version).state.binary == stored.aggregate.state.binary
+        let folded = try await fold(key, upTo: stored.version, count: stored.aggregate.eventCount)
+        return folded.state.binary == stored.aggregate.state.binary
     }
 
-    /// What the log says that an aggregate was at an offset: from the newest snapshot that is not later, or from its beginning.
-    private func fold(_ key: AggregateKey, upTo offset: Int) async throws -> Aggregate<M> {
-        let partition = key.partition(of: workers.count)
-        var aggregate = Aggregate<M>(key: key)
-        var after = 0
-        let start = try await LogReader.foldStart(
-            of: key, service: M.name, partition: partition, upTo: offset, pool)
-        if case .snapshot(let base) = start, base.machineVersion == M.version, let state = M(binary: base.state) {
-            aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
-            after = base.offset
+    private func fold(_ key: AggregateKey, upTo offset: Int, count: Int) async throws -> Aggregate<M> {
+        try await Aggregate.folded(key, partition: key.partition(of: workers.count), upTo: offset, count: count) {
+            [pool] in try await pool.run($0)
         }
-        let rows = try await pool.run(
-            Call(
-                LogReader.historyBetween,
-                [.int4(Int32(partition)), .text(key.description), .text(M.name), .int(after), .int(offset)]))
-        try aggregate.fold(try rows.map { row throws(PostgresError) in try LogReader.event(row) })
-        return aggregate
     }
 
     /// Where each partition stands with this process. ``PartitionState/halted(_:)`` is worth an alert.

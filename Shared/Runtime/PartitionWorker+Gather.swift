@@ -140,11 +140,12 @@ extension PartitionWorker {
             let count = try row.int(3)
             if version > M.version {
                 found.faults[key] = .newerState(key: key, version: version)
-            } else if version < M.version {
-                try await refold(key, count, connection, &found)
-            } else if let state = M(binary: try row.bytes(1)) {
+            } else if let state = M(stored: try row.bytes(1), version: version) {
                 let now = Instant(milliseconds: Int64(try row.int(4)))
                 found.aggregates[key] = Aggregate(key: key, state: state, now: now, eventCount: count)
+                if version < M.version { found.refreshed.insert(key) }
+            } else if version < M.version {
+                try await refold(key, upTo: try row.int(5), count, connection, &found)
             } else {
                 found.faults[key] = .malformedState(key: key)
             }
@@ -153,18 +154,19 @@ extension PartitionWorker {
 
     /// A state of an older machine is folded anew from the log.
     private func refold(
-        _ key: AggregateKey, _ count: Int, _ connection: Connection, _ found: inout Gathered<M>
+        _ key: AggregateKey, upTo offset: Int, _ count: Int, _ connection: Connection, _ found: inout Gathered<M>
     ) async throws {
-        let rows = try await connection.run(
-            Call(LogReader.history, [.int4(Int32(partition)), .text(key.description), .text(M.name)]))
-        let history = try rows.map { try LogReader.event($0) }
-        guard let folded = try? Aggregate<M>(key: key, folding: history), folded.eventCount == count else {
+        do {
+            found.aggregates[key] = try await Aggregate.folded(key, partition: partition, upTo: offset, count: count) {
+                try await connection.run($0)
+            }
+            found.refreshed.insert(key)
+        } catch let error as PostgresError {
+            throw error
+        } catch {
             // The log does not go back as far any more, or has what this program can't read.
             found.faults[key] = .malformedState(key: key)
-            return
         }
-        found.aggregates[key] = folded
-        found.refreshed.insert(key)
     }
 
     /// A newer program has been here and will come again: its devices are not this one's to judge.

@@ -20,7 +20,7 @@ struct Statements: Sendable {
     init(service: String) {
         states = Statement(
             """
-            SELECT key, state, machine_version::int8, event_count, decided_at FROM "\(service)".states
+            SELECT key, state, machine_version::int8, event_count, decided_at, version FROM "\(service)".states
             WHERE partition = $1 AND key = ANY($2)
             """)
         // One more than can fire in a batch, so that the moment of the next one is known without another query.

@@ -1,0 +1,43 @@
+import Machines
+import Records
+import TestSupport
+import Timeline
+
+/// The counter's next release: its state has another form, which it can make from the old one, and it understands newer
+/// pings.
+struct LaterCounter: Machine, Equatable {
+    typealias Command = Counter.Command
+    typealias OwnEvent = CounterEvent
+    typealias Refusal = Counter.Refusal
+    typealias Policy = Void
+
+    static let version = 2
+    static let follows = Counter.follows
+    static let newestVersions = ["other.thing.pinged": 2]
+
+    var counter = Counter()
+
+    static func upgraded(_ binary: [UInt8], from version: Int) -> LaterCounter? {
+        guard version == 1, let counter = Counter(binary: binary) else { return nil }
+        var later = LaterCounter()
+        later.counter = counter
+        return later
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("counter", &counter) }
+
+    var nextDeadline: Instant? { counter.nextDeadline }
+
+    static func decide(_ input: Input<Command>, _ decision: inout Decision<LaterCounter>) throws(Refusal) {
+        switch input {
+        case .command(.add(let amount)):
+            var added = Added()
+            added.amount = amount
+            decision.emit(.added(added))
+        case .event: decision.emit(.pinged(PingCounted()))
+        case .command, .deadline: throw Refusal()
+        }
+    }
+
+    mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
+}

@@ -1,0 +1,79 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+/// States of an older machine, where the log may no longer go back to the beginning.
+@Suite(.timeLimit(.minutes(2))) struct RefoldTests {
+    private let key = AggregateKey.device("a")
+
+    @Test func aStateOfAnOlderMachineIsFoldedFromTheBaseOfItsHistory() async throws {
+        try await withTotalOfThree { bench, runtime in
+            try await bench.cluster.sql(
+                """
+                INSERT INTO bus.snapshots
+                    (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
+                SELECT partition, key, 'counter', version, machine_version, state, event_count, decided_at, true
+                FROM counter.states
+                """, database: bench.database)
+            _ = try await runtime.submit(.add(4, to: "a"))
+            try await makeOld(bench, dropUpTo: 2)
+            #expect(try await runtime.state(key)?.aggregate.state.total == 7)
+            let answer = try await runtime.submit(.add(5, to: "a"))
+            #expect(String(decoding: answer.body, as: UTF8.self) == "12")
+            #expect(try await runtime.foldCheck(key))
+        }
+    }
+
+    @Test func aHistoryThatIsNoLongerCompleteGivesNoState() async throws {
+        try await withTotalOfThree { bench, runtime in
+            try await makeOld(bench, dropUpTo: 1)
+            let malformed = RuntimeError.malformedState(key: key)
+            await #expect(throws: malformed) { try await runtime.state(key) }
+            await #expect(throws: malformed) { try await runtime.submit(.add(5, to: "a")) }
+        }
+    }
+
+    @Test func aMachineMayUpgradeAnOlderStateWithoutTheLog() async throws {
+        try await withTotalOfThree { bench, _ in
+            try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)
+            try await bench.running(LaterCounter.self, ()) { later in
+                #expect(try await later.state(key)?.aggregate.state.counter.total == 3)
+                let command = Submission<LaterCounter>(key: key, command: .add(5), origin: Origin(id: UUID())) {
+                    aggregate, _ in Array(String(aggregate.state.counter.total).utf8)
+                }
+                let answer = try await later.submit(command)
+                #expect(String(decoding: answer.body, as: UTF8.self) == "8")
+            }
+            let versions = Statement("SELECT machine_version::int8 FROM counter.states")
+            #expect(try await bench.pool.run(Call(versions)).map { try $0.int(0) } == [2])
+        }
+    }
+
+    /// As an older machine has left it, and nothing is known of the partition any more.
+    private func makeOld(_ bench: RuntimeBench, dropUpTo offset: Int) async throws {
+        try await bench.cluster.sql(
+            """
+            DELETE FROM bus.events WHERE log_offset <= \(offset);
+            UPDATE counter.states SET machine_version = 0, state = '\\x00';
+            UPDATE bus.cursors SET last_batch = gen_random_uuid();
+            """, database: bench.database)
+    }
+
+    private func withTotalOfThree(
+        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            _ = try await runtime.submit(.add(1, to: "a"))
+            _ = try await runtime.submit(.add(2, to: "a"))
+            try await body(bench, runtime)
+        }
+        await bench.pool.close()
+    }
+}
