@@ -40,21 +40,27 @@ actor LeaseKeeper<M: Machine> {
         }
     }
 
+    /// A member that halted somewhere is on its way out: it does not count for the others' shares, or a partition that
+    /// it can't take would wait for it. What it can go on with it keeps, and takes no more while there are others.
     private func round() async throws {
+        for partition in owned {
+            if await workers[partition].halt != nil { halted.insert(partition) }
+        }
+        let enrol = Call(Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term)])
         let rows = try await pool.run([
-            Call(Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term)]),
+            halted.isEmpty ? enrol : Call(Statements.leave, [.text(M.name), .uuid(member)]),
             Call(Statements.bury, [.text(M.name)]),
             Call(Statements.living, [.text(M.name)]),
             Call(Statements.free, [.text(M.name)]),
         ])
-        let living = max(1, try rows[2][0].int(0))
-        let share = (workers.count + living - 1) / living
+        let living = try rows[2][0].int(0)
+        let share = (workers.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {
-            if await workers[partition].halt != nil { halted.insert(partition) }
-            let isTooMany = owned.count > share || halted.contains(partition)
+            let isTooMany = halted.isEmpty ? owned.count > share : halted.contains(partition)
             if isTooMany { try await release(partition) } else { try await renew(partition) }
         }
-        for row in rows[3] where owned.count < share {
+        let takesMore = halted.isEmpty || living == 0
+        for row in rows[3] where takesMore && owned.count < share {
             let partition = try row.int(0)
             if !halted.contains(partition) { try await acquire(partition) }
         }

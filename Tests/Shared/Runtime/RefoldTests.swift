@@ -55,6 +55,22 @@ import Timeline
         }
     }
 
+    @Test func partitionsThatAnOldReplicaLeavesGoToTheNewOnes() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { old in
+            try await bench.counted(try await bench.pingEachPartition())
+            var pings: [UUID] = []
+            for device in bench.oneDeviceInEach { pings.append(try await bench.append(version: 2, to: device)) }
+            try await eventuallyTrue { await old.ownedPartitions == 0 }
+            let newer = pings
+            try await bench.running(LaterCounter.self, ()) { new in
+                try await eventuallyTrue { await new.ownedPartitions == bench.partitions }
+                try await bench.counted(newer)
+            }
+        }
+        await bench.pool.close()
+    }
+
     /// As an older machine has left it, and nothing is known of the partition any more.
     private func makeOld(_ bench: RuntimeBench, dropUpTo offset: Int) async throws {
         try await bench.cluster.sql(
