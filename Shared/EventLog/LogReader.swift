@@ -9,11 +9,16 @@ public enum LogReader {
         traceparent, data::text
         """
 
-    /// Events after an offset, of the given types, oldest first. Parameters: partition, offset, types, limit.
+    /// How many offsets ``following`` looks through: a consumer of rare types holds its lock no longer than that takes.
+    public static let reach = 20_000
+
+    /// Events after an offset, of the given types, oldest first, not beyond ``reach``. Parameters: partition, offset, types,
+    /// limit.
     public static let following = Statement(
         """
         SELECT \(columns) FROM bus.events
-        WHERE partition = $1 AND log_offset > $2 AND type = ANY($3) ORDER BY log_offset LIMIT $4
+        WHERE partition = $1 AND log_offset > $2 AND log_offset <= $2 + \(reach) AND type = ANY($3)
+        ORDER BY log_offset LIMIT $4
         """)
 
     /// All events after an offset, oldest first. Parameters: partition, offset, limit.

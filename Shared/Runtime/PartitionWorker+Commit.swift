@@ -117,7 +117,7 @@ extension PartitionWorker {
             return unchanged(batch, first, hasMore: first.hasMore)
         }
         var done = Done(
-            batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isEmpty,
+            batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
         do throws(PostgresError) {
             let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead)
@@ -137,7 +137,7 @@ extension PartitionWorker {
 
     private func unchanged(_ batch: Batch<M>, _ first: Gathered<M>, hasMore: Bool) -> Done {
         Done(
-            batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: hasMore, foundNothing: first.isEmpty,
+            batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: hasMore, foundNothing: first.isThrough,
             halt: first.halt)
     }
 

@@ -28,7 +28,8 @@ struct Gathered<M: Machine>: Sendable {
     /// Why the log can't be followed further by this program.
     var halt: String?
 
-    var isEmpty: Bool { events.isEmpty && due.isEmpty }
+    /// Nothing is left in the log, and nothing is due.
+    var isThrough: Bool { events.isEmpty && due.isEmpty && !hasMore }
 }
 
 extension PartitionWorker {
@@ -103,10 +104,13 @@ extension PartitionWorker {
             }
             found.events.append(event)
         }
-        let isAtHead = rows.count < limit
+        let bound = found.position + LogReader.reach
+        let isThrough = rows.count < limit
+        let isAtHead = isThrough && found.head <= bound
         // The head was read before the events, so the last event may lie behind it; commit order is offset order, so
         // nothing before that one is missing.
-        found.position = max(found.position, isAtHead ? found.head : 0, found.events.last?.offset ?? 0)
+        found.position = max(
+            found.position, isThrough ? min(found.head, bound) : 0, found.events.last?.offset ?? 0)
         guard isAtHead else {
             found.hasMore = true
             return

@@ -79,6 +79,29 @@ import Timeline
         }
     }
 
+    @Test func rareEventsAreReachedInBoundedSteps() async throws {
+        let bench = try await RuntimeBench()
+        let device = try #require(bench.oneDeviceInEach.first)
+        try await bench.cluster.sql(
+            """
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT 0, n, current_date, gen_random_uuid(), 'other', 'other.thing.ignored', 1, 'device:x', 0,
+                gen_random_uuid(), '{}' FROM generate_series(1, 45000) AS n;
+            UPDATE bus.partitions SET head = 45000 WHERE partition = 0;
+            """, database: bench.database)
+        let ping = try await bench.append(to: device)
+        let types = Parameter.texts(Counter.follows.sorted())
+        for (offset, found) in [(0, 0), (20_000, 0), (25_000, 0), (25_001, 1)] {
+            let rows = try await bench.pool.run(Call(LogReader.following, [.int4(0), .int(offset), types, .int(10)]))
+            #expect(rows.count == found)
+        }
+        try await bench.running { runtime in
+            try await bench.counted([ping])
+            #expect(try await runtime.hasReached(partition: 0, offset: 45_002, within: .seconds(5)))
+        }
+        await bench.pool.close()
+    }
+
     @Test func twoReplicasShareThePartitionsAndHandleEachEventOnce() async throws {
         try await withRuntime { bench, first in
             try await bench.running { second in
