@@ -68,14 +68,14 @@ extension Batch {
     }
 
     private func writeStates(_ statements: Statements, _ place: Parameter) -> Call {
-        let states = changed.compactMap { key, last in aggregates[key].map { ($0, last) } }
+        let states = changed.compactMap { key, change in aggregates[key].map { ($0, change) } }
         return Call(
             statements.writeStates,
             [
                 place, .int4(Int32(M.version)), .texts(states.map(\.0.key.description)),
-                .byteas(states.map(\.0.state.binary)), .ints(states.map { events.count - 1 - $0.1 }),
+                .byteas(states.map(\.0.state.binary)), .ints(states.map { events.count - 1 - $0.1.last }),
                 .ints(states.map(\.0.eventCount)), .ints(states.map { Int($0.0.now.milliseconds) }),
-                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }),
+                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map(\.1.base)),
             ])
     }
 

@@ -26,6 +26,14 @@ struct SetAside: Sendable {
     var reason: String?
 }
 
+/// What a batch does to one aggregate.
+struct Change {
+    /// How many events it had before.
+    var base: Int
+    /// The index of its last event.
+    var last = 0
+}
+
 /// One batch of one partition while it is worked out in memory, between its two flights.
 struct Batch<M: Machine> {
     /// How long the decisions of one portion may take.
@@ -50,8 +58,8 @@ struct Batch<M: Machine> {
     var trial: String?
     private(set) var events: [Event] = []
     private(set) var verdicts: [Verdict] = []
-    /// The aggregates that changed, with the index of their last event.
-    private(set) var changed: OrderedDictionary<AggregateKey, Int> = [:]
+    /// The aggregates that changed.
+    private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
     /// The id of the first event of a command. Commands have random origins, so no other batch makes it: where it is in
     /// the log, this one was committed.
@@ -215,6 +223,7 @@ struct Batch<M: Machine> {
         guard bytes <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: bytes) }
         events += decided
         aggregates[aggregate.key] = aggregate
-        changed[aggregate.key] = events.count - 1
+        let base = aggregate.eventCount - decided.count
+        changed[aggregate.key, default: Change(base: base)].last = events.count - 1
     }
 }

@@ -39,15 +39,23 @@ struct Statements: Sendable {
             ORDER BY s.next_deadline, s.key LIMIT $2
             """)
         // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state
-        // that has as many events as the new one was written behind our back.
+        // that has not as many events as the one that was decided upon, `base`, was written behind our back. The cursor's
+        // lock keeps it so until the row is written; what is newer all the same is not overwritten.
         writeStates = Statement(
             """
             INSERT INTO "\(service)".states AS s
                 (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
-            SELECT $1, n.key, n.state, $2, (SELECT head FROM bus.partitions WHERE partition = $1) - n.back, n.event_count,
+            SELECT $1, n.key, n.state, $2, (SELECT head FROM bus.partitions WHERE partition = $1) - n.back,
+                CASE WHEN n.base = n.stored THEN n.event_count
+                    ELSE bus.expect(n.stored, n.base, 'the event count of a stored state') END,
                 n.decided_at, n.next_deadline
-            FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[])
-                AS n (key, state, back, event_count, decided_at, next_deadline)
+            FROM (
+                SELECT u.*, coalesce((
+                    SELECT o.event_count FROM "\(service)".states AS o
+                    WHERE o.partition = $1 AND o.key = u.key), 0) AS stored
+                FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
+                    AS u (key, state, back, event_count, decided_at, next_deadline, base)
+                OFFSET 0) AS n
             ON CONFLICT (partition, key) DO UPDATE SET state = excluded.state, machine_version = excluded.machine_version,
                 version = excluded.version, decided_at = excluded.decided_at, next_deadline = excluded.next_deadline,
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count

@@ -42,6 +42,17 @@ import Timeline
         }
     }
 
+    @Test func aStateThatIsNotTheOneDecidedUponIsNotOverwrittenByOneWithMoreEvents() async throws {
+        try await withBatch { bench, batch in
+            let statements = Statements(service: Counter.name)
+            _ = try await bench.pool.run(
+                [Call(statements.begin)] + batch.flight(statements, position: 0, epoch: nil))
+            var stale = try self.batch(bench)
+            stale.run(.add(1, to: try #require(bench.oneDeviceInEach.first)), at: .epoch, stored: [:])
+            try await expectGuard(bench, stale.flight(statements, position: 1, epoch: nil), eventsBefore: 1)
+        }
+    }
+
     private func withBatch(_ body: (RuntimeBench, Batch<Counter>) async throws -> Void) async throws {
         let bench = try await RuntimeBench()
         try await body(bench, try batch(bench))
