@@ -35,7 +35,7 @@ extension Story {
         #expect(try await state == "background")
         #expect(try await app(.GET, .lifecycle, "/background-time-remaining").json["secondsRemaining"]?.double == 25)
         try await app(.DELETE, .lifecycle, "/tasks/\(id)")
-        try await order("suspend", "suspend", [])
+        try await order("suspend", "suspend")
         #expect(try await state == "suspended")
     }
 
@@ -67,7 +67,7 @@ extension Story {
         #expect(wake.issuedAt >= set + .minutes(15))
         try await advance(3)
         try await complete(wake, "newData")
-        try await order("suspend", "suspend", [])
+        try await order("suspend", "suspend")
         #expect(try await eventually("fetch.refresh.recorded")["data"]?["result"]?.string == "newData")
         let refresh = try await app(.GET, .fetch, "/fetches").json["items"]?[0]
         #expect(refresh?["fetch"]?.string == wake.request)

@@ -18,7 +18,7 @@ extension Story {
         try await suite.proxy.pause()
         try await startDownload()
         try await complete(wake, "newData")
-        try await order("suspend", "suspend", [])
+        try await order("suspend", "suspend")
         try await conditions(["memoryPressure": "warning"])
         let end = try await orders.take("the end of the app")
         #expect(end["type"]?.string == "terminate")
@@ -77,7 +77,7 @@ extension Story {
         #expect(session["tasks"]?[0]?["state"]?.string == "completed")
         #expect(try await eventually("transfer.events.delivered")["data"]?["tasks"]?.items == [1])
         try await complete(wake, nil)
-        try await order("suspend", "suspend", [])
+        try await order("suspend", "suspend")
         #expect(try await eventually("transfer.wake.ended")["data"]?["outcome"]?.string == "completed")
         #expect(try await state == "suspended")
     }
