@@ -25,16 +25,26 @@ import Testing
         try await underLoad { suite, witnesses in
             for isKilled in [false, true] {
                 if isKilled { try await suite.cluster.kill() } else { try await suite.cluster.stop(.fast) }
-                for service in SuiteService.allCases {
+                try await forAllServices { service in
                     try await suite.waitUntil(service, isReady: false)
                     // Alive all the same: nobody has to restart it.
                     #expect(try await suite.send(.GET, service, "/healthz").status == 200)
+                    // Who only looks is told to come again too.
+                    let answer = try await suite.send(.GET, service, Witness.readPath(service))
+                    #expect(answer.status == 503 && answer.json["code"]?.string == "database_unavailable")
                 }
-                for witness in witnesses { try await witness.failed(2) }
+                for witness in witnesses { try await witness.failed(1) }
                 try await suite.cluster.start()
-                for service in SuiteService.allCases { try await suite.waitUntil(service, isReady: true) }
+                try await forAllServices { try await suite.waitUntil($0, isReady: true) }
                 for witness in witnesses { try await witness.acknowledges(5) }
             }
+        }
+    }
+
+    private func forAllServices(_ body: @Sendable @escaping (SuiteService) async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for service in SuiteService.allCases { group.addTask { try await body(service) } }
+            try await group.waitForAll()
         }
     }
 

@@ -92,7 +92,9 @@ extension Story {
         let cut = try #require(attempts.first?["to"]?.int)
         #expect((1..<Self.size).contains(cut))
         #expect(attempts.last?["from"]?.int == cut)
-        #expect(task["response"]?["status"]?.int == 206)
+        let answers = try await events("transfer.response.received").compactMap { $0["data"] }
+        #expect(answers.map { $0["response"]?["status"]?.int } == [200, 206])
+        #expect(answers.map { $0["from"]?.int } == [0, cut])
         #expect(try await app(.GET, .transfer, Self.session + "/tasks/1/file").body == film)
     }
 }

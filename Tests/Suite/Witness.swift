@@ -102,8 +102,15 @@ final class Witness: Sendable {
         #expect(!acknowledged.isEmpty)
     }
 
-    private static func readPath(_ service: SuiteService) -> String {
-        service == .fetch ? app + "/forecast" : app + "/explain"
+    /// A document about the witnesses' device or app that each service has.
+    static func readPath(_ service: SuiteService) -> String {
+        switch service {
+        case .lifecycle: "/v1/devices/\(device)"
+        case .fetch: app + "/forecast"
+        case .push: app + "/explain"
+        case .transfer: app + "/sessions/s"
+        case .ops: "/v1/devices/\(device)/timeline"
+        }
     }
 
     private func command(_ number: Int) -> (method: HTTPMethod, path: String, document: JSON?) {
