@@ -161,6 +161,15 @@ targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migratio
 targets += service("Ops", machine: false)
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
+targets += [
+    // The whole suite as processes: the executables are there to be run, the machines to fold what they logged.
+    tests(
+        "SuiteTests", "Suite",
+        durable + [
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push", "transfer",
+            "ops", "fleet", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+        ])
+]
 
 let package = Package(
     name: "dormouse",

@@ -2,7 +2,9 @@ import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
+import Postgres
 import Records
+import Runtime
 
 /// The outermost layer: renders every thrown error exactly once, and gives every answer its `traceparent`.
 ///
@@ -37,6 +39,8 @@ public struct ProblemMiddleware: RouterMiddleware {
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge
         case let error as HTTPError: return problem(of: error, request, context)
+        // What only reads asks the database itself, not the runtime: not to reach it is no fault of ours either.
+        case let error as PostgresError where error.isConnectionProblem: return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(
                 "request failed",

@@ -56,6 +56,21 @@ struct ProviderSigner: Sendable {
         #expect(throws: APNsReason.expiredProviderToken) { try admit(&session, text, keys, at: now + .minutes(61)) }
     }
 
+    @Test func theTimeOfATokenMayHaveAFraction() async throws {
+        let kid = JWKIdentifier(string: signer.keyID)
+        let claims = FractionalClaims(iss: signer.teamID, iat: Double(now.milliseconds) / 1000 + 0.25)
+        let text = try await JWTKeyCollection().add(ecdsa: signer.key, kid: kid).sign(claims, kid: kid)
+        var session = ProviderSession()
+        #expect(try admit(&session, text, [try signer.registered()], at: now) == "KEYKEYKEY1")
+    }
+
+    private struct FractionalClaims: JWTPayload {
+        var iss: String
+        var iat: Double
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+
     @Test(arguments: [
         (nil, APNsReason.missingProviderToken), ("basic x", .missingProviderToken), ("bearer", .invalidProviderToken),
         ("bearer x.y.z", .invalidProviderToken), ("bearer a b", .invalidProviderToken),

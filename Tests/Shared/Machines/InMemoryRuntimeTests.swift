@@ -55,6 +55,14 @@ import Timeline
         #expect(events.map(\.correlation) == [cause.correlation])
     }
 
+    @Test func machinesThatFollowTheSameEventGiveTheirOwnIds() throws {
+        var counter = InMemoryRuntime<Counter>(policy: ())
+        var echo = InMemoryRuntime<Echo>(policy: ())
+        let cause = ping("one", at: start)
+        let ids = (try counter.deliver(cause) + echo.deliver(cause)).map(\.id)
+        #expect(ids.count == 2 && Set(ids).count == 2)
+    }
+
     @Test func aDeadlineThatChangesNothingIsAnErrorInsteadOfALoop() {
         var aggregate = Aggregate<Stuck>(key: key)
         #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: ()) }
@@ -76,7 +84,7 @@ import Timeline
         #expect(DecisionIdentifiers.derived(String(decoding: bytes[0], as: UTF8.self)).lowercased == Self.digest)
     }
 
-    private static let digest = "1616bc69-eb44-d45e-d56d-f90cb88357aa"
+    private static let digest = "19c4ddcf-354f-2080-f95b-3abe1e3e7d02"
 
     private func run(seed: UInt64) throws -> InMemoryRuntime<Counter> {
         var random = Numbers(seed: seed)
@@ -118,4 +126,32 @@ private struct Stuck: Machine {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
     static func decide(_ input: Input<Int>, _ decision: inout Decision<Stuck>) throws(Refusal) {}
     mutating func apply(_ event: CounterEvent, at time: Instant) {}
+}
+
+/// Follows what the counter follows, as another service does.
+private struct Echo: Machine {
+    typealias Policy = Void
+    typealias Refusal = Counter.Refusal
+    typealias OwnEvent = EchoEvent
+    static let version = 1
+    static let follows = Counter.follows
+    var nextDeadline: Instant? { nil }
+    init() {}
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
+    static func decide(_ input: Input<Int>, _ decision: inout Decision<Echo>) throws(Refusal) {
+        decision.emit(.pinged(PingCounted()))
+    }
+    mutating func apply(_ event: EchoEvent, at time: Instant) {}
+}
+
+private enum EchoEvent: EventFamily {
+    case pinged(PingCounted)
+
+    static let source = "echo"
+    static let catalogue: [EventKind<EchoEvent>] = [EventKind(EchoEvent.pinged)]
+    var data: any EventData {
+        switch self {
+        case .pinged(let data): data
+        }
+    }
 }

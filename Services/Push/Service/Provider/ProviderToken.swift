@@ -34,7 +34,9 @@ struct ProviderToken: Sendable {
         guard text.utf8.count <= 4096, parts.count == 3, let header = Self.json(parts[0]),
             let claims = Self.json(parts[1]), let signature = Self.bytes(parts[2]), signature.count == 64,
             header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, isProviderIdentifier(keyID),
-            let teamID = claims["iss"]?.string, isProviderIdentifier(teamID), let issuedAt = claims["iat"]?.int
+            let teamID = claims["iss"]?.string, isProviderIdentifier(teamID), let iat = claims["iat"]?.double,
+            // A NumericDate may have a fraction (RFC 7519 section 2), and libraries write one.
+            let issuedAt = Int(exactly: iat.rounded(.down))
         else { return nil }
         self.text = text
         self.keyID = keyID

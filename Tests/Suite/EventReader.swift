@@ -1,0 +1,59 @@
+import AsyncHTTPClient
+import NIOCore
+import Records
+import Synchronization
+import TestSupport
+
+/// Reads a stream of server-sent events to its end, and hands out the data of each event in order.
+final class EventReader: Sendable {
+    private final class Inbox: Sendable {
+        let items = Mutex<[JSON]>([])
+        let count = Tally()
+    }
+
+    private let inbox = Inbox()
+    private let next = Mutex(0)
+    private let reading: Task<Void, Never>
+
+    init(_ body: HTTPClientResponse.Body) {
+        // It lives as long as the reader, which cancels it: no scope of the test would be its own.
+        reading = Task { [inbox] in
+            var text = ""
+            do {
+                for try await part in body {
+                    text += String(buffer: part)
+                    while let end = text.firstRange(of: "\n\n") {
+                        let lines = text[..<end.lowerBound].split(separator: "\n").filter { $0.hasPrefix("data: ") }
+                        text = String(text[end.upperBound...])
+                        guard let line = lines.first else { continue }
+                        let item = (try? JSON(parsing: line.dropFirst(6).utf8)) ?? .null
+                        inbox.items.withLock { $0.append(item) }
+                        inbox.count.add()
+                    }
+                }
+            } catch {
+                // The end of the stream, or of the reader: who waits for more is told by its time-out.
+            }
+        }
+    }
+
+    deinit { reading.cancel() }
+
+    /// Everything so far.
+    var items: [JSON] { inbox.items.withLock { $0 } }
+
+    /// The next event that nobody has taken yet.
+    func take(_ what: String) async throws -> JSON {
+        let index = next.withLock { next in
+            defer { next += 1 }
+            return next
+        }
+        try await waitFor(index + 1, what)
+        return items[index]
+    }
+
+    /// Waits until so many have come.
+    func waitFor(_ count: Int, _ what: String) async throws {
+        try await withTimeout(seconds: 90, what) { [inbox] in try await inbox.count.reaches(count) }
+    }
+}

@@ -1,0 +1,83 @@
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// The suite under load, while what it stands on is taken away: nothing that was acknowledged is lost, nothing happens twice,
+/// and everything goes on.
+@Suite("Faults under load", .serialized, .timeLimit(.minutes(8))) struct FaultTests {
+    @Test func aServiceThatIsKilledLosesNothingAndTheOthersGoOn() async throws {
+        try await underLoad { suite, witnesses in
+            for victim in witnesses {
+                try await suite.kill(victim.service)
+                for witness in witnesses where witness.service != victim.service {
+                    try await suite.waitUntil(witness.service, isReady: true)
+                    try await witness.acknowledges(3)
+                }
+                try await suite.launch(victim.service)
+                try await suite.waitUntil(victim.service, isReady: true)
+                for witness in witnesses { try await witness.acknowledges(5) }
+            }
+        }
+    }
+
+    @Test func aDatabaseThatGoesAwayLosesNothingAndIsWaitedFor() async throws {
+        try await underLoad { suite, witnesses in
+            for isKilled in [false, true] {
+                if isKilled { try await suite.cluster.kill() } else { try await suite.cluster.stop(.fast) }
+                try await forAllServices { service in
+                    try await suite.waitUntil(service, isReady: false)
+                    // Alive all the same: nobody has to restart it.
+                    #expect(try await suite.send(.GET, service, "/healthz").status == 200)
+                    // Who only looks is told to come again too.
+                    let answer = try await suite.send(.GET, service, Witness.readPath(service))
+                    #expect(answer.status == 503 && answer.json["code"]?.string == "database_unavailable")
+                }
+                for witness in witnesses { try await witness.failed(1) }
+                try await suite.cluster.start()
+                try await forAllServices { try await suite.waitUntil($0, isReady: true) }
+                for witness in witnesses { try await witness.acknowledges(5) }
+            }
+        }
+    }
+
+    private func forAllServices(_ body: @Sendable @escaping (SuiteService) async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for service in SuiteService.allCases { group.addTask { try await body(service) } }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Runs the body beside a fleet and the witnesses, then ends all of it and looks at what is left.
+    private func underLoad(
+        _ body: @Sendable @escaping (RunningSuite, [Witness]) async throws -> Void
+    ) async throws {
+        let suite = try await RunningSuite.start(fsync: true)
+        let witnesses = try await Witness.all(suite)
+        let fleet = try suite.startFleet(devices: 30)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for witness in witnesses { group.addTask { try await witness.run() } }
+            group.addTask {
+                defer { for witness in witnesses { witness.stop() } }
+                try await fleet.process.waitForLine(containing: "30 devices", within: 120)
+                for witness in witnesses { try await witness.acknowledges(3) }
+                try await body(suite, witnesses)
+            }
+            try await group.waitForAll()
+        }
+        let (status, words, summary) = try await fleet.finish()
+        #expect(status == .exited(0), "\(words)")
+        #expect(summary["ok"]?.bool == true, "\(words)")
+        #expect(summary["devices"]?.int == 30)
+        #expect(summary["lostOrders"]?.int == 0)
+        #expect(summary["launches"]?.int ?? 0 > 0)
+        #expect(summary["wakesCompleted"]?.int ?? 0 > 0, "\(words)")
+
+        try await suite.waitUntilAllIsTakenIn()
+        #expect(try await suite.call(.GET, .ops, "/v1/log/check").json["dense"]?.bool == true)
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        let audit = try await LogAudit.run(suite)
+        for witness in witnesses { witness.check(audit) }
+        try await suite.cluster.destroy()
+    }
+}

@@ -1,0 +1,92 @@
+import Contracts
+import EventLog
+import FetchMachine
+import LifecycleMachine
+import Logging
+import Machines
+import Postgres
+import PushMachine
+import Records
+import TestSupport
+import Testing
+import Timeline
+import TransferMachine
+
+/// What must hold of the log and of all states, whatever happened. Taken when all services have ended.
+struct LogAudit {
+    let events: [Event]
+    private let pool: ConnectionPool
+
+    /// Reads the whole log as the superuser, and checks it.
+    static func run(_ suite: RunningSuite) async throws -> LogAudit {
+        var logger = Logger(label: "audit")
+        logger.logLevel = .critical
+        let pool = ConnectionPool(
+            try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
+        let heads = try await pool.run(Call(LogReader.heads)).map { (try $0.int(0), try $0.int(1)) }
+        var events: [Event] = []
+        for (partition, head) in heads {
+            let rows = try await pool.run(
+                Call(LogReader.all, [.int4(Int32(partition)), .int(0), .int(Int(Int32.max))]))
+            let own = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            #expect(own.map(\.offset) == Array(1..<head + 1), "the offsets of partition \(partition) are dense")
+            events += own
+        }
+        let audit = LogAudit(events: events, pool: pool)
+        try await audit.check()
+        await pool.close()
+        return audit
+    }
+
+    private func check() async throws {
+        #expect(Set(events.map(\.id)).count == events.count, "ids are unique")
+        try await checkStates(of: LifecycleMachine.self)
+        try await checkStates(of: FetchMachine.self)
+        try await checkStates(of: PushMachine.self)
+        try await checkStates(of: TransferMachine.self)
+        try await checkWakes()
+        let letters = try await pool.run(Call(Statement("SELECT consumer, key, reason FROM bus.dead_letters")))
+        #expect(try letters.map { try $0.optionalText(2) } == [], "nothing was set aside")
+    }
+
+    /// Every state is the fold of its own events, and every history has its state.
+    private func checkStates<M: Machine>(of machine: M.Type) async throws {
+        let histories = Dictionary(grouping: events.filter { $0.source == M.name }, by: \.key)
+        let rows = try await pool.run(
+            Call(Statement("SELECT key, state, version, event_count, decided_at FROM \"\(M.name)\".states")))
+        var keys: Set<AggregateKey> = []
+        for row in rows {
+            let key = AggregateKey(try row.text(0))
+            keys.insert(key)
+            let history = histories[key] ?? []
+            let fold = try Aggregate<M>(key: key, folding: history)
+            #expect(fold.state.binary == (try row.bytes(1)), "the \(M.name) state of \(key) is its fold")
+            #expect(history.last?.offset == (try row.int(2)), "the \(M.name) version of \(key) is its last event's")
+            #expect(fold.eventCount == (try row.int(3)))
+            #expect(Int(fold.now.milliseconds) == (try row.int(4)))
+        }
+        #expect(keys == Set(histories.keys), "each history of \(M.name) has a state")
+        #expect(!keys.isEmpty)
+    }
+
+    /// `lifecycle` has answered every request for a wake that it has read, and none twice.
+    private func checkWakes() async throws {
+        let answers = try await pool.run(
+            Call(
+                Statement(
+                    """
+                    SELECT request.type, request.key, count(answer.id)
+                    FROM bus.events AS request
+                    JOIN bus.cursors AS c ON c.partition = request.partition AND c.consumer = 'lifecycle'
+                    LEFT JOIN bus.events AS answer ON answer.partition = request.partition
+                        AND answer.key = request.key AND answer.causationid = request.id
+                        AND answer.type IN ('lifecycle.app.woken', 'lifecycle.wake.refused')
+                    WHERE request.type IN ('fetch.refresh.due', 'push.wake.requested', 'transfer.wake.requested')
+                        AND request.log_offset <= c.log_offset
+                    GROUP BY request.type, request.key, request.id
+                    HAVING count(answer.id) <> 1
+                    """)))
+        let wrong = try answers.map { "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers" }
+        #expect(wrong == [])
+    }
+}

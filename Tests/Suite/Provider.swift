@@ -1,0 +1,49 @@
+import Foundation
+import JWTKit
+import NIOCore
+import NIOHTTP1
+import Records
+
+/// A provider of pushes, with its own key, over HTTP/1.1.
+struct Provider: Sendable {
+    private struct Claims: JWTPayload {
+        let iss: IssuerClaim
+        let iat: IssuedAtClaim
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+
+    private let suite: RunningSuite
+    private let token: String
+
+    /// Registers the key, and signs the one token that all its notifications carry.
+    init(_ suite: RunningSuite) async throws {
+        self.suite = suite
+        let key = ES256PrivateKey()
+        try await suite.call(
+            .POST, .push, "/v1/provider-keys",
+            [
+                "keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "environment": "sandbox",
+                "publicKey": .string(key.publicKey.pemRepresentation),
+            ])
+        let kid = JWKIdentifier(string: "KEYKEYKEY1")
+        let claims = Claims(iss: IssuerClaim(value: "TEAMTEAM01"), iat: IssuedAtClaim(value: Date()))
+        token = try await JWTKeyCollection().add(ecdsa: key, kid: kid).sign(claims, kid: kid)
+    }
+
+    /// Sends a notification.
+    ///
+    /// - Returns: its `apns-id` and `apns-unique-id`.
+    func notify(_ device: String, _ payload: JSON, silent: Bool) async throws -> (id: String, unique: String) {
+        let answer = try await suite.send(
+            .POST, .push, "/3/device/\(device)", payload,
+            headers: [
+                "authorization": "bearer \(token)", "apns-topic": Story.app,
+                "apns-push-type": silent ? "background" : "alert", "apns-priority": silent ? "5" : "10",
+            ])
+        guard answer.status == 200, let id = answer.headers.first(name: "apns-id"),
+            let unique = answer.headers.first(name: "apns-unique-id")
+        else { throw Unexpected("a push: \(answer.status) \(String(buffer: answer.body))") }
+        return (id.lowercased(), unique)
+    }
+}

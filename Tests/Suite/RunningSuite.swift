@@ -1,0 +1,186 @@
+import Foundation
+import Glibc
+import NIOHTTP1
+import Records
+import ServiceKit
+import Synchronization
+import TestSupport
+
+/// The services that make up a suite, and the executables that they are.
+enum SuiteService: String, CaseIterable, Sendable {
+    case lifecycle, fetch, push, transfer, ops
+
+    /// Those with a machine, which write to the log.
+    static let writers: [SuiteService] = [.lifecycle, .fetch, .push, .transfer]
+}
+
+/// The suite as it is deployed: five processes, each with its own role and password, over a PostgreSQL server of its own.
+///
+/// All processes end with it.
+final class RunningSuite: Sendable {
+    static let operatorKey = "correct-horse"
+
+    let cluster: PrivateCluster
+    let database: String
+    /// In front of `transfer`'s contents: downloads that are to be cut go through it.
+    let proxy: TCPProxy
+    private let folder: URL
+    private let ports: [SuiteService: Int]
+    private let processes = Mutex<[SuiteService: ChildProcess]>([:])
+
+    /// Migrates a new database and starts all services.
+    ///
+    /// - Parameter fsync: whether a commit reaches the disk, as in production.
+    static func start(virtualTime: Bool = false, fsync: Bool = false) async throws -> RunningSuite {
+        let cluster = try await PrivateCluster.make(fsync: fsync)
+        let suite = try await RunningSuite(cluster)
+        for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for service in SuiteService.allCases { group.addTask { try await suite.launch(service) } }
+            try await group.waitForAll()
+        }
+        return suite
+    }
+
+    private init(_ cluster: PrivateCluster) async throws {
+        self.cluster = cluster
+        database = try await cluster.makeNamedDatabase()
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("suite-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        var ports: [SuiteService: Int] = [:]
+        for service in SuiteService.allCases {
+            // A port that was given out is free until its service listens.
+            repeat { ports[service] = try freePort() } while Set(ports.values).count < ports.count
+        }
+        self.ports = ports
+        proxy = try await TCPProxy.start(port: ports[.transfer] ?? 0)
+        let keys = OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: Self.operatorKey)
+        try write(keys, to: "operator-keys")
+        for service in SuiteService.allCases { try write("secret-of-\(service.rawValue)", to: service.rawValue) }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    func address(_ service: SuiteService) -> String { "http://127.0.0.1:\(ports[service] ?? 0)" }
+
+    /// Ends a service as a crash does, and waits until it is gone.
+    func kill(_ service: SuiteService) async throws {
+        let process = processes.withLock { $0.removeValue(forKey: service) }
+        process?.signal(SIGKILL)
+        _ = try await process?.exit()
+    }
+
+    /// Starts a service that was killed, on the same port, and waits until it answers.
+    func launch(_ service: SuiteService) async throws {
+        var settings = settings(of: service)
+        settings["LOG_LEVEL"] = "warning"
+        settings["PORT"] = "\(ports[service] ?? 0)"
+        settings["OPERATOR_KEY_FILE"] = path("operator-keys")
+        settings["DATA_DIRECTORY"] = path("content")
+        settings["ALLOWED_ORIGINS"] = "http://127.0.0.1:\(proxy.port),\(address(.transfer))"
+        let process = try ChildProcess.start(
+            ChildProcess.product(service.rawValue), ["serve"], environment: settings)
+        processes.withLock { $0[service] = process }
+        try await process.waitForLine(containing: "is ready", within: 90)
+    }
+
+    /// Ends all services as a deployment does.
+    ///
+    /// - Returns: how each of them ended.
+    func stop() async throws -> [SuiteService: ExitStatus] {
+        let running = processes.withLock { processes in
+            defer { processes = [:] }
+            return processes
+        }
+        for process in running.values { process.signal(SIGTERM) }
+        var ends: [SuiteService: ExitStatus] = [:]
+        for (service, process) in running { ends[service] = try await process.exit(within: 90) }
+        return ends
+    }
+
+    /// Waits until a service says that it can do its work, or that it can't.
+    func waitUntil(_ service: SuiteService, isReady: Bool) async throws {
+        let status = isReady ? 200 : 503
+        try await eventually(within: 90, describe: "/readyz of \(service) answers \(status)") { [self] in
+            let answer = try? await send(.GET, service, "/readyz")
+            return answer?.status == status
+        }
+    }
+
+    /// Waits until every service has taken in the whole log.
+    func waitUntilAllIsTakenIn() async throws {
+        try await eventually(within: 90, describe: "no consumer lags") { [self] in
+            let consumers = try await call(.GET, .ops, "/v1/consumers").json["items"]?.items ?? []
+            return consumers.count == SuiteService.writers.count && consumers.allSatisfy { $0["lag"]?.int == 0 }
+        }
+    }
+
+    /// Starts a fleet that lives until it gets SIGINT, and then writes its summary.
+    func startFleet(devices: Int) throws -> RunningFleet {
+        var endpoints: [JSON.Member] = SuiteService.allCases.map { .init($0.rawValue, .string(address($0))) }
+        endpoints.append(.init("apns", .string(address(.push))))
+        endpoints.append(.init("operatorKey", .string(Self.operatorKey)))
+        try write(String(decoding: JSON.object(endpoints).bytes, as: UTF8.self), to: "endpoints.json")
+        let process = try ChildProcess.start(
+            ChildProcess.product("fleet"),
+            [
+                "run", "--endpoints", path("endpoints.json"), "--devices", "\(devices)", "--for", "1h", "--rate", "120",
+                "--begin-at", "08:00", "--pushes-per-minute", "120", "--summary-json", path("summary.json"),
+            ])
+        return RunningFleet(process: process, summary: folder.appendingPathComponent("summary.json"))
+    }
+
+    /// How many bytes of downloads are on disk.
+    var bytesOnDisk: Int {
+        let segments = folder.appendingPathComponent("content/segments")
+        let files = try? FileManager.default.contentsOfDirectory(
+            at: segments, includingPropertiesForKeys: [.fileSizeKey])
+        return (files ?? []).reduce(0) { $0 + ((try? $1.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0) }
+    }
+
+    private func migrate(_ service: SuiteService, virtualTime: Bool) async throws {
+        var settings = settings(of: service)
+        settings["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
+        settings["ROLE_PASSWORD_FILE"] = path(service.rawValue)
+        settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
+        let migration = try ChildProcess.start(
+            ChildProcess.product(service.rawValue), ["migrate"], environment: settings)
+        let status = try await migration.exit(within: 90)
+        guard status == .exited(0) else { throw Unexpected("\(service) migrate: \(migration.errors.tail())") }
+    }
+
+    /// Over TCP as its own role: what a service may not do fails here as it would in a deployment.
+    private func settings(of service: SuiteService) -> [String: String] {
+        [
+            "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
+            "DATABASE_PASSWORD_FILE": path(service.rawValue),
+        ]
+    }
+
+    private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+
+    private func write(_ text: String, to name: String) throws {
+        try text.write(toFile: path(name), atomically: true, encoding: .utf8)
+    }
+}
+
+/// A fleet that lives in a process of its own.
+struct RunningFleet {
+    let process: ChildProcess
+    let summary: URL
+
+    /// Ends it as Ctrl-C does.
+    ///
+    /// - Returns: how it ended, its last words, and its summary.
+    func finish() async throws -> (status: ExitStatus, words: String, summary: JSON) {
+        process.signal(SIGINT)
+        let status = try await process.exit(within: 180)
+        let data = FileManager.default.contents(atPath: summary.path) ?? Data()
+        return (status, process.output.tail(60), (try? JSON(parsing: Array(data))) ?? .null)
+    }
+}
+
+struct Unexpected: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

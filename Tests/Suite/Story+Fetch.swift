@@ -1,0 +1,92 @@
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+extension Story {
+    /// Installs the app, and lets it set its interval and register for notifications.
+    ///
+    /// - Returns: its device token.
+    func install() async throws -> String {
+        let manifest: JSON = ["backgroundModes": ["fetch", "remote-notification"], "memoryMB": 120]
+        let installed = try await app(.PUT, .lifecycle, "", manifest)
+        #expect(installed.status == 201)
+        let interval = try await app(
+            .PUT, .fetch, "/minimum-interval", ["interval": 900], after: installed.position
+        ).json
+        #expect(interval["inEffect"]?.bool == true)
+        let registered = try await app(
+            .PUT, .push, "/registration", ["environment": "sandbox"], after: installed.position)
+        return try #require(registered.json["token"]?.string)
+    }
+
+    /// Launches, begins a task, goes home, works for five seconds, ends the task, and is suspended.
+    func useTheApp() async throws {
+        #expect(try await transition("launch", to: "active") == launchCallbacks + ["didBecomeActive"])
+        try await order("callback", "didBecomeActive", launchCallbacks + ["didBecomeActive"])
+        let task = try await app(.POST, .lifecycle, "/tasks", ["name": "sync", "expirationHandler": true])
+        #expect(task.status == 201 && task.json["unlimited"]?.bool == true)
+        let id = try #require(task.json["task"]?.string)
+
+        #expect(try await transition("home", to: "background") == ["willResignActive", "didEnterBackground"])
+        try await order("callback", "didEnterBackground", ["willResignActive", "didEnterBackground"])
+        try await advance(5)
+        #expect(try await state == "background")
+        #expect(try await app(.GET, .lifecycle, "/background-time-remaining").json["secondsRemaining"]?.double == 25)
+        try await app(.DELETE, .lifecycle, "/tasks/\(id)")
+        try await order("suspend", "suspend")
+        #expect(try await state == "suspended")
+    }
+
+    /// Moves time to the moment that the forecast names: not a moment earlier does the refresh come.
+    ///
+    /// - Parameter number: the how-manieth refresh this is.
+    /// - Returns: its wake.
+    func refreshAsForecast(_ number: Int, _ callbacks: [String]) async throws -> Wake {
+        let next = try moment(try await app(.GET, .fetch, "/forecast").json["nextFetch"]?["at"])
+        let left = next - (try await now())
+        #expect(left <= .hours(24))
+        try await advance((left - .milliseconds(1)).seconds)
+        #expect(try await events("fetch.refresh.due").count == number - 1)
+        try await advance(0.001)
+        let due = try await events("fetch.refresh.due")
+        #expect(try due.map { try moment($0["time"]) }.last == next)
+        #expect(due.count == number)
+        let wake = try await wake("fetch", callbacks)
+        #expect(wake.request == due.last?["data"]?["fetch"]?.string)
+        #expect(wake.issuedAt == next)
+        #expect(try await state == "background")
+        return wake
+    }
+
+    /// The interval has passed: a refresh comes, and its handler returns in time.
+    func refreshInTime() async throws {
+        let set = try moment(try await events("fetch.interval.set").last?["time"])
+        let wake = try await refreshAsForecast(1, ["performFetch"])
+        #expect(wake.issuedAt >= set + .minutes(15))
+        try await advance(3)
+        try await complete(wake, "newData")
+        try await order("suspend", "suspend")
+        #expect(try await eventually("fetch.refresh.recorded")["data"]?["result"]?.string == "newData")
+        let refresh = try await app(.GET, .fetch, "/fetches").json["items"]?[0]
+        #expect(refresh?["fetch"]?.string == wake.request)
+        #expect(refresh?["elapsedSeconds"]?.double == 3)
+    }
+
+    /// Another refresh comes, and its handler never returns: 30 s later the app is killed.
+    func refreshNeverCompleted() async throws {
+        let wake = try await refreshAsForecast(2, ["performFetch"])
+        try await advance(29.999)
+        #expect(try await state == "background")
+        #expect(try await events("lifecycle.app.terminated").isEmpty)
+        try await advance(0.001)
+        let end = try #require(try await events("lifecycle.app.terminated").first)
+        #expect(try moment(end["time"]) == wake.deadline)
+        #expect(end["data"]?["code"]?.string == "0x2182bad4")
+        let order = try await orders.take("the end of the app")
+        #expect(order["type"]?.string == "terminate")
+        #expect(try await state == "notRunning")
+        #expect(try await eventually("fetch.refresh.recorded", count: 2)["data"]?["result"]?.string == "timedOut")
+    }
+}

@@ -1,0 +1,44 @@
+import NIOHTTP1
+import Records
+import Testing
+
+extension Story {
+    /// The operator has seen all of it: live, page by page, as a timeline, and as causes.
+    func lookBack() async throws {
+        let events = try await events()
+        try await tail.waitFor(events.count, "the live tail")
+        #expect(tail.items == events, "the tail brought what the log has, in its order")
+        for service in SuiteService.writers {
+            #expect(events.contains { $0["source"]?.string == "/\(service.rawValue)" })
+        }
+
+        let timeline = try await suite.call(
+            .GET, .ops, "/v1/devices/phone/timeline?order=oldest&limit=1000").json["items"]?.items ?? []
+        #expect(timeline.map { $0["event"] } == events.map { $0["id"] })
+        #expect(timeline.allSatisfy { $0["summary"]?.string?.isEmpty == false })
+
+        try await lookAtCauses(
+            of: "fetch.refresh.started", are: ["fetch.refresh.due", "lifecycle.app.woken"], effects: [])
+        try await lookAtCauses(
+            of: "lifecycle.app.woken", named: "push",
+            are: ["push.notification.received", "push.notification.delivered", "push.wake.requested"],
+            effects: ["push.wake.granted"])
+        #expect(try await suite.call(.GET, .ops, "/v1/dead-letters").json["items"]?.items == [])
+        #expect(try await suite.call(.GET, .ops, "/v1/log/check").json["dense"]?.bool == true)
+    }
+
+    /// The chain of causes of the first such event, over the services, all under one correlation.
+    private func lookAtCauses(
+        of type: String, named reason: String? = nil, are causes: Set<String>, effects: Set<String>
+    ) async throws {
+        let first = try await events(type).first { reason == nil || $0["data"]?["reason"]?.string == reason }
+        let id = try #require(first?["id"]?.string)
+        let chain = try await suite.call(.GET, .ops, "/v1/events/\(id)/causes").json
+        let before = chain["causes"]?.items ?? []
+        let after = chain["effects"]?.items ?? []
+        func types(_ events: [JSON]) -> Set<String> { Set(events.compactMap { event in event["type"]?.string }) }
+        #expect(!before.isEmpty && types(before).isSubset(of: causes), "\(before)")
+        #expect(types(after).isSuperset(of: effects), "\(after)")
+        #expect((before + after).allSatisfy { $0["correlationid"] == first?["correlationid"] })
+    }
+}

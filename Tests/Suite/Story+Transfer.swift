@@ -1,0 +1,100 @@
+import AsyncHTTPClient
+import Crypto
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+extension Story {
+    private static let session = "/sessions/films"
+    private static let size = 20 << 20
+
+    /// The handler of a wake starts a download. The app is suspended, then killed for memory; the bytes go on, are cut, are
+    /// resumed by range; and the app is relaunched for what has arrived.
+    func download(during wake: Wake) async throws {
+        let film = try await placeContent()
+        try await suite.proxy.pause()
+        try await startDownload()
+        try await complete(wake, "newData")
+        try await order("suspend", "suspend")
+        try await conditions(["memoryPressure": "warning"])
+        let end = try await orders.take("the end of the app")
+        #expect(end["type"]?.string == "terminate")
+        #expect(end["data"]?["callbacks"]?.items ?? [] == [], "a suspended app is not told")
+        try await conditions(["memoryPressure": "normal"])
+
+        // Bytes move in real time; the pause after a failed attempt is the suite's.
+        try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": false])
+        try await trickle(until: 1 << 20)
+        #expect(try await state == "notRunning")
+        try await suite.proxy.cutAll()
+        suite.proxy.resume()
+
+        let wake = try await self.wake("transfer", launchCallbacks + ["handleEventsForBackgroundURLSession"])
+        try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
+        try await attachAndFinish(wake)
+        try await lookAtTheFile(film)
+    }
+
+    private func placeContent() async throws -> ByteBuffer {
+        var random = SplitMix64(seed: 7)
+        var bytes = ByteBuffer()
+        for _ in 0..<Self.size / 8 { bytes.writeInteger(random.next()) }
+        var request = suite.request(.PUT, .transfer, "/content/film")
+        request.body = .bytes(bytes)
+        #expect(try await suite.send(request).status == 200)
+        return bytes
+    }
+
+    private func startDownload() async throws {
+        // The app runs, by an event of `lifecycle` that the order has told of: `transfer` may still be on its way there.
+        try await suite.waitUntilAllIsTakenIn()
+        try await app(.PUT, .transfer, Self.session, ["sessionSendsLaunchEvents": true])
+        let task = try await app(
+            .POST, .transfer, Self.session + "/downloads",
+            ["url": .string("http://127.0.0.1:\(suite.proxy.port)/content/film")])
+        #expect(task.status == 201)
+        #expect(task.json["task"]?.int == 1)
+        #expect(task.json["isDiscretionary"]?.bool == true, "it was started in the background")
+    }
+
+    /// Lets bytes through, a little at a time, until so many are on disk; then holds them.
+    private func trickle(until count: Int) async throws {
+        try await TestSupport.eventually(within: 90, describe: "\(count) bytes are on disk") { [suite] in
+            suite.proxy.resume()
+            try await suite.proxy.pause()
+            return suite.bytesOnDisk >= count
+        }
+    }
+
+    /// The relaunched app creates its session again, which tells it what has happened, and is done.
+    private func attachAndFinish(_ wake: Wake) async throws {
+        try await suite.waitUntilAllIsTakenIn()
+        let session = try await app(.PUT, .transfer, Self.session, [:]).json
+        #expect(session["isAttached"]?.bool == true)
+        #expect(session["tasks"]?[0]?["state"]?.string == "completed")
+        #expect(try await eventually("transfer.events.delivered")["data"]?["tasks"]?.items == [1])
+        try await complete(wake, nil)
+        try await order("suspend", "suspend")
+        #expect(try await eventually("transfer.wake.ended")["data"]?["outcome"]?.string == "completed")
+        #expect(try await state == "suspended")
+    }
+
+    private func lookAtTheFile(_ film: ByteBuffer) async throws {
+        let task = try await app(.GET, .transfer, Self.session + "/tasks/1").json
+        let hash = SHA256.hash(data: Data(film.readableBytesView)).map { String(format: "%02x", $0) }.joined()
+        #expect(task["sha256"]?.string == hash)
+        #expect(task["bytesReceived"]?.int == Self.size)
+        let attempts = task["attempts"]?.items ?? []
+        #expect(attempts.map { $0["end"]?.string } == ["connectionLost", "finished"])
+        let cut = try #require(attempts.first?["to"]?.int)
+        #expect((1..<Self.size).contains(cut))
+        #expect(attempts.last?["from"]?.int == cut)
+        let answers = try await events("transfer.response.received").compactMap { $0["data"] }
+        #expect(answers.map { $0["response"]?["status"]?.int } == [200, 206])
+        #expect(answers.map { $0["from"]?.int } == [0, cut])
+        #expect(try await app(.GET, .transfer, Self.session + "/tasks/1/file").body == film)
+    }
+}

@@ -1,0 +1,22 @@
+import TestSupport
+import Testing
+
+/// The story that the suite was designed around, with real processes, real roles and real bytes, in virtual time.
+@Suite("One story through the whole suite", .timeLimit(.minutes(6))) struct StoryTests {
+    @Test func anAppIsUsedRefreshedPushedKilledAndRelaunchedForItsDownload() async throws {
+        let suite = try await RunningSuite.start(virtualTime: true)
+        let story = try await Story(suite)
+        let token = try await story.install()
+        try await story.useTheApp()
+        try await story.refreshInTime()
+        try await story.refreshNeverCompleted()
+        let wake = try await story.pushes(to: token)
+        try await story.download(during: wake)
+        try await suite.waitUntilAllIsTakenIn()
+        try await story.lookBack()
+
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        _ = try await LogAudit.run(suite)
+        try await suite.cluster.destroy()
+    }
+}
