@@ -14,10 +14,10 @@ public protocol Machine: Record {
     /// Limits and weights that a deployment may choose; the same for every aggregate.
     associatedtype Policy: Sendable
 
-    /// The version of the stored form. Newer stored states are refused, older ones upgraded, or folded anew from the log.
+    /// The version of the stored form. Newer stored states are refused, older ones upgraded, or folded anew.
     static var version: Int { get }
-    /// Makes a state of this version from the stored form of an older one, without the log: exactly the state that folding its
-    /// history gives. nil where it can't; the history is folded then.
+    /// Makes a state of this version from the stored form of an older one, without the log: exactly the state that
+    /// folding its history gives. nil where it can't; the history is folded then.
     static func upgraded(_ binary: [UInt8], from version: Int) -> Self?
     /// The types of other services' events that it takes as input.
     static var follows: Set<String> { get }

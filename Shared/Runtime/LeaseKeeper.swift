@@ -98,7 +98,8 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func renew(_ partition: Int) async throws {
-        guard let rows = try await change(partition, Statements.renew, parameters(partition)), rows.isEmpty else { return }
+        let changed = try await change(partition, Statements.renew, parameters(partition))
+        guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
         logger.warning("a lease was lost", metadata: ["partition": "\(partition)"])

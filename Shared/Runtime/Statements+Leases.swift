@@ -17,8 +17,8 @@ extension Statements {
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4)
         WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
         """)
-    // One that comes back to its own lease has lived through whatever it was. That an owner let go proves nothing about the
-    // inputs it never came to: only a batch at the head of the log clears the attempts.
+    // One that comes back to its own lease has lived through whatever it was. That an owner let go proves nothing about
+    // the inputs it never came to: only a batch at the head of the log clears the attempts.
     static let acquire = Statement(
         """
         UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,

@@ -1,3 +1,4 @@
+import Contracts
 import EventLog
 import Foundation
 import Machines

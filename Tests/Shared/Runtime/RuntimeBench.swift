@@ -45,7 +45,8 @@ struct RuntimeBench: Sendable {
 
     /// Runs a counter while `body` runs, then shuts it down gracefully.
     func running(
-        url: String? = nil, poolSize: Int = 4, _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
+        url: String? = nil, poolSize: Int = 4,
+        _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
     ) async throws {
         try await running(Counter.self, (), url: url, poolSize: poolSize, body)
     }
