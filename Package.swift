@@ -166,7 +166,8 @@ targets += [
     tests(
         "SuiteTests", "Suite",
         durable + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push", "transfer",
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
+            "transfer",
             "ops", "fleet", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
         ])
 ]

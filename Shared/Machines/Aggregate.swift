@@ -103,7 +103,8 @@ public struct Aggregate<M: Machine>: Sendable {
     ) throws(M.Refusal) -> [Event] {
         let moment = max(now, arrival)
         // Several machines follow one event: each draws from a seed of its own, or their events would have the same ids.
-        let seed = if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
+        let seed =
+            if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
         try M.decide(input, &decision)
         guard !decision.events.isEmpty else { return [] }

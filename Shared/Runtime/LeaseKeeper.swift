@@ -92,7 +92,7 @@ actor LeaseKeeper<M: Machine> {
                 Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
                 Call(statement, parameters),
             ])[1]
-        } catch where error.isLockTimeout {
+        } catch  where error.isLockTimeout {
             return nil
         }
     }

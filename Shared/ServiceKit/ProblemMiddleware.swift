@@ -40,7 +40,8 @@ public struct ProblemMiddleware: RouterMiddleware {
         case is NIOTooManyBytesError: return .bodyTooLarge
         case let error as HTTPError: return problem(of: error, request, context)
         // What only reads asks the database itself, not the runtime: not to reach it is no fault of ours either.
-        case let error as PostgresError where error.isConnectionProblem: return Problem(RuntimeError.databaseUnavailable)
+        case let error as PostgresError where error.isConnectionProblem:
+            return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(
                 "request failed",

@@ -12,8 +12,10 @@ extension Story {
             #expect(events.contains { $0["source"]?.string == "/\(service.rawValue)" })
         }
 
-        let timeline = try await suite.call(
-            .GET, .ops, "/v1/devices/phone/timeline?order=oldest&limit=1000").json["items"]?.items ?? []
+        let timeline =
+            try await suite.call(
+                .GET, .ops, "/v1/devices/phone/timeline?order=oldest&limit=1000"
+            ).json["items"]?.items ?? []
         #expect(timeline.map { $0["event"] } == events.map { $0["id"] })
         #expect(timeline.allSatisfy { $0["summary"]?.string?.isEmpty == false })
 

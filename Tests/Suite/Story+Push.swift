@@ -31,7 +31,8 @@ extension Story {
         try await receive(held.unique, silent(4), from: stream)
         let wake = try await wake("push", ["didReceiveRemoteNotification"])
         #expect(wake.request == held.unique)
-        try await told(held.unique, ["Received", "Held – Silent Budget", "Released – Piggyback", "Delivered", "Woke App"])
+        try await told(
+            held.unique, ["Received", "Held – Silent Budget", "Released – Piggyback", "Delivered", "Woke App"])
         return wake
     }
 

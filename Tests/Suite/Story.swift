@@ -74,7 +74,8 @@ struct Story {
     /// Moves time, through everything that is due, until all services are done with it.
     func advance(_ seconds: Double) async throws {
         let answer = try await suite.call(
-            .POST, .ops, "/v1/clock/advance", ["seconds": .double(seconds), "timeout": 60]).json
+            .POST, .ops, "/v1/clock/advance", ["seconds": .double(seconds), "timeout": 60]
+        ).json
         #expect(answer["settled"]?.bool == true)
     }
 
@@ -97,7 +98,8 @@ struct Story {
         var cursor = ""
         repeat {
             let page = try await suite.call(
-                .GET, .ops, "/v1/events?device=phone&order=oldest&limit=500\(filter)\(cursor)").json
+                .GET, .ops, "/v1/events?device=phone&order=oldest&limit=500\(filter)\(cursor)"
+            ).json
             items += page["items"]?.items ?? []
             cursor = page["next"]?.string.map { "&cursor=\($0)" } ?? ""
         } while !cursor.isEmpty

@@ -174,7 +174,8 @@ public struct TracePlayer<M: Machine> {
                 differences($1.0, $1.1, "\(place)[\($0)]")
             }
         }
-        return comparable(value) == comparable(expected) ? [] : ["\(place) is \(text(comparable(value))), not \(text(expected))"]
+        return comparable(value) == comparable(expected)
+            ? [] : ["\(place) is \(text(comparable(value))), not \(text(expected))"]
     }
 
     /// A form to compare: aliases for identifiers, seconds for moments, one kind of number.

@@ -52,7 +52,8 @@ enum EventForm: String, CaseIterable {
         if let next { headers[.link] = "<\(address(of: request, next))>; rel=\"next\"" }
         // Oldest first, the place is also where a stream goes on.
         if query.order == .oldest { headers[.position] = ResumePoint(page.next.mapValues(Int64.init)).description }
-        return Response(status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body(page.events, next))))
+        return Response(
+            status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body(page.events, next))))
     }
 
     func body(_ events: [Event], _ next: String?) -> [UInt8] {
@@ -76,7 +77,8 @@ enum EventForm: String, CaseIterable {
 
     private static func row(_ event: Event) -> String {
         let cells = [
-            "\(event.partition)", "\(event.offset)", event.id.lowercased, event.time.description, event.source, event.type,
+            "\(event.partition)", "\(event.offset)", event.id.lowercased, event.time.description, event.source,
+            event.type,
             "\(event.version)", event.key.description, event.app ?? "", event.correlation.lowercased,
             event.causation?.lowercased ?? "", event.traceparent ?? "", String(decoding: event.data, as: UTF8.self),
         ]

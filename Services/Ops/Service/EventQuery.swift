@@ -64,7 +64,11 @@ struct EventQuery {
             filter.correlation = UUID(uuidString: text)
             if filter.correlation == nil { refuse(name, "must be a correlation id: a UUID") }
         case "order":
-            if let order = EventOrder(rawValue: text) { self.order = order } else { refuse(name, "must be oldest or newest") }
+            if let order = EventOrder(rawValue: text) {
+                self.order = order
+            } else {
+                refuse(name, "must be oldest or newest")
+            }
         case "limit":
             if let limit = Int(text), (1...1000).contains(limit) {
                 self.limit = limit

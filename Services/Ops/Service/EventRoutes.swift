@@ -34,8 +34,8 @@ struct EventRoutes: Sendable {
             let query = try EventQuery(request, EventQuery.filters)
             let place = try request.resumePoint()?.place
             let start: LogVector
-            do { start = try await asking { try await queries.start(of: query.filter, after: place) } } catch
-                let problem as Problem where problem.code == Problem.invalidQuery.code
+            do { start = try await asking { try await queries.start(of: query.filter, after: place) } } catch let
+                problem as Problem where problem.code == Problem.invalidQuery.code
             {
                 throw Problem.invalidHeader.because("Last-Event-ID is no place of this log")
             }

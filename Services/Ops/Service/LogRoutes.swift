@@ -25,7 +25,8 @@ struct LogRoutes: Sendable {
         ) { request, _ in
             let service = request.uri.queryParameters["service"].map(String.init)
             guard service.map(isIdentifier) ?? true else {
-                throw Problem.invalidQuery.because("1 fault", faults: [Fault(pointer: "/service", detail: "is no service")])
+                throw Problem.invalidQuery.because(
+                    "1 fault", faults: [Fault(pointer: "/service", detail: "is no service")])
             }
             let limit = try request.query("limit", in: 1...1000, default: 1000)
             let letters = try await asking { try await queries.deadLetters(of: service, limit: limit) }

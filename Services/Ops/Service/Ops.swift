@@ -14,7 +14,8 @@ public enum Ops {
     /// Its own settings.
     public static let settings: [Setting] = [
         .number(
-            "RETENTION_DAYS", 30, 1...3650, "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop")
+            "RETENTION_DAYS", 30, 1...3650,
+            "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop")
     ]
 
     /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.

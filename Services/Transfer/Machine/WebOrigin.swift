@@ -9,7 +9,9 @@ public struct WebOrigin: Sendable, Hashable, CustomStringConvertible {
     /// The origin of an absolute URL; nil where it is not http or https, carries credentials, or is not written in lawful
     /// characters.
     public init?(url: String) {
-        guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) }) else { return nil }
+        guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) }) else {
+            return nil
+        }
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else { return nil }
         scheme = url[..<colon].lowercased()
         guard scheme == "http" || scheme == "https" else { return nil }

@@ -38,7 +38,8 @@ struct FetchBench: Sendable {
         guard try await migration.exit() == .exited(0) else { throw TraceFailed(place: "migrate", reasons: ["failed"]) }
         let service = try ChildProcess.start(
             executable,
-            ["serve", "--database-url", url, "--partitions", "\(partitions)", "--port", "0", "--insecure-dev"] + settings)
+            ["serve", "--database-url", url, "--partitions", "\(partitions)", "--port", "0", "--insecure-dev"]
+                + settings)
         let line = try await service.waitForLine(containing: "is ready on", within: 30)
         let port = line.split(separator: ":").last.flatMap { Int($0) } ?? 0
         let pool = ConnectionPool(
@@ -46,7 +47,9 @@ struct FetchBench: Sendable {
         try await withTimeout(seconds: 60, "the test") { try await body(FetchBench(port: port, pool: pool)) }
         await pool.close()
         service.signal(SIGTERM)
-        guard try await service.exit() == .exited(0) else { throw TraceFailed(place: "serve", reasons: ["did not end well"]) }
+        guard try await service.exit() == .exited(0) else {
+            throw TraceFailed(place: "serve", reasons: ["did not end well"])
+        }
     }
 
     /// Calls the service. With a position it has taken in the log so far before it answers.
@@ -91,7 +94,9 @@ struct FetchBench: Sendable {
     }
 
     /// Registers a device with an app, and gives back the position.
-    func device(_ device: String, modes: [BackgroundMode] = [.fetch], _ profile: ProfileName = .ios15) async throws -> String {
+    func device(_ device: String, modes: [BackgroundMode] = [.fetch], _ profile: ProfileName = .ios15) async throws
+        -> String
+    {
         try await tell(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)), of: device)
         return try await tell(
             LifecycleEvent.AppInstalled(app: "a", manifest: Manifest(backgroundModes: modes)), of: device)

@@ -28,7 +28,9 @@ struct RandomLife {
         var registration = Registration(profile: .ios15)
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
-        for app in Self.apps { try tell(LifecycleEvent.AppInstalled(app: app, manifest: Manifest(backgroundModes: [.fetch]))) }
+        for app in Self.apps {
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Manifest(backgroundModes: [.fetch])))
+        }
     }
 
     mutating func step() throws {
@@ -65,8 +67,9 @@ struct RandomLife {
         case 4: try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: .forceQuit))
         case 5: try tell(LifecycleEvent.DevicePowered(power: chance(4) ? .off : .boot))
         case 6:
-            try tell(LifecycleEvent.SettingsChanged(
-                app: chance(2) ? app : nil, settings: Settings(backgroundRefresh: chance(3) ? .off : .on)))
+            try tell(
+                LifecycleEvent.SettingsChanged(
+                    app: chance(2) ? app : nil, settings: Settings(backgroundRefresh: chance(3) ? .off : .on)))
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
         case 7, 8: try tell(LifecycleEvent.AppInstalled(app: app, manifest: Manifest(backgroundModes: [.fetch])))
         default: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
@@ -76,19 +79,22 @@ struct RandomLife {
     private mutating func answer(_ app: String, _ running: RunningFetch) throws {
         if running.startedAt == nil {
             if chance(4) {
-                try tell(LifecycleEvent.WakeRefused(
-                    app: app, reason: .fetch, refusal: .deviceOff, request: running.fetch))
+                try tell(
+                    LifecycleEvent.WakeRefused(
+                        app: app, reason: .fetch, refusal: .deviceOff, request: running.fetch))
             } else {
-                try tell(LifecycleEvent.AppWoken(
-                    app: app, callbacks: [], deadline: now + .seconds(Int64(30)), from: .suspended,
-                    limit: .seconds(Int64(30)), reason: .fetch, request: running.fetch, wake: "w"))
+                try tell(
+                    LifecycleEvent.AppWoken(
+                        app: app, callbacks: [], deadline: now + .seconds(Int64(30)), from: .suspended,
+                        limit: .seconds(Int64(30)), reason: .fetch, request: running.fetch, wake: "w"))
             }
         } else if chance(5) {
             try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .fetchTimeout))
         } else {
             let result: WakeResult = chance(2) ? .newData : .noData
-            try tell(LifecycleEvent.WakeCompleted(
-                app: app, reason: .fetch, request: running.fetch, result: result, wake: "w"))
+            try tell(
+                LifecycleEvent.WakeCompleted(
+                    app: app, reason: .fetch, request: running.fetch, result: result, wake: "w"))
         }
     }
 

@@ -72,7 +72,8 @@ import Timeline
     @Test func theForecastTellsEveryFactor() async throws {
         try await FetchBench.run { bench in
             let position = try await bench.device("d3")
-            let set = try await bench.send("PUT", "d3/apps/a/minimum-interval", #"{"interval":"minimum"}"#, after: position)
+            let set = try await bench.send(
+                "PUT", "d3/apps/a/minimum-interval", #"{"interval":"minimum"}"#, after: position)
             var forecast = try await bench.send("GET", "d3/apps/a/forecast")
             #expect(forecast.json["nextFetch"]?["at"] == set.json["nextFetch"])
             #expect(forecast.json["nextFetch"]?["factors"]?.items?.count == FetchFactor.allCases.count)

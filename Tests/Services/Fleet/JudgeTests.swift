@@ -31,7 +31,8 @@ import Testing
 
     @Test func aRefusedDocumentIsAnError() async throws {
         try await Self.judge { judge in
-            #expect(judge.outcome(422, ["code": "invalid_document"], nil, of: Self.call) == .refused("invalid_document"))
+            #expect(
+                judge.outcome(422, ["code": "invalid_document"], nil, of: Self.call) == .refused("invalid_document"))
             #expect(judge.ledger.counts.errors == 1)
             #expect(judge.ledger.counts.refusals == ["invalid_document": 1])
         }

@@ -169,7 +169,7 @@ import Timeline
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)
         suite.device.obey(try #require(order), at: suite.now)
-                _ = suite.device.learn(
+        _ = suite.device.learn(
             .done(["state": "background"], asOf: 20), of: .transition(app: app, "home"), at: suite.now)
         #expect(Self.state(of: app, suite) == .suspended)
         _ = suite.device.learn(

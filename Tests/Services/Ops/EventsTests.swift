@@ -29,7 +29,8 @@ import Testing
             try await bench.append("lifecycle.app.woken", to: "b", app: "com.example")
             try await bench.append("fetch.refresh.due", to: "a", app: "com.example")
             let answer = try await bench.get(
-                "/v1/events?type=lifecycle.app.woken,x.y&service=lifecycle&device=a&app=com.example&since=2020-01-01T00:00:00Z")
+                "/v1/events?type=lifecycle.app.woken,x.y&service=lifecycle&device=a&app=com.example&since=2020-01-01T00:00:00Z"
+            )
             #expect(answer.items.map { $0["id"]?.string } == [wanted.uuidString.lowercased()])
             #expect(try await bench.get("/v1/events?until=2020-01-01T00:00:00Z").items.isEmpty)
         }
@@ -64,7 +65,8 @@ import Testing
         try await OpsBench.run { bench in
             try await bench.append(to: "a", data: #"{"said":"a \"b\", c"}"#)
             try await bench.append(to: "b")
-            let batch = try await bench.get("/v1/events?order=oldest&limit=1", ["Accept": "application/cloudevents-batch+json"])
+            let batch = try await bench.get(
+                "/v1/events?order=oldest&limit=1", ["Accept": "application/cloudevents-batch+json"])
             #expect(batch.headers["content-type"] == "application/cloudevents-batch+json")
             #expect(batch.json.items?.first?["specversion"] == "1.0")
             let link = try #require(batch.headers["link"])

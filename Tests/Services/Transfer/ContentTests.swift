@@ -69,16 +69,48 @@ import TransferMachine
         ({ $0.ifModifiedSince = date }, .notModified),
         ({ $0.ifModifiedSince = later }, .notModified),
         ({ $0.ifModifiedSince = earlier }, .whole),
-        ({ $0.ifNoneMatch = "\"b\""; $0.ifModifiedSince = date }, .whole),
+        (
+            {
+                $0.ifNoneMatch = "\"b\""; $0.ifModifiedSince = date
+            }, .whole
+        ),
         ({ $0.range = "bytes=1-2" }, .ranges([1..<3])),
         ({ $0.range = "bytes=50-" }, .unsatisfiable),
-        ({ $0.range = "bytes=1-2"; $0.ifRange = "\"a\"" }, .ranges([1..<3])),
-        ({ $0.range = "bytes=1-2"; $0.ifRange = "W/\"a\"" }, .whole),
-        ({ $0.range = "bytes=1-2"; $0.ifRange = "\"b\"" }, .whole),
-        ({ $0.range = "bytes=1-2"; $0.ifRange = date }, .ranges([1..<3])),
-        ({ $0.range = "bytes=1-2"; $0.ifRange = later }, .whole),
-        ({ $0.range = "bytes=50-"; $0.ifRange = "\"b\"" }, .whole),
-        ({ $0.range = "bytes=1-2"; $0.ifNoneMatch = "\"a\"" }, .notModified),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifRange = "\"a\""
+            }, .ranges([1..<3])
+        ),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifRange = "W/\"a\""
+            }, .whole
+        ),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifRange = "\"b\""
+            }, .whole
+        ),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifRange = date
+            }, .ranges([1..<3])
+        ),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifRange = later
+            }, .whole
+        ),
+        (
+            {
+                $0.range = "bytes=50-"; $0.ifRange = "\"b\""
+            }, .whole
+        ),
+        (
+            {
+                $0.range = "bytes=1-2"; $0.ifNoneMatch = "\"a\""
+            }, .notModified
+        ),
     ]
 
     @Test(arguments: cases.indices)

@@ -31,7 +31,8 @@ import Testing
         }
         let first = try await CannedServer.start { path, headers in
             switch path {
-            case "/away": "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:\(second.port)/x\r\nContent-Length: 0\r\n\r\n"
+            case "/away":
+                "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:\(second.port)/x\r\nContent-Length: 0\r\n\r\n"
             case "/near": "HTTP/1.1 307 Temporary Redirect\r\nLocation: here\r\nContent-Length: 0\r\n\r\n"
             default: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n" + (headers.contains("secret") ? "told" : "kept")
             }

@@ -18,9 +18,21 @@ import TransferMachine
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         #expect(ResumeRule.validator(Self.known) == "\"a\"")
         #expect(ResumeRule.validator(Self.head { $0.etag = "W/\"a\"" }) == nil)
-        #expect(ResumeRule.validator(Self.head { $0.etag = "W/\"a\""; $0.lastModified = date }) == date)
-        #expect(ResumeRule.validator(Self.head { $0.etag = "\"a\""; $0.acceptsRanges = false }) == nil)
-        #expect(ResumeRule.validator(Self.head { $0.etag = "\"a\""; $0.status = 404 }) == nil)
+        #expect(
+            ResumeRule.validator(
+                Self.head {
+                    $0.etag = "W/\"a\""; $0.lastModified = date
+                }) == date)
+        #expect(
+            ResumeRule.validator(
+                Self.head {
+                    $0.etag = "\"a\""; $0.acceptsRanges = false
+                }) == nil)
+        #expect(
+            ResumeRule.validator(
+                Self.head {
+                    $0.etag = "\"a\""; $0.status = 404
+                }) == nil)
         #expect(ResumeRule.validator(Self.head { _ in }) == nil)
         #expect(ResumeRule.validator(nil) == nil)
     }
@@ -45,8 +57,14 @@ import TransferMachine
         #expect(decide { $0.completeLength = 101 } == .contradiction)
         #expect(decide { $0.status = 200 } == .restart)
         #expect(decide { $0.status = 503 } == .restart)
-        #expect(decide { $0.status = 416; $0.completeLength = 40 } == .resume)
-        #expect(decide { $0.status = 416; $0.completeLength = 30 } == .contradiction)
+        #expect(
+            decide {
+                $0.status = 416; $0.completeLength = 40
+            } == .resume)
+        #expect(
+            decide {
+                $0.status = 416; $0.completeLength = 30
+            } == .contradiction)
         #expect(ResumeRule.decide(Self.head { $0.status = 206 }, held: 0, known: nil) == .restart)
     }
 }

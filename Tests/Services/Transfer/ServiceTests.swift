@@ -50,7 +50,9 @@ import Testing
             try await suite.events("phone").contains("transfer.events.delivered")
         }
         let events = try await suite.events("phone")
-        let story = ["transfer.task.completed", "transfer.wake.requested", "lifecycle.app.woken", "transfer.wake.begun"]
+        let story = [
+            "transfer.task.completed", "transfer.wake.requested", "lifecycle.app.woken", "transfer.wake.begun",
+        ]
         #expect(events.filter(story.contains) == story)
         let wake = try await suite.cluster.sql(
             "SELECT data->>'wake' FROM bus.events WHERE type = 'lifecycle.app.woken'", database: suite.database)

@@ -81,8 +81,9 @@ struct TracePlayer {
         case "terminate":
             let reason = try EndReason(json: try #require(step.with))
             return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: reason)
-        case "completeWake": return LifecycleEvent.WakeCompleted(
-            app: app, reason: .transfer, request: step.session, wake: "w")
+        case "completeWake":
+            return LifecycleEvent.WakeCompleted(
+                app: app, reason: .transfer, request: step.session, wake: "w")
         case "refuseWake":
             let refusal = try WakeRefusal(json: try #require(step.with))
             return LifecycleEvent.WakeRefused(app: app, reason: .transfer, refusal: refusal, request: step.session)

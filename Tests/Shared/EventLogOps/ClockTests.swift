@@ -48,7 +48,9 @@ import Timeline
     @Test func aClockThatIsVirtualStaysAsItIsWhenMigratedAgain() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
-        let before = try await bench.control.advance(by: .days(400), patience: .seconds(5)) { try await bench.readAll() }
+        let before = try await bench.control.advance(by: .days(400), patience: .seconds(5)) {
+            try await bench.readAll()
+        }
         let connection = try await Connection.open(bench.options, logger: bench.logger)
         try await LogSchema.makeClockVirtual(connection)
         await connection.close()

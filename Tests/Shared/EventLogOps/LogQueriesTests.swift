@@ -30,7 +30,9 @@ import Timeline
         let first = try await bench.queries.page(EventFilter(), .oldest, limit: 10)
         #expect(first.isComplete && first.events.count == 1)
         let late = try await bench.append(to: "b")
-        #expect(try await bench.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [late])
+        #expect(
+            try await bench.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [late]
+        )
         // Newest first, what comes later is not in the feed that was begun before.
         let newest = try await bench.queries.page(EventFilter(), .newest, limit: 1)
         try await bench.append(to: "c")
@@ -43,7 +45,8 @@ import Timeline
         let root = UUID()
         for number in 0..<60 {
             try await bench.append(
-                number % 2 == 0 ? "x.one.done" : "y.two.done", source: number % 3 == 0 ? "x" : "y", to: "d\(number % 4)",
+                number % 2 == 0 ? "x.one.done" : "y.two.done", source: number % 3 == 0 ? "x" : "y",
+                to: "d\(number % 4)",
                 correlation: number % 5 == 0 ? root : nil, app: number % 4 == 0 ? nil : "app\(number % 2)",
                 at: Instant(milliseconds: Int64(number * 1000)))
         }

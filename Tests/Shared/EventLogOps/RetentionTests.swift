@@ -13,7 +13,8 @@ import Timeline
         let bench = try await OpsBench()
         #expect(try await bench.queries.daysAhead() == 7)
         _ = try await bench.sql(
-            "DO $$ BEGIN EXECUTE format('DROP TABLE bus.%I', 'events_' || to_char(current_date + 2, 'YYYYMMDD')); END $$")
+            "DO $$ BEGIN EXECUTE format('DROP TABLE bus.%I', 'events_' || to_char(current_date + 2, 'YYYYMMDD')); END $$"
+        )
         #expect(try await bench.queries.daysAhead() == 1)
         #expect(await bench.queries.daysFault() == "the log has tables for 1 days ahead only")
         _ = try await bench.maintenance(nil).round()

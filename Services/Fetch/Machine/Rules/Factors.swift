@@ -35,7 +35,8 @@ public struct Judgement: Sendable {
         case .lowPowerMode: device.conditions.lowPowerMode == true ? .mustWait("Low Power Mode is on") : .score(1000)
         case .usage: .score(usage(at: moment))
         case .appSwitcher:
-            app.forceQuit ? .mustWait("the user ended the app in the switcher and has not opened it since") : .score(1000)
+            app.forceQuit
+                ? .mustWait("the user ended the app in the switcher and has not opened it since") : .score(1000)
         case .backgroundRefresh: backgroundRefresh
         case .rateLimit: rateLimit(at: moment)
         case .network: network
@@ -88,7 +89,9 @@ public struct Judgement: Sendable {
 
     /// When interval and floor have passed; nil where no refresh is wanted.
     var earliest: Instant? {
-        guard let spacing = policy.spacing(app.interval), let from = app.endedAt ?? app.intervalSetAt else { return nil }
+        guard let spacing = policy.spacing(app.interval), let from = app.endedAt ?? app.intervalSetAt else {
+            return nil
+        }
         let passed = from + spacing
         return app.refusedAt.map { max(passed, $0 + policy.floor) } ?? passed
     }

@@ -42,7 +42,9 @@ extension Judgement {
     /// The value of a slot depends on its moment and not on `now`: time that passes under unchanged conditions changes no
     /// choice. That is what makes a forecast true.
     public func wait(_ key: AggregateKey, now: Instant) -> Wait? {
-        guard app.declaresFetch, app.running == nil, let earliest, let pace = policy.pace(app.interval) else { return nil }
+        guard app.declaresFetch, app.running == nil, let earliest, let pace = policy.pace(app.interval) else {
+            return nil
+        }
         let blockers = blockers
         guard blockers.isEmpty else { return Wait(at: nil, earliest: earliest, blockers: blockers) }
         let at = best(SlotGrid(key: key, policy: policy), from: max(now, earliest), earliest: earliest, pace: pace)

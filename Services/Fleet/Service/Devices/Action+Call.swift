@@ -10,7 +10,8 @@ public struct Call: Sendable, Equatable {
     public var parameters: [String]
     public var body: JSON?
 
-    public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil) {
+    public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil)
+    {
         self.service = service
         self.method = method
         self.route = route

@@ -181,7 +181,9 @@ actor Crowd {
     func pause() {
         for index in phones.indices {
             phones[index].isReady = false
-            for service in phones[index].lanes.keys { phones[index].lanes[service]?.jobs.removeAll { $0.attempts == 0 } }
+            for service in phones[index].lanes.keys {
+                phones[index].lanes[service]?.jobs.removeAll { $0.attempts == 0 }
+            }
         }
     }
 

@@ -132,7 +132,9 @@ public struct FleetRun: Activity {
                     guard let index else { continue }
                     await crowd.begin(index)
                     ledger.note { $0.devices += 1 }
-                    guard hasPush, index < options.pushConnections, devices[index].hasBackgroundServices else { continue }
+                    guard hasPush, index < options.pushConnections, devices[index].hasBackgroundServices else {
+                        continue
+                    }
                     connections.addTask {
                         try await streams.followNotifications(of: devices[index].identifier, index)
                     }

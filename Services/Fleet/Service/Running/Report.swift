@@ -3,7 +3,8 @@ public import Timeline
 /// The words in which a run tells how it goes.
 public enum Report {
     /// One line of counts.
-    public static func line(_ counts: Counts, states: [String: Int], elapsed: Interval, of duration: Interval) -> String {
+    public static func line(_ counts: Counts, states: [String: Int], elapsed: Interval, of duration: Interval) -> String
+    {
         var parts = ["\(time(elapsed))/\(time(duration))", "\(counts.devices) devices"]
         let shown = SimulatedApp.State.allCases.compactMap { state in
             states[state.rawValue].map { "\($0) \(state.rawValue)" }
@@ -31,7 +32,8 @@ public enum Report {
                 ? "none" : counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
         }
         var lines = [
-            "", "\(counts.devices) devices lived \(time(elapsed)): \(counts.requests) requests, \(counts.retries) tried again",
+            "",
+            "\(counts.devices) devices lived \(time(elapsed)): \(counts.requests) requests, \(counts.retries) tried again",
             "  apps          \(list(states))",
             "  launches      \(counts.launches), suspensions \(counts.suspensions)",
             "  orders        \(list(counts.orders)); \(counts.repeatedOrders) repeated",
@@ -43,13 +45,16 @@ public enum Report {
             "  errors        \(counts.errors)",
         ]
         lines += counts.complaints.map { "    \($0)" }
-        if !counts.notOffered.isEmpty { lines.append("  not offered   " + counts.notOffered.sorted().joined(separator: ", ")) }
+        if !counts.notOffered.isEmpty {
+            lines.append("  not offered   " + counts.notOffered.sorted().joined(separator: ", "))
+        }
         if counts.isGood, counts.devices == 0 {
             lines.append("No device could live.")
         } else if counts.isGood {
             lines.append("The suite kept its word.")
         } else {
-            lines.append("The suite BROKE its word: \(counts.violations) answers it must never give, \(counts.lostOrders) lost")
+            lines.append(
+                "The suite BROKE its word: \(counts.violations) answers it must never give, \(counts.lostOrders) lost")
             lines += counts.violationTexts.sorted { $0.key < $1.key }.map { "    \($0.value) × \($0.key)" }
         }
         return lines.joined(separator: "\n")

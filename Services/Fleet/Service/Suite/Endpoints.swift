@@ -57,7 +57,8 @@ public struct Endpoints: Sendable, Equatable {
 
     /// An address without its last slash.
     public static func address(_ text: String, _ what: String) throws(FleetError) -> String {
-        guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host?.isEmpty == false else {
+        guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host?.isEmpty == false
+        else {
             throw FleetError("the address of \(what) must be an http or https URL, not \"\(text)\"")
         }
         return text.hasSuffix("/") ? String(text.dropLast()) : text

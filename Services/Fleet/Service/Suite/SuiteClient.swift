@@ -68,7 +68,9 @@ public final class SuiteClient: Sendable {
     public func attempt(
         _ call: Call, idempotencyKey: String? = nil, position: Position? = nil, asOperator: Bool = false
     ) async throws(CancellationError) -> Reply {
-        guard let root = endpoints.services[call.service] else { return .later("there is no \(call.service)", after: 60) }
+        guard let root = endpoints.services[call.service] else {
+            return .later("there is no \(call.service)", after: 60)
+        }
         var headers: HTTPHeaders = ["accept": "application/json"]
         let bearer = asOperator ? endpoints.operatorKey : credential
         // Services that let everybody in take no credential that they can't verify.

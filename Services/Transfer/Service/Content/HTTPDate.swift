@@ -18,7 +18,9 @@ enum HTTPDate {
     /// The moment that a text names; nil where it is not in today's form, which is the only one that is sent any more.
     static func instant(_ text: some StringProtocol) -> Instant? {
         let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else { return nil }
+        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
+            return nil
+        }
         let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
         return Instant("\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z")
     }

@@ -183,8 +183,9 @@ private final class Sink {
         pending.writeImmutableBuffer(buffer)
         if pending.readableBytes >= FilePiece.chunk { try await write() }
         let silence = ContinuousClock.now - lastReport
-        guard taken >= AttemptRunner.reportBytes && silence >= AttemptRunner.reportPause
-            || silence >= AttemptRunner.longestSilence
+        guard
+            taken >= AttemptRunner.reportBytes && silence >= AttemptRunner.reportPause
+                || silence >= AttemptRunner.longestSilence
         else { return }
         try await flush()
         try await runner.submit(.report(runner.claim, total: durable))

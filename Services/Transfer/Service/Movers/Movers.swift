@@ -136,7 +136,9 @@ final class Movers: Service {
             var after = ""
             while true {
                 let rows = try await table.states(of: partition, after: after, limit: Self.page)
-                let found = rows.flatMap { row in attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state)) }
+                let found = rows.flatMap { row in
+                    attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state))
+                }
                 // Read after the states: whoever is in them has enrolled before.
                 let alive = found.isEmpty ? [] : try await table.alive()
                 for (offer, mover) in found { try await look(at: offer, mover, alive) }

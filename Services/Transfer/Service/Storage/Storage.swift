@@ -22,7 +22,8 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .full: "no space is left in DATA_DIRECTORY"
         case .missing: "a file of DATA_DIRECTORY is missing"
-        case .failed(let operation, let number): "\(operation) in DATA_DIRECTORY failed: \(String(cString: strerror(number)))"
+        case .failed(let operation, let number):
+            "\(operation) in DATA_DIRECTORY failed: \(String(cString: strerror(number)))"
         }
     }
 }
