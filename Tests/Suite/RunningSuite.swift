@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import NIOCore
 import NIOHTTP1
 import Records
 import ServiceKit
@@ -101,9 +102,16 @@ final class RunningSuite: Sendable {
     /// Waits until a service says that it can do its work, or that it can't.
     func waitUntil(_ service: SuiteService, isReady: Bool) async throws {
         let status = isReady ? 200 : 503
-        try await eventually(within: 90, describe: "/readyz of \(service) answers \(status)") { [self] in
-            let answer = try? await send(.GET, service, "/readyz")
-            return answer?.status == status
+        let last = Latest()
+        do {
+            try await eventually(within: 90, describe: "/readyz of \(service) answers \(status)") { [self] in
+                let answer = try? await send(.GET, service, "/readyz")
+                last.text.withLock { $0 = answer.map { "\($0.status) \(String(buffer: $0.body))" } ?? "no answer" }
+                return answer?.status == status
+            }
+        } catch let error as TimedOut {
+            let words = processes.withLock { $0[service]?.errors.tail() } ?? ""
+            throw Unexpected("\(error); the last was \(last.text.withLock { $0 })\n\(words)")
         }
     }
 
@@ -183,4 +191,9 @@ struct RunningFleet {
 struct Unexpected: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
+}
+
+/// What was seen last, for the message of a failure.
+private final class Latest: Sendable {
+    let text = Mutex("no answer")
 }

@@ -58,13 +58,13 @@ final class Witness: Sendable {
             let command = command(number)
             let trace = UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
             let headers = ["Idempotency-Key": "\(service)-\(number)", "traceparent": "00-\(trace)-00000000000000a1-01"]
-            try await eventually(within: 120, describe: "\(service) acknowledges command \(number)") { [self] in
+            try await eventually(within: 180, describe: "\(service) acknowledges command \(number)") { [self] in
                 let answer = try? await suite.send(
                     command.method, service, command.path, command.document, headers: headers)
                 guard let answer, (200..<300).contains(answer.status) else {
                     refusals.add()
                     // Anything else than "not now" is no consequence of a fault.
-                    guard let answer, answer.status != 503 else { return false }
+                    guard let answer, ![429, 503].contains(answer.status) else { return false }
                     throw Unexpected("\(service): \(answer.status) \(String(buffer: answer.body))")
                 }
                 return true
