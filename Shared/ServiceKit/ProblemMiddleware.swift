@@ -29,7 +29,8 @@ public struct ProblemMiddleware: RouterMiddleware {
             response = Response(problem: problem(of: error, request, context))
         }
         response.headers[.traceparent] = context.traceparent.description
-        return response
+        // RFC 9110 section 9.3.2: no content, whoever answers; it would be read as the beginning of the next answer.
+        return request.method == .head ? response.createHeadResponse() : response
     }
 
     private func problem(of error: any Error, _ request: Request, _ context: ServiceContext) -> Problem {

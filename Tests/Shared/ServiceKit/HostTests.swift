@@ -6,6 +6,23 @@ import ServiceLifecycle
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostTests {
+    @Test func anAnswerToHeadHasNoContent() async throws {
+        try await TestService.run(routes: { table in
+            table.add(.head, "/v1/naps", "The head of a nap", access: .open) { _, _ in Response(json: Array("{}".utf8))
+            }
+        }) { service in
+            // Whatever came behind a head would spoil the next answer on the same connection.
+            for _ in 0..<30 {
+                let head = try await service.send("HEAD", "/v1/naps")
+                #expect(head.status == 200 && head.headers["content-length"] == "2")
+                let nowhere = try await service.send("HEAD", "/v1/nowhere")
+                #expect(nowhere.status == 404)
+                let alive = try await service.send("GET", "/healthz")
+                #expect(alive.status == 200)
+            }
+        }
+    }
+
     @Test func aRequestUnderWayIsAnsweredAfterShutdownBegins() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(routes: { table in
