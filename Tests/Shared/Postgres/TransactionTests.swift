@@ -46,7 +46,10 @@ struct TransactionTests {
     }
 
     @Test func aDeadlockIsRunAgain() async throws {
-        let pool = try await Database().pool(size: 2)
+        // One of them waits in its transaction for the other to have begun, on a loaded machine for long.
+        let options = try ConnectionOptions(
+            url: try await Database().url, settings: ["idle_in_transaction_session_timeout": "2min"])
+        let pool = ConnectionPool(options, size: 2, acquisitionTimeout: .seconds(60), logger: .quiet)
         _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT n::int8, 0 AS m FROM generate_series(1, 2) n")))
         let bothHaveOne = Tally()
         let update = "UPDATE t SET m = m + 1 WHERE n = $1"
