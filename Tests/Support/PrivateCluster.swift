@@ -74,9 +74,9 @@ public actor PrivateCluster {
         try await start()
     }
 
-    /// The URL of a database over the unix socket, without a password check.
+    /// The URL of a database over the unix socket, without a password check. A loaded machine gets a minute to connect.
     public nonisolated func url(database: String) -> String {
-        "postgresql://\(superuser):\(password)@/\(database)?host=\(socketDirectory)&port=\(port)"
+        "postgresql://\(superuser):\(password)@/\(database)?host=\(socketDirectory)&port=\(port)&connect_timeout=60"
     }
 
     /// The URL of a database over TCP, with SCRAM-SHA-256; through a ``TCPProxy`` with that one's port.
