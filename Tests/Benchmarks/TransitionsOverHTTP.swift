@@ -106,11 +106,14 @@ struct TransitionsOverHTTP {
         """
         local count = 0
         local threads = 0
+        -- wrk asks its first thread for one request that it never sends.
+        local isSent = false
         setup = function(thread) thread:set("id", threads); threads = threads + 1 end
         request = function()
             local device = id * \(devicesPerThread) + count % \(devicesPerThread)
             local event = math.floor(count / \(devicesPerThread)) % 2 == 0 and "home" or "open"
-            count = count + 1
+            if isSent or id > 0 then count = count + 1 end
+            isSent = true
             return wrk.format("POST", "/v1/devices/bench-" .. device .. "/apps/app/transitions",
                 { ["Content-Type"] = "application/json" }, '{"event":"' .. event .. '"}')
         end

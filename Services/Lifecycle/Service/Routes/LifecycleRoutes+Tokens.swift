@@ -9,7 +9,9 @@ import ServiceKit
 extension LifecycleRoutes {
     func addTokens(_ table: inout RouteTable) {
         table.add(
-            .post, "/v1/devices/{device}/token", "Voids the device's tokens and issues another", access: .caller,
+            .post, "/v1/devices/{device}/token",
+            "Issues another token, and says so in the log; the former ones are accepted until they expire",
+            access: .caller,
             response: TokenDocument.self, status: .created
         ) { request, context in
             let device = try context.parameters.identifier("device")
