@@ -88,15 +88,15 @@ public struct RouteTable: Sendable {
             case .caller:
                 guarded.on(path, method: route.method) { request, context in
                     var context = context
-                    context.caller = try await authenticator.caller(of: request)
+                    context.admission = try await authenticator.admit(request)
                     return try await route.handler(request, context)
                 }
             case .scope(let scope):
                 guarded.on(path, method: route.method) { request, context in
                     var context = context
-                    let caller = try await authenticator.caller(of: request)
-                    try caller.require(scope)
-                    context.caller = caller
+                    let admission = try await authenticator.admit(request)
+                    try admission.caller.require(scope)
+                    context.admission = admission
                     return try await route.handler(request, context)
                 }
             }

@@ -31,18 +31,19 @@ public struct ServerSentEvent: Sendable, Hashable {
 }
 
 extension Response {
-    /// A stream of server-sent events. It ends with the sequence, and when the service shuts down; where the sequence fails
-    /// the connection is cut, so that the client comes back with `Last-Event-ID`.
+    /// A stream of server-sent events. It ends with the sequence, when the caller's token is voided, and when the service
+    /// shuts down; where the sequence fails the connection is cut, so that the client comes back with `Last-Event-ID`.
     ///
     /// - Parameters:
-    ///   - channel: the request's connection; closed when a write is not taken for `patience`, so that slow readers hold
+    ///   - context: of the request; its connection is closed when a write is not taken for `patience`, so that slow readers hold
     ///     nothing. Behind it stands the back-pressure of the connection: an event is asked for when the last one went out.
     ///   - heartbeat: how often a comment is sent, which tells both sides that the connection lives.
     public init<Events: AsyncSequence & Sendable>(
-        events: Events, on channel: any Channel, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
+        events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
         patience: TimeAmount = .seconds(30)
     ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
         let told = chain(events.map(Signal.event), [Signal.end].async)
+        let (channel, voiding) = (context.channel, context.admission?.voiding)
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
             metrics?.add(to: .streamsOpen)
@@ -52,8 +53,10 @@ extension Response {
                 defer { limit.cancel() }
                 try await writer.write(ByteBuffer(string: text))
             }
+            // Nobody ends the stream of who can't be shut out.
+            let void = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
             try await write(": open\n\n")
-            signals: for try await signal in merge(told, beats).cancelOnGracefulShutdown() {
+            signals: for try await signal in merge(told, beats, void).cancelOnGracefulShutdown() {
                 switch signal {
                 case .event(let event): try await write(event.text)
                 case .heartbeat: try await write(": heartbeat\n\n")

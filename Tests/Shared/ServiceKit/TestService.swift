@@ -56,7 +56,7 @@ struct TestService: Sendable {
 
     /// Runs the service for as long as the body runs.
     static func run(
-        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], revoked: Set<String> = [],
+        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], void: VoidTokens = VoidTokens(),
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -73,8 +73,8 @@ struct TestService: Sendable {
         table.addOpenAPI(title: "naps", version: "1")
         let responder = table.responder(
             authenticator: Authenticator(
-                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, insecure: insecure,
-                isRevoked: { revoked.contains($0.jti) }), metrics: metrics, limit: limit)
+                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, void: void,
+                insecure: insecure), metrics: metrics, limit: limit)
         let host = ServiceHost(
             name: "naps", configuration: try configuration("--port", "0"), responder: responder, services: [],
             logger: Logger(label: "naps") { _ in

@@ -36,7 +36,7 @@ extension LifecycleRoutes {
             let orders = FleetOrders(
                 events: tail.events(in: start) { $0.source == LifecycleEvent.source && $0.key.device != nil },
                 start: start, fleet: fleet, fleets: fleets)
-            return Response(events: orders, on: context.channel, metrics: metrics)
+            return Response(events: orders, on: context, metrics: metrics)
         }
     }
 
@@ -64,7 +64,7 @@ extension LifecycleRoutes {
         // Declared to throw because its base may; it does not.
         let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
         let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }
-        return Response(events: events, on: context.channel, metrics: metrics)
+        return Response(events: events, on: context, metrics: metrics)
     }
 
     /// The orders that the log has already; where it has none, the first that comes within the time.
