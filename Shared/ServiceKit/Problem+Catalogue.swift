@@ -25,6 +25,8 @@ extension Problem {
     public static let notFound = Problem(.notFound, "not_found", "There is no such thing")
     public static let methodNotAllowed = Problem(
         .methodNotAllowed, "method_not_allowed", "The resource has no such method")
+    public static let beyondRetention = Problem(
+        .gone, "beyond_retention", "The log does not go back so far any more")
     public static let preconditionFailed = Problem(
         .preconditionFailed, "precondition_failed", "The document is no longer what If-Match names")
 
