@@ -80,6 +80,7 @@ public struct RouteTable: Sendable {
         let router = Router(context: ServiceContext.self)
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
+        router.add(middleware: NotModifiedMiddleware())
         let guarded = router.group().add(middleware: InFlightLimit(limit))
         for route in routes {
             let path = RouterPath(route.path)
