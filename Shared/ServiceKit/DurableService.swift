@@ -123,6 +123,7 @@ struct ServiceBase {
     let clock: SharedClock
     /// Whose tokens open devices.
     let tokenIssuer: String
+    let certificate: ServerCertificate?
     let metrics = Metrics()
     let logger: Logger
 
@@ -130,6 +131,7 @@ struct ServiceBase {
     static func open(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, logger: Logger
     ) async throws -> ServiceBase {
+        let certificate = try configuration.serverCertificate(logger: logger)
         let options = try ConnectionOptions(
             url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
             applicationName: "dormouse-\(name)")
@@ -140,7 +142,7 @@ struct ServiceBase {
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: SharedClock(setting), tokenIssuer: tokenIssuer, logger: logger)
+            clock: SharedClock(setting), tokenIssuer: tokenIssuer, certificate: certificate, logger: logger)
     }
 
     /// Runs the loops and, before them, the server.
@@ -171,8 +173,9 @@ struct ServiceBase {
             insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
         let host = ServiceHost(
             name: name, configuration: configuration,
-            responder: table.responder(authenticator: authenticator, metrics: metrics), services: loops + [revocations],
-            logger: logger)
+            responder: table.responder(
+                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
+            services: loops + [revocations], certificate: certificate, logger: logger)
         try await host.run()
         await pool.close()
     }

@@ -30,6 +30,8 @@ extension Problem {
     public static let preconditionFailed = Problem(
         .preconditionFailed, "precondition_failed", "The document is no longer what If-Match names")
 
+    public static let rateLimited = Problem(
+        .tooManyRequests, "rate_limited", "The credential makes too many requests", retryAfter: 1)
     public static let busy = Problem(.serviceUnavailable, "busy", "Too many requests are under way", retryAfter: 1)
     public static let internalError = Problem(.internalServerError, "internal_error", "The service failed")
 
