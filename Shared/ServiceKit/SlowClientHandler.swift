@@ -3,7 +3,8 @@ import NIOCore
 import NIOHTTP1
 
 /// Cuts connections of clients that keep the server waiting: for the head of a request, for the rest of a document, for the
-/// next request. However they trickle: these are limits on the whole, not on the pause between two bytes.
+/// next request. However they trickle: these are limits on the whole, not on the pause between two bytes. Also of clients that
+/// do not take what they asked for.
 ///
 /// Content of other types, or larger than any document, has no such limit; there the connection's idle timeout holds.
 final class SlowClientHandler: ChannelDuplexHandler {
@@ -16,6 +17,8 @@ final class SlowClientHandler: ChannelDuplexHandler {
     private let idleTimeout: TimeAmount
     /// When the client must have sent what is waited for.
     private var deadline: NIODeadline?
+    /// When it must have taken some of what is written to it.
+    private var stall: NIODeadline?
     /// Wakes at the deadline or earlier; most deadlines are met, so it is left to look again.
     private var alarm: (time: NIODeadline, task: Scheduled<Void>)?
     private var isReading = false
@@ -25,7 +28,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
 
     /// - Parameters:
     ///   - request: for the head of the first request, TLS included, and for the rest of a document.
-    ///   - idle: from an answer to the next head.
+    ///   - idle: from an answer to the next head, and for taking a part of an answer.
     init(request: TimeAmount, idle: TimeAmount) {
         requestTimeout = request
         idleTimeout = idle
@@ -66,6 +69,16 @@ final class SlowClientHandler: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        stall = nil
+        if !context.channel.isWritable {
+            let end = NIODeadline.now() + idleTimeout
+            stall = end
+            wake(at: end, context)
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         if case .end = unwrapOutboundIn(data) {
             unanswered -= 1
@@ -77,6 +90,10 @@ final class SlowClientHandler: ChannelDuplexHandler {
     private func expect(within time: TimeAmount, _ context: ChannelHandlerContext) {
         let end = NIODeadline.now() + time
         deadline = end
+        wake(at: end, context)
+    }
+
+    private func wake(at end: NIODeadline, _ context: ChannelHandlerContext) {
         if let alarm, alarm.time <= end { return }
         alarm?.task.cancel()
         set(end, context)
@@ -91,12 +108,12 @@ final class SlowClientHandler: ChannelDuplexHandler {
 
     private func look(_ context: ChannelHandlerContext) {
         alarm = nil
-        guard let deadline else { return }
-        if NIODeadline.now() >= deadline { context.close(promise: nil) } else { set(deadline, context) }
+        guard let next = [deadline, stall].compactMap({ $0 }).min() else { return }
+        if NIODeadline.now() >= next { context.close(promise: nil) } else { set(next, context) }
     }
 
     private func stop() {
-        deadline = nil
+        (deadline, stall) = (nil, nil)
         alarm?.task.cancel()
         alarm = nil
     }

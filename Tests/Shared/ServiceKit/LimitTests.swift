@@ -64,6 +64,28 @@ import Timeline
         }
     }
 
+    @Test func whoDoesNotTakeTheAnswerIsCut() async throws {
+        let cut = Gate()
+        try await TestService.run(
+            settings: ["--idle-timeout", "1"],
+            routes: { table in
+                table.add(.get, "/v1/endless", "Has no end", access: .open) { _, _ in
+                    Response(
+                        status: .ok,
+                        body: ResponseBody { writer in
+                            defer { cut.open() }
+                            let part = ByteBuffer(repeating: 0, count: 1 << 16)
+                            while true { try await writer.write(part) }
+                        })
+                }
+            }
+        ) { service in
+            let wire = try await Wire(service.port, reads: false)
+            try await wire.send("GET /v1/endless HTTP/1.1\r\nHost: x\r\n\r\n")
+            try await withTimeout(seconds: 60) { await cut.wait() }
+        }
+    }
+
     // MARK: Connections
 
     @Test func anAddressHasSoManyConnectionsAndNoMore() async throws {
@@ -202,9 +224,10 @@ actor Wire {
     private let channel: any Channel
     private var parts: AsyncStream<String>.AsyncIterator
 
-    init(_ port: Int) async throws {
+    init(_ port: Int, reads: Bool = true) async throws {
         let (stream, source) = AsyncStream<String>.makeStream()
         channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.autoRead, value: reads)
             .channelInitializer { $0.pipeline.addHandler(Collector(source)) }
             .connect(host: "127.0.0.1", port: port).get()
         parts = stream.makeAsyncIterator()
