@@ -111,7 +111,8 @@ public struct RevocationLog: Sendable {
 
     /// Deletes what is older than any token can be.
     public func forget(olderThanDays days: Int) async throws(PostgresError) {
-        let statement = Statement("DELETE FROM bus.revocations WHERE revoked_at < now() - interval '1 day' * $1::integer")
+        let statement = Statement(
+            "DELETE FROM bus.revocations WHERE revoked_at < now() - interval '1 day' * $1::integer")
         _ = try await pool.run(Call(statement, [.int4(Int32(days))]))
     }
 }

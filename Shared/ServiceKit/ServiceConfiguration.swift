@@ -15,11 +15,15 @@ public struct ServiceConfiguration: Sendable {
             .number("DATABASE_POOL_SIZE", 4, 1...256, "connections to PostgreSQL"),
             Setting("HOST", "127.0.0.1", "address to listen on"),
             .number("PORT", port, 0...65535, "port to listen on; 0 takes a free one"),
-            Setting("TLS_CERTIFICATE", nil, "file with the certificate chain in PEM: serves HTTPS; followed when it changes"),
+            Setting(
+                "TLS_CERTIFICATE", nil, "file with the certificate chain in PEM: serves HTTPS; followed when it changes"
+            ),
             Setting("TLS_KEY", nil, "file with the private key of TLS_CERTIFICATE in PEM"),
-            .number("REQUEST_TIMEOUT", 10, 1...3600, "seconds that a client gets for a request's head, and for a document"),
+            .number(
+                "REQUEST_TIMEOUT", 10, 1...3600, "seconds that a client gets for a request's head, and for a document"),
             .number("IDLE_TIMEOUT", 60, 1...3600, "seconds after which a connection without requests is closed"),
-            .number("CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000, "connections that an address may have; 0 is no limit"),
+            .number(
+                "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000, "connections that an address may have; 0 is no limit"),
             .number(
                 "DEVICE_REQUESTS_PER_SECOND", 50, 0...1_000_000,
                 "requests a second of a device's token, with four seconds' worth at once; 0 is no limit"),

@@ -44,7 +44,8 @@ public struct ServiceHost: Sendable {
             logger: logger)
         let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []
         var settings = ServiceGroupConfiguration(
-            services: services + warnings + [certificate].compactMap { $0 } + [server], gracefulShutdownSignals: signals, logger: logger)
+            services: services + warnings + [certificate].compactMap { $0 } + [server],
+            gracefulShutdownSignals: signals, logger: logger)
         settings.maximumGracefulShutdownDuration = configuration.shutdownTimeout
         return ServiceGroup(configuration: settings)
     }

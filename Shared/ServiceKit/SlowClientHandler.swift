@@ -125,6 +125,7 @@ extension HTTPRequestHead {
         if let length = headers.first(name: "Content-Length").flatMap({ Int($0) }), length > Request.documentLimit {
             return false
         }
-        return headers.first(name: "Content-Type")?.split(separator: ";").first.map { $0.trimmed().lowercased() } == "application/json"
+        return headers.first(name: "Content-Type")?.split(separator: ";").first.map { $0.trimmed().lowercased() }
+            == "application/json"
     }
 }

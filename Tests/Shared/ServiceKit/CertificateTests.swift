@@ -99,11 +99,13 @@ struct TestCertificate: Sendable {
     }
 
     func replaceKey(of other: TestCertificate) throws {
-        try Data(contentsOf: URL(fileURLWithPath: keyFile)).write(to: URL(fileURLWithPath: other.keyFile), options: .atomic)
+        try Data(contentsOf: URL(fileURLWithPath: keyFile)).write(
+            to: URL(fileURLWithPath: other.keyFile), options: .atomic)
     }
 
     func replaceCertificate(of other: TestCertificate) throws {
-        try Data(contentsOf: URL(fileURLWithPath: chainFile)).write(to: URL(fileURLWithPath: other.chainFile), options: .atomic)
+        try Data(contentsOf: URL(fileURLWithPath: chainFile)).write(
+            to: URL(fileURLWithPath: other.chainFile), options: .atomic)
     }
 
     /// What a client gets that trusts this certificate alone.

@@ -113,7 +113,8 @@ private struct Amount: Record {
             }
             #expect(issuers.allSatisfy { $0 == issuers[0] })
             // Whoever can only add keys of its own opens nobody's devices.
-            let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device("d1", fleet: "f1", position: 0)
+            let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device(
+                "d1", fleet: "f1", position: 0)
             #expect(try await service.add(1, to: "d1", as: stranger).code == "invalid_credential")
         }
     }
@@ -126,7 +127,8 @@ private struct Amount: Record {
                 "counter", id: "counter-2", privateKey: pem, publicKey: late.publicKey, service.pool)
             let token = try await service.device("d1")
             #expect(try await service.add(1, to: "d1", as: token).status == 200)
-            let newest = try await TokenIssuer.open(service.pool, issuer: "counter").device("d1", fleet: "f1", position: 0)
+            let newest = try await TokenIssuer.open(service.pool, issuer: "counter").device(
+                "d1", fleet: "f1", position: 0)
             #expect(newest != token)
             #expect(try await service.add(1, to: "d1", as: newest).status == 200)
         }

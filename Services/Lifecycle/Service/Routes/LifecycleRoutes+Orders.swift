@@ -32,7 +32,8 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
             "The orders of all devices of a fleet over one connection, of all partitions or of those in ?partitions=0,1",
-            access: .caller, response: Order.self, problems: [.invalidHeader, .invalidQuery, .notFound, .beyondRetention]
+            access: .caller, response: Order.self,
+            problems: [.invalidHeader, .invalidQuery, .notFound, .beyondRetention]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
