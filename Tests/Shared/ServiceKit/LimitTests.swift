@@ -164,21 +164,21 @@ import Timeline
     // MARK: Rates
 
     @Test func aDeviceThatAsksTooOftenWaits() async throws {
-        try await TestService.run(settings: ["--device-requests-per-second", "1"]) { service in
+        let rates = RequestRates(.init(device: 1))
+        // Emptied an hour ahead, so that no slowness of this machine fills it again.
+        for _ in 0..<4 { try rates.admit(.device("d1", fleet: "f1"), at: .now + .seconds(3600)) }
+        try await TestService.run(rates: rates) { service in
             func token(_ device: String) async throws -> String {
                 try await service.tokens.issue(device: device, fleet: "f1", id: "t", lifetime: .hours(1))
             }
-            let (own, again, other) = (try await token("d1"), try await token("d1"), try await token("d2"))
-            var refused: Answer?
-            // Four at once are allowed, and one more for each second that this takes.
-            for _ in 0..<200 where refused == nil {
-                let answer = try await service.send("GET", "/v1/devices/d1", key: own)
-                if answer.status != 200 { refused = answer }
+            for _ in 0..<2 {
+                // Another token is no other bucket.
+                let answer = try await service.send("GET", "/v1/devices/d1", key: try await token("d1"))
+                #expect(answer.status == 429 && answer.code == "rate_limited")
+                let wait = try #require(answer.headers["retry-after"].flatMap { Int($0) })
+                #expect((1...3601).contains(wait))
             }
-            #expect(refused?.status == 429 && refused?.code == "rate_limited")
-            #expect(refused?.headers["retry-after"] == "1")
-            #expect(try await service.send("GET", "/v1/devices/d1", key: again).status == 429)
-            #expect(try await service.send("GET", "/v1/devices/d1", key: other).status == 404)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: try await token("d2")).status == 404)
             for _ in 0..<10 { #expect(try await service.send("GET", "/v1/devices/d1").status == 200) }
         }
     }
@@ -188,7 +188,10 @@ import Timeline
         let device = Caller.device("d", fleet: "f")
         let start = ContinuousClock.now
         for _ in 0..<40 { try rates.admit(device, at: start) }
-        #expect(throws: Problem.self) { try rates.admit(device, at: start) }
+        do {
+            try rates.admit(device, at: start)
+            Issue.record("the bucket has no end")
+        } catch { #expect(error.retryAfter == 1) }
         // A tenth of a second later there is one more, and one only.
         try rates.admit(device, at: start + .milliseconds(100))
         #expect(throws: Problem.self) { try rates.admit(device, at: start + .milliseconds(100)) }
@@ -215,6 +218,8 @@ import Timeline
         #expect(configuration.requestRates.device == 50)
         #expect(configuration.requestRates.fleet == 0 && configuration.requestRates.operator == 0)
         #expect(configuration.connectionsPerAddress == 10_000)
+        let other = try TestService.configuration("--operator-requests-per-second", "7")
+        #expect(other.requestRates.operator == 7)
         #expect(configuration.requestTimeout == 10 && configuration.idleTimeout == 60)
     }
 }

@@ -57,7 +57,7 @@ struct TestService: Sendable {
     /// Runs the service for as long as the body runs.
     static func run(
         limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], void: VoidTokens = VoidTokens(),
-        settings: [String] = [], certificate: TestCertificate? = nil,
+        rates: RequestRates = RequestRates(), settings: [String] = [], certificate: TestCertificate? = nil,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -75,8 +75,7 @@ struct TestService: Sendable {
         let responder = table.responder(
             authenticator: Authenticator(
                 operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, void: void,
-                insecure: insecure), metrics: metrics,
-            rates: RequestRates(try configuration(settings).requestRates), limit: limit)
+                insecure: insecure), metrics: metrics, rates: rates, limit: limit)
         let logger = Logger(label: "naps") { _ in
             LogOutput(label: "naps", level: .info, format: .json, write: log.append)
         }
