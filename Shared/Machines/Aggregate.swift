@@ -85,7 +85,7 @@ public struct Aggregate<M: Machine>: Sendable {
         while let due = state.nextDeadline, due <= moment, count < limit {
             count += 1
             let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy)
+            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy).sealed
             guard !events.isEmpty || state.nextDeadline.map({ $0 > due }) ?? true else {
                 throw StuckDeadline(key: key, due: due)
             }
@@ -97,17 +97,17 @@ public struct Aggregate<M: Machine>: Sendable {
     /// Decides one input as of `arrival`, or as of the aggregate's last moment when that is later.
     ///
     /// - Throws: the machine's refusal; the aggregate is then unchanged.
-    /// - Returns: the events, sealed.
+    /// - Returns: the events, as the machine told them and as the log takes them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy
-    ) throws(M.Refusal) -> [Event] {
+    ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
         // Several machines follow one event: each draws from a seed of its own, or their events would have the same ids.
         let seed =
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
         try M.decide(input, &decision)
-        guard !decision.events.isEmpty else { return [] }
+        guard !decision.events.isEmpty else { return ([], []) }
         let sealed = decision.events.map { event in
             let data = event.data
             return Event(
@@ -119,6 +119,6 @@ public struct Aggregate<M: Machine>: Sendable {
         state = decision.state
         now = moment
         eventCount += sealed.count
-        return sealed
+        return (decision.events, sealed)
     }
 }

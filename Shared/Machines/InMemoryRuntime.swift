@@ -62,7 +62,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let fired = append(try aggregate.fireDeadlines(until: max(moment, aggregate.now), policy: policy))
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }
-        let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy))
+        let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy).sealed)
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }
         return fired + decided
     }

@@ -32,6 +32,8 @@ struct Change {
     var base: Int
     /// The index of its last event.
     var last = 0
+    /// Its new state, as it is stored.
+    var binary: [UInt8] = []
 }
 
 /// One batch of one partition while it is worked out in memory, between its two flights.
@@ -40,7 +42,7 @@ struct Batch<M: Machine> {
     static var portion: Duration { .milliseconds(25) }
 
     let partition: Int
-    let id = UUID()
+    let id = UUID.random()
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
@@ -123,9 +125,9 @@ struct Batch<M: Machine> {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
             try submission.check?(aggregate)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
-            try take(decided, aggregate)
-            probe = probe ?? decided.first?.id
-            let body = submission.answer(aggregate, decided)
+            try take(decided.sealed, aggregate)
+            probe = probe ?? decided.sealed.first?.id
+            let body = submission.answer(aggregate, decided.own)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
             return .answer(body)
         } catch {
@@ -159,7 +161,7 @@ struct Batch<M: Machine> {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let decided: [Event]
         do throws(M.Refusal) {
-            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy)
+            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy).sealed
         } catch {
             return true
         }
@@ -219,11 +221,11 @@ struct Batch<M: Machine> {
 
     private mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
         guard !decided.isEmpty else { return }
-        let bytes = aggregate.state.binary.count
-        guard bytes <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: bytes) }
+        let binary = aggregate.state.binary
+        guard binary.count <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count) }
         events += decided
         aggregates[aggregate.key] = aggregate
-        let base = aggregate.eventCount - decided.count
-        changed[aggregate.key, default: Change(base: base)].last = events.count - 1
+        let base = changed[aggregate.key]?.base ?? aggregate.eventCount - decided.count
+        changed[aggregate.key] = Change(base: base, last: events.count - 1, binary: binary)
     }
 }

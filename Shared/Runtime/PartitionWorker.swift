@@ -200,7 +200,7 @@ extension PartitionWorker {
         if portion.log != nil { lookAtLog = false }
         if portion.isTrial { await trials.take() }
         do {
-            let done = try await commit(waiting.map(\.submission), portion)
+            let done = try await commit(waiting.map { $0.submission }, portion)
             isReachable = true
             if window != .max { window = window > Self.batchLimit ? .max : window * 2 }
             take(done, portion)
