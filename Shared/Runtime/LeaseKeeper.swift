@@ -98,7 +98,7 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func renew(_ partition: Int) async throws {
-        let changed = try await change(partition, Statements.renew, parameters(partition))
+        let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
@@ -106,7 +106,8 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func acquire(_ partition: Int) async throws {
-        guard let row = try await change(partition, Statements.acquire, parameters(partition))?.first else { return }
+        let all = parameters(partition) + [.bool(M.ownsLimits)]
+        guard let row = try await change(partition, Statements.acquire, all)?.first else { return }
         owned.insert(partition)
         swept[partition] = nil
         await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 1)
@@ -116,7 +117,7 @@ actor LeaseKeeper<M: Machine> {
         await workers[partition].letGo()
         owned.remove(partition)
         // Where the row is held too long, the lease expires by itself.
-        _ = try await change(partition, Statements.release, Array(parameters(partition).prefix(3)))
+        _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
     }
 
     /// Gives everything back, so that others need not wait for the term to end. It is over then.

@@ -112,7 +112,10 @@ extension PartitionWorker {
         let batch = decide(submissions, &first, trial)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore
-        guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0 else {
+        guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
+            || first.outages.isLast
+        else {
+            noteTold(first)
             _ = try await connection.run(Call(statements.rollback))
             return unchanged(batch, first, hasMore: first.hasMore)
         }
@@ -120,8 +123,9 @@ extension PartitionWorker {
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
         do throws(PostgresError) {
-            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead)
+            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead, after: forgetting(first))
             let rows = try await connection.run(calls)
+            noteTold(first)
             done.head = try rows[rows.count - 2][0].int(0)
             return done
         } catch  where error.isInputFault {
@@ -154,6 +158,7 @@ extension PartitionWorker {
         batch.refreshed = first.refreshed
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
+        batch.outage = first.outages.outage
         let now = clock.now
         var position = first.storedPosition
         for event in first.events {
@@ -161,6 +166,7 @@ extension PartitionWorker {
                 first.position = position
                 first.hasMore = true
                 first.due = []
+                first.isAtHead = false
                 break
             }
             position = event.offset
@@ -169,6 +175,7 @@ extension PartitionWorker {
             first.hasMore = true
             break
         }
+        tell(&first, &batch)
         batch.beginPortion()
         for submission in submissions { batch.run(submission, at: now, stored: first.stored) }
         return batch
@@ -176,6 +183,10 @@ extension PartitionWorker {
 
     /// The input, where exactly one was gathered from the log.
     private func onlyInput(of first: Gathered<M>) -> String? {
+        if let key = first.outages.unheard.first {
+            guard first.outages.unheard.count == 1, first.events.isEmpty, first.due.isEmpty else { return nil }
+            return Batch<M>.name(ofOutageFor: key, until: first.outages.recorded?.until ?? .epoch)
+        }
         if let event = first.events.first {
             return first.events.count == 1 && first.due.isEmpty ? Batch<M>.name(ofEventAt: event.offset) : nil
         }

@@ -17,6 +17,9 @@ struct Gathered<M: Machine>: Sendable {
     /// Its owner died, or owners did before one got to the head of the log: a deadline may be what ended them.
     var isDoubtful = false
     var hasMore = false
+    /// The log was read to its end.
+    var isAtHead = false
+    var outages = OutageReading()
     var events: [Event] = []
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
@@ -29,7 +32,7 @@ struct Gathered<M: Machine>: Sendable {
     var halt: String?
 
     /// Nothing is left in the log, and nothing is due.
-    var isThrough: Bool { events.isEmpty && due.isEmpty && !hasMore }
+    var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
 }
 
 extension PartitionWorker {
@@ -72,8 +75,12 @@ extension PartitionWorker {
         var states = Array(rows[6])
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
-        if let limit = portion.log, found.holdsLease { try await readLog(rows[7], limit, connection, &found) }
-        let needed = Set(keys + found.events.map(\.key) + found.due).subtracting(asked)
+        try await readOutage(cursor, connection, &found)
+        if let limit = portion.log, found.holdsLease {
+            try await readLog(rows[7], limit, connection, &found)
+            try await readUnheard(limit, connection, &found)
+        }
+        let needed = Set(keys + found.events.map(\.key) + found.due + found.outages.unheard).subtracting(asked)
             .filter { found.aggregates[$0] == nil }.map(\.description)
         if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
         try await read(states, connection, &found)
@@ -115,6 +122,7 @@ extension PartitionWorker {
             found.hasMore = true
             return
         }
+        found.isAtHead = true
         let now = clock.now
         nextDue = nil
         for row in deadlines {

@@ -58,6 +58,8 @@ actor PartitionWorker<M: Machine> {
     var condemned: [String: String] = [:]
     /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
     var noted: String?
+    /// Of which outage how far, by key, aggregates were told under this lease.
+    var told: (outage: Outage, key: String)?
 
     // What is known of the partition.
 
@@ -146,6 +148,7 @@ actor PartitionWorker<M: Machine> {
         caution = isSuspicious ? Self.trialLimit : 0
         condemned.removeAll()
         noted = nil
+        told = nil
         wake()
     }
 

@@ -10,7 +10,7 @@ import Timeline
 
 // A replica of the counter as a process of its own, for tests that kill it.
 //
-//     counterd <database URL> <partitions> serve [brittle|mended]
+//     counterd <database URL> <partitions> serve [brittle|mended|punctual]
 //     counterd <database URL> <partitions> load <clients> <devices>
 //     counterd <database URL> <partitions> script <seed> <inputs>
 //
@@ -31,6 +31,8 @@ let options = try ConnectionOptions(url: arguments[1])
 let replica = Replica(options: options, partitions: partitions, logger: logger)
 
 switch mode {
+case "serve" where arguments.count > 3 && arguments[4] == "punctual":
+    try await replica.run(Punctual.self, ()) { _ in try await gracefulShutdown() }
 case "serve" where arguments.count > 3:
     let faults = Faults(isBroken: arguments[4] == "brittle")
     try await replica.run(Brittle.self, faults) { _ in try await gracefulShutdown() }
