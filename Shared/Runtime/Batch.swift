@@ -49,6 +49,8 @@ struct Batch<M: Machine> {
     var parked: Set<AggregateKey> = []
     /// Inputs that are not to be run, by name, with the reason.
     var condemned: [String: String] = [:]
+    /// Commands that are not to be run, by name.
+    var condemnedCommands: Set<String> = []
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
     /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
@@ -89,6 +91,9 @@ struct Batch<M: Machine> {
     static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
     static func name(of key: AggregateKey, due: Instant) -> String { "deadline:\(key):\(due.milliseconds)" }
 
+    /// Leaves submissions to later batches.
+    mutating func postpone(_ count: Int) { verdicts += repeatElement(.later, count: count) }
+
     /// Runs one submission; its refusal fails it alone.
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
@@ -110,6 +115,9 @@ struct Batch<M: Machine> {
                 let isSame = before.fingerprint == idempotency.fingerprint
                 return isSame ? .replay(before.answer) : .refused(RuntimeError.idempotencyConflict)
             }
+        }
+        if !condemnedCommands.isEmpty, let name = submission.name, condemnedCommands.contains(name) {
+            return .refused(RuntimeError.failed)
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
         let moment = moment(of: submission.key, now)

@@ -92,6 +92,15 @@ extension PartitionWorker {
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Done {
         var first = try await gather(submissions, portion, connection)
+        switch try await caution(for: submissions, first, connection) {
+        case .none: break
+        case .postponed:
+            _ = try await connection.run(Call(statements.rollback))
+            var batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)
+            batch.postpone(submissions.count)
+            return unchanged(batch, first, hasMore: true)
+        case .noted: first = try await gather(submissions, portion, connection)
+        }
         var trial: String?
         if portion.isTrial, let name = onlyInput(of: first) {
             // Once: that the database fails the trial says nothing about the input.
@@ -110,10 +119,11 @@ extension PartitionWorker {
         }
         let name = onlyInput(of: first)
         let batch = decide(submissions, &first, trial)
+        let cleared = clearing(submissions, batch)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore
         guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
-            || first.outages.isLast
+            || first.outages.isLast || !cleared.isEmpty
         else {
             noteTold(first)
             _ = try await connection.run(Call(statements.rollback))
@@ -123,9 +133,10 @@ extension PartitionWorker {
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
         do throws(PostgresError) {
-            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead, after: forgetting(first))
+            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead, after: forgetting(first) + clear(cleared))
             let rows = try await connection.run(calls)
             noteTold(first)
+            noteCleared(cleared)
             done.head = try rows[rows.count - 2][0].int(0)
             return done
         } catch  where error.isInputFault {
@@ -155,6 +166,7 @@ extension PartitionWorker {
         batch.faults = first.faults
         batch.parked = first.parked
         batch.condemned = condemned
+        batch.condemnedCommands = commandGuard.condemned
         batch.refreshed = first.refreshed
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful

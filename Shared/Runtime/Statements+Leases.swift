@@ -11,9 +11,11 @@ extension Statements {
             since = CASE WHEN m.expires < clock_timestamp() THEN excluded.since ELSE m.since END,
             since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
         """)
-    static let bury = Statement("DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp()")
+    // The dead are remembered for a minute: what ended them may come again.
+    static let bury = Statement(
+        "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
-    static let living = Statement("SELECT count(*) FROM bus.members WHERE consumer = $1")
+    static let living = Statement("SELECT count(*) FROM bus.members WHERE consumer = $1 AND expires >= clock_timestamp()")
     static let renew = Statement(
         """
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
