@@ -27,7 +27,8 @@ import Testing
             deaths += 1
             try #require(deaths < 8)
         }
-        #expect(deaths == 4)
+        // Four under note, and up to two before anybody knows that somebody died.
+        #expect((4...6).contains(deaths))
         // The innocent were run once, and are under suspicion no more.
         #expect(try await bench.log().count { $0.type == Added.type } == 10)
         let suspects = try await bench.pool.run(Call(Statement("SELECT input, tries::int8 FROM bus.suspects")))
