@@ -71,7 +71,8 @@ private struct RandomLife {
             #expect(after?.state == app.state, seed)
             #expect(after?.pendingCallbacks.map(\.deadline) == app.pendingCallbacks.map { $0.deadline + length }, seed)
             #expect(after?.wakes.values.map(\.deadline) == app.wakes.values.map { $0.deadline.map { $0 + length } }, seed)
-            if app.ending == nil { #expect(after?.taskDeadline == app.taskDeadline.map { $0 + length }, seed) }
+            #expect(after?.taskDeadline == app.taskDeadline.map { $0 + length }, seed)
+            #expect(after?.backgroundTimeRemaining(at: until) == app.backgroundTimeRemaining(at: until - length), seed)
         }
     }
 

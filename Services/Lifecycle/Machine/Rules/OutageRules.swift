@@ -9,7 +9,8 @@ import Timeline
 // - handlers that have not returned (`didFinishLaunching`, `didEnterBackground`, `willTerminate`): their completion is a call;
 // - wakes: so is theirs;
 // - the time of background tasks: ending a task is a call, and the order that tells of the expiration comes from here. It
-//   moves without an open task too, since the app may begin one, but not for an app that is told to end: it has none left.
+//   moves without an open task too, since the app may begin one. What was used up before stays so: the time that comes with
+//   the outage is over with it.
 //
 // Nothing here is limited by the system alone: an app is suspended by what it does, and not by a timer. The notice of the
 // expiration is reckoned from the end of the tasks' time, and moves with it.
@@ -32,7 +33,7 @@ extension LifecycleMachine {
             for (wake, record) in app.wakes {
                 app.wakes[wake]?.deadline = record.deadline.map { $0 + length }
             }
-            if app.taskClock != nil, app.ending == nil { app.taskTime = app.taskTime + length }
+            if app.taskClock != nil { app.taskTime = app.taskTime + length }
             apps[id] = app
         }
     }
