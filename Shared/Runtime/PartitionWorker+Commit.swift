@@ -122,8 +122,9 @@ extension PartitionWorker {
         let cleared = clearing(submissions, batch)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore
-        guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
-            || first.outages.isLast || !cleared.isEmpty
+        guard
+            !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
+                || first.outages.isLast || !cleared.isEmpty
         else {
             noteTold(first)
             _ = try await connection.run(Call(statements.rollback))
@@ -133,7 +134,9 @@ extension PartitionWorker {
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
         do throws(PostgresError) {
-            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead, after: forgetting(first) + clear(cleared))
+            let calls = batch.flight(
+                statements, position: first.position, epoch: epoch, isAtHead: isAtHead,
+                after: forgetting(first) + clear(cleared))
             let rows = try await connection.run(calls)
             noteTold(first)
             noteCleared(cleared)

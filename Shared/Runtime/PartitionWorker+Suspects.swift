@@ -59,14 +59,13 @@ extension PartitionWorker {
         for submissions: [Submission<M>], _ first: Gathered<M>, _ connection: Connection
     ) async throws -> Caution {
         guard commandGuard.isOn else { return .none }
-        let names = Set(
-            submissions.filter { one in one.idempotency.map { first.stored[$0.key] == nil } ?? false }.compactMap(\.name)
-        ).subtracting(commandGuard.noted).subtracting(commandGuard.condemned)
+        let unanswered = submissions.filter { one in one.idempotency.map { first.stored[$0.key] == nil } ?? false }
+        let names = Set(unanswered.compactMap(\.name))
+            .subtracting(commandGuard.noted).subtracting(commandGuard.condemned)
         guard !names.isEmpty else { return .none }
         let parameters: [Parameter] = [.int4(Int32(partition)), .text(M.name), .texts(names.sorted())]
-        let known = try await connection.run(Call(Statements.suspects, parameters)).map { row throws(PostgresError) in
-            try row.text(0)
-        }
+        let found = try await connection.run(Call(Statements.suspects, parameters))
+        let known = try found.map { row throws(PostgresError) in try row.text(0) }
         guard commandGuard.suspects.isSuperset(of: known) else {
             commandGuard.suspects.formUnion(known)
             return .postponed

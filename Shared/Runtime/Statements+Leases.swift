@@ -15,7 +15,8 @@ extension Statements {
     static let bury = Statement(
         "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
-    static let living = Statement("SELECT count(*) FROM bus.members WHERE consumer = $1 AND expires >= clock_timestamp()")
+    static let living = Statement(
+        "SELECT count(*) FROM bus.members WHERE consumer = $1 AND expires >= clock_timestamp()")
     static let renew = Statement(
         """
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),

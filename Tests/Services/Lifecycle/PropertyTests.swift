@@ -70,7 +70,8 @@ private struct RandomLife {
             let after = device.apps[id]
             #expect(after?.state == app.state, seed)
             #expect(after?.pendingCallbacks.map(\.deadline) == app.pendingCallbacks.map { $0.deadline + length }, seed)
-            #expect(after?.wakes.values.map(\.deadline) == app.wakes.values.map { $0.deadline.map { $0 + length } }, seed)
+            let wakes = app.wakes.values.map { wake in wake.deadline.map { $0 + length } }
+            #expect(after?.wakes.values.map(\.deadline) == wakes, seed)
             #expect(after?.taskDeadline == app.taskDeadline.map { $0 + length }, seed)
             #expect(after?.backgroundTimeRemaining(at: until) == app.backgroundTimeRemaining(at: until - length), seed)
         }

@@ -130,6 +130,8 @@ private struct OutageBench: Sendable {
 
     func waitUntilLeasesExpire() async throws {
         let living = Statement("SELECT count(*) FROM bus.cursors WHERE lease_expires > clock_timestamp()")
-        try await eventually(within: 30, describe: "the leases expire") { try await pool.run(Call(living))[0].int(0) == 0 }
+        try await eventually(within: 30, describe: "the leases expire") {
+            try await pool.run(Call(living))[0].int(0) == 0
+        }
     }
 }

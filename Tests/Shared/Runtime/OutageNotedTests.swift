@@ -301,9 +301,8 @@ extension RuntimeBench {
     }
 
     func devices(_ count: Int, inPartition partition: Int) -> [String] {
-        Array(
-            (0..<100_000).lazy.map { "n\($0)" }.filter { AggregateKey.device($0).partition(of: partitions) == partition }
-                .prefix(count))
+        let all = (0..<100_000).lazy.map { "n\($0)" }
+        return Array(all.filter { AggregateKey.device($0).partition(of: partitions) == partition }.prefix(count))
     }
 
     /// Sets a ring for a device of each partition, through a replica that holds no lease.

@@ -19,9 +19,8 @@ struct Repetition: Sendable {
     }
 
     private func send(_ amount: Int, _ name: String) async {
-        var command = Submission<Brittle>(key: .device("a"), command: .add(amount), origin: Origin(id: UUID())) { _, _ in
-            []
-        }
+        let origin = Origin(id: UUID())
+        var command = Submission<Brittle>(key: .device("a"), command: .add(amount), origin: origin) { _, _ in [] }
         command.idempotency = Idempotency(key: name, fingerprint: [])
         do {
             _ = try await runtime.submit(command)
