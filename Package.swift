@@ -120,7 +120,7 @@ var targets: [Target] = [
         "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
     tests(
         "LifecycleTests", "Services/Lifecycle",
-        durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + ["LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1],
         resources: [.copy("Traces")]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",

@@ -107,7 +107,30 @@ public struct Aggregate<M: Machine>: Sendable {
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
         try M.decide(input, &decision)
-        guard !decision.events.isEmpty else { return ([], []) }
+        let sealed = take(&decision, origin)
+        return (decision.events, sealed)
+    }
+
+    /// Decides what follows from an outage, as of its end. What the aggregate has lived through of it already, it is not told
+    /// of again: noting the same outage twice, or one that goes on, in parts, adds each moment of it once.
+    ///
+    /// All deadlines up to the outage's beginning, or to ``now`` where that is later, must have fired.
+    public mutating func note(_ outage: Outage, policy: M.Policy) -> [Event] {
+        let rest = Outage(from: max(outage.from, now), until: outage.until)
+        guard eventCount > 0, rest.from < rest.until else { return [] }
+        let id = DecisionIdentifiers.derived(
+            M.name, key.description, "outage", String(rest.until.milliseconds), String(eventCount))
+        var decision = Decision(key: key, now: rest.until, policy: policy, state: state, inputID: id)
+        M.note(rest, &decision)
+        return take(&decision, Origin(id: id))
+    }
+
+    /// Makes what was decided the aggregate's own.
+    ///
+    /// - Returns: the events, sealed.
+    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
+        guard !decision.events.isEmpty else { return [] }
+        let moment = decision.now
         let sealed = decision.events.map { event in
             let data = event.data
             return Event(
@@ -119,6 +142,6 @@ public struct Aggregate<M: Machine>: Sendable {
         state = decision.state
         now = moment
         eventCount += sealed.count
-        return (decision.events, sealed)
+        return sealed
     }
 }

@@ -56,6 +56,19 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         return fired
     }
 
+    /// Lets time pass in which nobody reached the machine: no deadline fires while it lasts, and every aggregate is told of it
+    /// at its end.
+    @discardableResult
+    public mutating func pass(_ outage: Outage) throws -> [Event] {
+        var events = try advance(to: outage.from)
+        for key in aggregates.keys {
+            guard var aggregate = aggregates[key] else { continue }
+            events += append(aggregate.note(outage, policy: policy))
+            aggregates[key] = aggregate
+        }
+        return events
+    }
+
     private mutating func run(
         _ input: Input<M.Command>, _ origin: Origin, _ key: AggregateKey, at moment: Instant
     ) throws -> [Event] {

@@ -51,11 +51,15 @@ struct Batch<M: Machine> {
     var parked: Set<AggregateKey> = []
     /// Inputs that are not to be run, by name, with the reason.
     var condemned: [String: String] = [:]
+    /// Commands that are not to be run, by name.
+    var condemnedCommands: Set<String> = []
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
     /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
     /// then: each repetition of the command would end one more process.
     var isDoubtful = false
+    /// A time in which nobody reached the service: inputs are told of it before deadlines fire.
+    var outage: Outage?
     /// The input on trial.
     var trial: String?
     private(set) var events: [Event] = []
@@ -69,7 +73,7 @@ struct Batch<M: Machine> {
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
     /// How many inputs were taken in.
-    private(set) var inputs = 0
+    var inputs = 0
     private var end = ContinuousClock.now + Self.portion
 
     init(partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>]) {
@@ -84,10 +88,13 @@ struct Batch<M: Machine> {
     mutating func beginPortion() { end = .now + Self.portion }
 
     /// At least one input is taken in, however late it is.
-    private var hasTime: Bool { inputs == 0 || .now < end }
+    var hasTime: Bool { inputs == 0 || .now < end }
 
     static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
     static func name(of key: AggregateKey, due: Instant) -> String { "deadline:\(key):\(due.milliseconds)" }
+
+    /// Leaves submissions to later batches.
+    mutating func postpone(_ count: Int) { verdicts += repeatElement(.later, count: count) }
 
     /// Runs one submission; its refusal fails it alone.
     mutating func run(
@@ -110,6 +117,9 @@ struct Batch<M: Machine> {
                 let isSame = before.fingerprint == idempotency.fingerprint
                 return isSame ? .replay(before.answer) : .refused(RuntimeError.idempotencyConflict)
             }
+        }
+        if !condemnedCommands.isEmpty, let name = submission.name, condemnedCommands.contains(name) {
+            return .refused(RuntimeError.failed)
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
         let moment = moment(of: submission.key, now)
@@ -191,7 +201,7 @@ struct Batch<M: Machine> {
     enum Fired { case done, outOfTime, setAside }
 
     /// One after the other, so that what goes well counts and the one at fault is known.
-    private mutating func fire(_ key: AggregateKey, until moment: Instant) -> Fired {
+    mutating func fireDue(_ key: AggregateKey, until moment: Instant) -> Fired {
         var isFirst = true
         while var aggregate = aggregates[key], let due = aggregate.state.nextDeadline, due <= moment {
             guard isFirst || .now < end else { return .outOfTime }
@@ -211,7 +221,7 @@ struct Batch<M: Machine> {
         return .done
     }
 
-    private mutating func park(_ letter: SetAside, _ reason: String) {
+    mutating func park(_ letter: SetAside, _ reason: String) {
         var letter = letter
         letter.reason = reason
         setAside.append(letter)
@@ -219,7 +229,7 @@ struct Batch<M: Machine> {
         newlyParked += 1
     }
 
-    private mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
+    mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
         guard !decided.isEmpty else { return }
         let binary = aggregate.state.binary
         guard binary.count <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count) }

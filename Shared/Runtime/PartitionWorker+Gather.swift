@@ -17,6 +17,9 @@ struct Gathered<M: Machine>: Sendable {
     /// Its owner died, or owners did before one got to the head of the log: a deadline may be what ended them.
     var isDoubtful = false
     var hasMore = false
+    /// The log was read to its end.
+    var isAtHead = false
+    var outages = OutageReading()
     var events: [Event] = []
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
@@ -29,7 +32,7 @@ struct Gathered<M: Machine>: Sendable {
     var halt: String?
 
     /// Nothing is left in the log, and nothing is due.
-    var isThrough: Bool { events.isEmpty && due.isEmpty && !hasMore }
+    var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
 }
 
 extension PartitionWorker {
@@ -84,10 +87,12 @@ extension PartitionWorker {
         var states = statesAt.map { Array(rows[$0]) } ?? []
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
+        try await readOutage(cursor, connection, &found)
         if let limit = portion.log, let deadlinesAt, found.holdsLease {
             try await readLog(rows[deadlinesAt], limit, connection, &found)
+            try await readUnheard(limit, connection, &found)
         }
-        let needed = Set(keys + found.events.map { $0.key } + found.due).subtracting(asked)
+        let needed = Set(keys + found.events.map { $0.key } + found.due + found.outages.unheard).subtracting(asked)
             .filter { found.aggregates[$0] == nil }.map { $0.description }
         if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
         try await read(states, connection, &found)
@@ -129,6 +134,7 @@ extension PartitionWorker {
             found.hasMore = true
             return
         }
+        found.isAtHead = true
         let now = clock.now
         nextDue = nil
         for row in deadlines {

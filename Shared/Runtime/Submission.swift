@@ -65,7 +65,7 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The database was lost during the commit and did not come back in time: the command was run, or it was not. To be
     /// repeated with the same idempotency key.
     case outcomeUnknown
-    /// The database refused what the command led to. Repeating it will not help.
+    /// The database refused what the command led to, or each process that ran it ended. Repeating it will not help.
     case failed
     /// Something of this device could not be taken in before; it waits for an operator.
     case parked(key: AggregateKey)
