@@ -11,6 +11,7 @@ let strict: [SwiftSetting] = [
 ]
 
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -86,8 +87,8 @@ var targets: [Target] = [
     shared(
         "ServiceKit",
         pure + [
-            "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdTLS, httpTypes, logging, lifecycle,
-            configuration, arguments, jwt, crypto, nioCore, nioPosix, nioSSL, asyncAlgorithms,
+            "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdCore, hummingbirdTLS, httpTypes, logging,
+            lifecycle, configuration, arguments, jwt, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, asyncAlgorithms,
         ]),
     .target(
         name: "TestSupport",
@@ -117,7 +118,8 @@ var targets: [Target] = [
     tests(
         "EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging]),
     tests(
-        "ServiceKitTests", "Shared/ServiceKit", durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1]),
+        "ServiceKitTests", "Shared/ServiceKit",
+        durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
     tests(
         "LifecycleTests", "Services/Lifecycle",
         durable + ["LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1],

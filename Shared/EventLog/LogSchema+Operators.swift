@@ -22,7 +22,7 @@ extension LogSchema {
             ALTER ROLE \(role) SET statement_timeout = '15s';
             GRANT USAGE ON SCHEMA bus TO \(role);
             GRANT SELECT ON bus.settings, bus.partitions, bus.events, bus.cursors, bus.members, bus.clock, bus.token_keys,
-                bus.retention, bus.snapshots, bus.dead_letters TO \(role);
+                bus.retention, bus.snapshots, bus.dead_letters, bus.revocations, bus.revocations_read TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
             """

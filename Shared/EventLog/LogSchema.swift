@@ -90,9 +90,14 @@ public enum LogSchema {
         }
     }
 
-    /// Lets a service sign tokens, which no other may.
+    /// Lets a service sign tokens and keep the book of the void ones, which no other may.
     public static func grantSigning(service: String, _ connection: Connection) async throws {
-        try await connection.script("GRANT INSERT ON bus.token_keys, bus.signing_keys TO dormouse_\(service)")
+        try await connection.script(
+            """
+            GRANT INSERT ON bus.token_keys, bus.signing_keys TO dormouse_\(service);
+            GRANT INSERT, UPDATE, DELETE ON bus.revocations TO dormouse_\(service);
+            GRANT INSERT, UPDATE ON bus.revocations_read TO dormouse_\(service);
+            """)
     }
 
     /// Checks at start that the log is there and has the configured number of partitions.

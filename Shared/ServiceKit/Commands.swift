@@ -131,6 +131,13 @@ extension HTTPField.Name {
     public static let position = HTTPField.Name("Dormouse-Position")!
 }
 
+extension Response {
+    /// The offset in this answer's `Dormouse-Position`: the log has everything of the command up to there.
+    public var position: Int? {
+        headers[.position].flatMap { ResumePoint($0) }?.offsets.values.first.map { Int($0) }
+    }
+}
+
 extension Problem {
     /// The service has not taken in yet what the caller's `Dormouse-Position` names.
     public static let behind = Problem(

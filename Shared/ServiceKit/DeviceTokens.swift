@@ -5,7 +5,7 @@ public import Timeline
 
 /// What a token says.
 public struct TokenClaims: Sendable, Hashable, Codable {
-    /// The token's own name, by which it can be revoked.
+    /// The token's own name.
     public let jti: String
     public let iss: String
     /// The device; nil in a fleet's token.
@@ -14,6 +14,8 @@ public struct TokenClaims: Sendable, Hashable, Codable {
     /// Real seconds since 1970.
     public let iat: Int
     public let exp: Int
+    /// How far the log of the device's partition was when the token was issued: a later revocation voids it.
+    public let position: Int?
 
     /// Who presents it.
     public var caller: Caller { device.map { .device($0, fleet: fleet) } ?? .fleet(fleet) }
@@ -74,12 +76,16 @@ public struct DeviceTokens: Sendable {
 
     /// A token of a device, or of its whole fleet where `device` is nil.
     ///
-    /// - Parameter id: the token's own name, by which it can be revoked.
-    public func issue(device: String?, fleet: String, id: String, lifetime: Interval) async throws -> String {
+    /// - Parameters:
+    ///   - id: the token's own name.
+    ///   - position: how far the log of the device's partition is: a later revocation voids the token.
+    public func issue(
+        device: String?, fleet: String, id: String, lifetime: Interval, position: Int? = nil
+    ) async throws -> String {
         let now = Int(clock.now.milliseconds / 1000)
         let claims = TokenClaims(
             jti: id, iss: Self.issuer, device: device, fleet: fleet, iat: now,
-            exp: now + Int(lifetime.milliseconds / 1000))
+            exp: now + Int(lifetime.milliseconds / 1000), position: position)
         return try await keys.sign(Payload(claims), kid: JWKIdentifier(string: keyID))
     }
 }

@@ -62,7 +62,7 @@ public enum DurableService {
         let loops = try await build(parts, &table)
         runtime.addParkedDevices(to: &table)
         try await base.run(
-            &table,
+            &table, news: runtime.news, isKeeper: M.name == tokenIssuer,
             checks: [
                 HealthCheck("listener") { await runtime.isListening ? nil : "the listening connection is down" },
                 HealthCheck("leases") { await runtime.ownedPartitions > 0 ? nil : "no partition is held yet" },
@@ -108,7 +108,7 @@ public enum PlainService {
         var table = RouteTable()
         let loops = try await build(parts, &table)
         try await base.run(
-            &table,
+            &table, news: news,
             checks: [HealthCheck("listener") { await news.isListening ? nil : "the listening connection is down" }],
             loops: [news, tail, ClockFollower(base.clock, pool: base.pool, news: news, logger: logger)] + loops)
     }
@@ -123,6 +123,7 @@ struct ServiceBase {
     let clock: SharedClock
     /// Whose tokens open devices.
     let tokenIssuer: String
+    let certificate: ServerCertificate?
     let metrics = Metrics()
     let logger: Logger
 
@@ -130,6 +131,7 @@ struct ServiceBase {
     static func open(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, logger: Logger
     ) async throws -> ServiceBase {
+        let certificate = try configuration.serverCertificate(logger: logger)
         let options = try ConnectionOptions(
             url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
             applicationName: "dormouse-\(name)")
@@ -140,11 +142,16 @@ struct ServiceBase {
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: SharedClock(setting), tokenIssuer: tokenIssuer, logger: logger)
+            clock: SharedClock(setting), tokenIssuer: tokenIssuer, certificate: certificate, logger: logger)
     }
 
     /// Runs the loops and, before them, the server.
-    func run(_ table: inout RouteTable, checks: [HealthCheck], loops: [any Service]) async throws {
+    ///
+    /// - Parameter isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
+    func run(
+        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false, checks: [HealthCheck],
+        loops: [any Service]
+    ) async throws {
         let database = HealthCheck("database") {
             do {
                 _ = try await pool.run(Call(Statement("SELECT 1")))
@@ -157,13 +164,18 @@ struct ServiceBase {
         table.addOpenAPI(title: "Dormouse \(name)", version: "1")
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
+        let void = VoidTokens()
+        let revocations = RevocationFollower(
+            void, pool: pool, partitions: configuration.partitions, news: news, isKeeper: isKeeper, logger: logger)
+        try await revocations.catchUp()
         let authenticator = Authenticator(
-            operators: try configuration.operatorKeys(), tokens: keyring.verifier,
+            operators: try configuration.operatorKeys(), tokens: keyring.verifier, void: void,
             insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
         let host = ServiceHost(
             name: name, configuration: configuration,
-            responder: table.responder(authenticator: authenticator, metrics: metrics), services: loops,
-            logger: logger)
+            responder: table.responder(
+                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
+            services: loops + [revocations], certificate: certificate, logger: logger)
         try await host.run()
         await pool.close()
     }

@@ -25,9 +25,13 @@ extension Problem {
     public static let notFound = Problem(.notFound, "not_found", "There is no such thing")
     public static let methodNotAllowed = Problem(
         .methodNotAllowed, "method_not_allowed", "The resource has no such method")
+    public static let beyondRetention = Problem(
+        .gone, "beyond_retention", "The log does not go back so far any more")
     public static let preconditionFailed = Problem(
         .preconditionFailed, "precondition_failed", "The document is no longer what If-Match names")
 
+    public static let rateLimited = Problem(
+        .tooManyRequests, "rate_limited", "The credential makes too many requests", retryAfter: 1)
     public static let busy = Problem(.serviceUnavailable, "busy", "Too many requests are under way", retryAfter: 1)
     public static let internalError = Problem(.internalServerError, "internal_error", "The service failed")
 

@@ -6,6 +6,8 @@ public import Records
 extension Request {
     /// The most that a JSON body may have, in bytes.
     public static let documentLimit = 64 * 1024
+    /// The most items that an array of it may have, and the most members that an object may have.
+    public static let lengthLimit = 1024
 
     /// Reads the body as a record, strictly: unknown members are faults.
     ///
@@ -18,7 +20,11 @@ extension Request {
         do { bytes = try await body.collect(upTo: limit) } catch is NIOTooManyBytesError {
             throw Problem.tooLarge(limit)
         }
-        return try R(json: JSON(parsing: bytes.readableBytesView))
+        let json = try JSON(parsing: bytes.readableBytesView)
+        if let fault = json.excess(over: Self.lengthLimit) {
+            throw Problem.invalidDocument.because("1 fault", faults: [fault])
+        }
+        return try R(json: json)
     }
 
     /// A whole number of the query, for example `?limit=50`.
@@ -41,6 +47,30 @@ extension Request {
             throw .invalidHeader.because("Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
         }
         return key
+    }
+}
+
+extension JSON {
+    /// The first array or object that is too long. The parser has bounded the depth.
+    fileprivate func excess(over limit: Int, at pointer: String = "") -> Fault? {
+        switch self {
+        case .array(let items):
+            guard items.count <= limit else { return Fault(pointer: pointer, detail: "has more than \(limit) items") }
+            for (index, item) in items.enumerated() {
+                if let fault = item.excess(over: limit, at: "\(pointer)/\(index)") { return fault }
+            }
+        case .object(let members):
+            guard members.count <= limit else {
+                return Fault(pointer: pointer, detail: "has more than \(limit) members")
+            }
+            for member in members {
+                let name = member.name.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
+                    .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
+                if let fault = member.value.excess(over: limit, at: "\(pointer)/\(name)") { return fault }
+            }
+        default: break
+        }
+        return nil
     }
 }
 

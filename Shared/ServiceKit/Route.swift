@@ -36,8 +36,8 @@ public struct Route: Sendable {
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
         switch access {
         case .open: break
-        case .caller: all += [.unauthenticated, .invalidCredential]
-        case .scope: all += [.unauthenticated, .invalidCredential, .forbidden]
+        case .caller: all += [.unauthenticated, .invalidCredential, .rateLimited]
+        case .scope: all += [.unauthenticated, .invalidCredential, .rateLimited, .forbidden]
         }
         return all + [.busy, .internalError]
     }
@@ -72,14 +72,17 @@ public struct RouteTable: Sendable {
 
     /// What answers requests by these routes: limits, problems, metrics and credentials around the handlers.
     ///
-    /// - Parameter limit: how many requests may be under way; open routes are not counted, so that a full service still
-    ///   tells that it is alive.
+    /// - Parameters:
+    ///   - rates: how many requests a credential may make.
+    ///   - limit: how many requests may be under way; open routes are not counted, so that a full service still tells that
+    ///     it is alive.
     public func responder(
-        authenticator: Authenticator, metrics: Metrics, limit: Int = 1024
+        authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(), limit: Int = 1024
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
+        router.add(middleware: NotModifiedMiddleware())
         let guarded = router.group().add(middleware: InFlightLimit(limit))
         for route in routes {
             let path = RouterPath(route.path)
@@ -88,15 +91,18 @@ public struct RouteTable: Sendable {
             case .caller:
                 guarded.on(path, method: route.method) { request, context in
                     var context = context
-                    context.caller = try await authenticator.caller(of: request)
+                    let admission = try await authenticator.admit(request)
+                    try rates.admit(admission.caller)
+                    context.admission = admission
                     return try await route.handler(request, context)
                 }
             case .scope(let scope):
                 guarded.on(path, method: route.method) { request, context in
                     var context = context
-                    let caller = try await authenticator.caller(of: request)
-                    try caller.require(scope)
-                    context.caller = caller
+                    let admission = try await authenticator.admit(request)
+                    try rates.admit(admission.caller)
+                    try admission.caller.require(scope)
+                    context.admission = admission
                     return try await route.handler(request, context)
                 }
             }

@@ -1,4 +1,5 @@
 import AsyncAlgorithms
+public import EventLog
 import HTTPTypes
 public import Hummingbird
 public import NIOCore
@@ -31,18 +32,19 @@ public struct ServerSentEvent: Sendable, Hashable {
 }
 
 extension Response {
-    /// A stream of server-sent events. It ends with the sequence, and when the service shuts down; where the sequence fails
-    /// the connection is cut, so that the client comes back with `Last-Event-ID`.
+    /// A stream of server-sent events. It ends with the sequence, when the caller's token is voided, and when the service
+    /// shuts down; where the sequence fails the connection is cut, so that the client comes back with `Last-Event-ID`.
     ///
     /// - Parameters:
-    ///   - channel: the request's connection; closed when a write is not taken for `patience`, so that slow readers hold
+    ///   - context: of the request; its connection is closed when a write is not taken for `patience`, so that slow readers hold
     ///     nothing. Behind it stands the back-pressure of the connection: an event is asked for when the last one went out.
     ///   - heartbeat: how often a comment is sent, which tells both sides that the connection lives.
     public init<Events: AsyncSequence & Sendable>(
-        events: Events, on channel: any Channel, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
+        events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
         patience: TimeAmount = .seconds(30)
     ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
         let told = chain(events.map(Signal.event), [Signal.end].async)
+        let (channel, voiding) = (context.channel, context.admission?.voiding)
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
             metrics?.add(to: .streamsOpen)
@@ -52,8 +54,10 @@ extension Response {
                 defer { limit.cancel() }
                 try await writer.write(ByteBuffer(string: text))
             }
+            // Nobody ends the stream of who can't be shut out.
+            let void = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
             try await write(": open\n\n")
-            signals: for try await signal in merge(told, beats).cancelOnGracefulShutdown() {
+            signals: for try await signal in merge(told, beats, void).cancelOnGracefulShutdown() {
                 switch signal {
                 case .event(let event): try await write(event.text)
                 case .heartbeat: try await write(": heartbeat\n\n")
@@ -93,6 +97,16 @@ public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String {
         offsets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
+    }
+}
+
+extension LogTail {
+    /// Holds a stream that a client resumes to what the log still has: nothing is skipped without a word.
+    ///
+    /// - Throws: `beyond_retention`; the client begins anew, without a place.
+    public func requireRetained(_ places: [Int: Int]) async throws {
+        guard try await isBeyondRetention(places) else { return }
+        throw Problem.beyondRetention.because("events after the given place are gone; read the state and begin anew")
     }
 }
 

@@ -15,6 +15,20 @@ public struct ServiceConfiguration: Sendable {
             .number("DATABASE_POOL_SIZE", 4, 1...256, "connections to PostgreSQL"),
             Setting("HOST", "127.0.0.1", "address to listen on"),
             .number("PORT", port, 0...65535, "port to listen on; 0 takes a free one"),
+            Setting(
+                "TLS_CERTIFICATE", nil, "file with the certificate chain in PEM: serves HTTPS; followed when it changes"
+            ),
+            Setting("TLS_KEY", nil, "file with the private key of TLS_CERTIFICATE in PEM"),
+            .number(
+                "REQUEST_TIMEOUT", 10, 1...3600, "seconds that a client gets for a request's head, and for a document"),
+            .number("IDLE_TIMEOUT", 60, 1...3600, "seconds after which a connection without requests is closed"),
+            .number(
+                "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000, "connections that an address may have; 0 is no limit"),
+            .number(
+                "DEVICE_REQUESTS_PER_SECOND", 50, 0...1_000_000,
+                "requests a second of a device's token, with four seconds' worth at once; 0 is no limit"),
+            .number("FLEET_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of a fleet's token"),
+            .number("OPERATOR_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of an operator's key"),
             .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
             .choice("LOG_LEVEL", "info", Logger.Level.allCases.map(\.rawValue), "least severe level that is logged"),
             .choice(
@@ -78,6 +92,14 @@ public struct ServiceConfiguration: Sendable {
     public var databasePoolSize: Int { number("DATABASE_POOL_SIZE") ?? 4 }
     public var host: String { self["HOST"] ?? "127.0.0.1" }
     public var port: Int { number("PORT") ?? 0 }
+    public var requestTimeout: Int { number("REQUEST_TIMEOUT") ?? 10 }
+    public var idleTimeout: Int { number("IDLE_TIMEOUT") ?? 60 }
+    public var connectionsPerAddress: Int { number("CONNECTIONS_PER_ADDRESS") ?? 0 }
+    public var requestRates: RequestRates.Limits {
+        RequestRates.Limits(
+            device: number("DEVICE_REQUESTS_PER_SECOND") ?? 0, fleet: number("FLEET_REQUESTS_PER_SECOND") ?? 0,
+            operator: number("OPERATOR_REQUESTS_PER_SECOND") ?? 0)
+    }
     public var partitions: Int { number("PARTITIONS") ?? 16 }
     public var logLevel: Logger.Level { self["LOG_LEVEL"].flatMap { Logger.Level(rawValue: $0) } ?? .info }
     public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap { LogFormat(rawValue: $0) } ?? .auto }

@@ -9,7 +9,8 @@ public struct ServiceContext: RequestContext {
     /// The connection, or stream of it, that the request came by.
     public let channel: any Channel
     /// Who asks; nil on routes that are open to all.
-    public var caller: Caller?
+    public var caller: Caller? { admission?.caller }
+    var admission: Admission?
     /// This request's place in its trace; goes along into the log.
     public var traceparent: Traceparent = .random()
 

@@ -1,5 +1,6 @@
 import Foundation
 public import Hummingbird
+import HummingbirdCore
 public import Logging
 import NIOCore
 public import ServiceLifecycle
@@ -11,18 +12,22 @@ public struct ServiceHost: Sendable {
     private let configuration: ServiceConfiguration
     private let responder: RouterResponder<ServiceContext>
     private let services: [any Service]
+    private let certificate: ServerCertificate?
     private let logger: Logger
 
-    /// - Parameter services: in the order in which they depend on one another; shut down in reverse, after the server has
-    ///   answered what was under way.
+    /// - Parameters:
+    ///   - services: in the order in which they depend on one another; shut down in reverse, after the server has answered
+    ///     what was under way.
+    ///   - certificate: makes it HTTPS.
     public init(
         name: String, configuration: ServiceConfiguration, responder: RouterResponder<ServiceContext>,
-        services: [any Service], logger: Logger
+        services: [any Service], certificate: ServerCertificate? = nil, logger: Logger
     ) {
         self.name = name
         self.configuration = configuration
         self.responder = responder
         self.services = services
+        self.certificate = certificate
         self.logger = logger
     }
 
@@ -33,20 +38,30 @@ public struct ServiceHost: Sendable {
         signals: [UnixSignal] = [], ready: @escaping @Sendable (Int) async -> Void
     ) -> ServiceGroup {
         let server = Application(
-            responder: responder,
-            server: .http1(
-                configuration: .init(
-                    idleTimeout: .seconds(60),
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))),
+            responder: responder, server: builder,
             configuration: .init(address: .hostname(configuration.host, port: configuration.port)),
             onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
             logger: logger)
         let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []
         var settings = ServiceGroupConfiguration(
-            services: services + warnings + [server], gracefulShutdownSignals: signals, logger: logger)
+            services: services + warnings + [certificate].compactMap { $0 } + [server],
+            gracefulShutdownSignals: signals, logger: logger)
         settings.maximumGracefulShutdownDuration = configuration.shutdownTimeout
         return ServiceGroup(configuration: settings)
+    }
+
+    private var builder: HTTPServerBuilder {
+        let (request, idle) = (Int64(configuration.requestTimeout), Int64(configuration.idleTimeout))
+        let http = HTTP1Channel.Configuration(
+            idleTimeout: .seconds(idle),
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))
+        let addresses = AddressLimit(configuration.connectionsPerAddress)
+        return HTTPServerBuilder { [certificate] responder in
+            GuardedChannel(
+                base: HTTP1Channel(responder: responder, configuration: http), addresses: addresses,
+                certificate: certificate, requestTimeout: .seconds(request), idleTimeout: .seconds(idle))
+        }
     }
 
     /// Runs until SIGTERM or SIGINT, and then until all is finished, at most `SHUTDOWN_TIMEOUT` seconds. Prints one line on
@@ -54,8 +69,10 @@ public struct ServiceHost: Sendable {
     ///
     /// - Throws: ``StartupError`` where the port can't be had; else what a service threw.
     public func run() async throws {
+        let scheme = certificate == nil ? "http" : "https"
         let group = group(signals: [.sigterm, .sigint]) { port in
-            FileHandle.standardOutput.write(Data("\(name) is ready on http://\(configuration.host):\(port)\n".utf8))
+            let address = "\(scheme)://\(configuration.host):\(port)"
+            FileHandle.standardOutput.write(Data("\(name) is ready on \(address)\n".utf8))
         }
         do { try await group.run() } catch let error as IOError where error.errnoCode == EADDRINUSE {
             throw StartupError.portInUse(configuration.port)

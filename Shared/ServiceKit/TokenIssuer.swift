@@ -28,8 +28,11 @@ public struct TokenIssuer: Sendable {
     }
 
     /// A token that opens one device.
-    public func device(_ device: String, fleet: String) async throws -> String {
-        try await tokens.issue(device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime)
+    ///
+    /// - Parameter position: how far the log of the device's partition is: a later revocation voids the token.
+    public func device(_ device: String, fleet: String, position: Int) async throws -> String {
+        try await tokens.issue(
+            device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime, position: position)
     }
 
     /// A token that opens and registers the devices of a fleet.

@@ -52,6 +52,11 @@ final class EventReader: Sendable {
         return items[index]
     }
 
+    /// Waits until the stream is over.
+    func waitForEnd(_ what: String) async throws {
+        try await withTimeout(seconds: 90, what) { [reading] in await reading.value }
+    }
+
     /// Waits until so many have come.
     func waitFor(_ count: Int, _ what: String) async throws {
         try await withTimeout(seconds: 90, what) { [inbox] in try await inbox.count.reaches(count) }

@@ -40,7 +40,7 @@ struct EventRoutes: Sendable {
                 throw Problem.invalidHeader.because("Last-Event-ID is no place of this log")
             }
             let feed = EventFeed(tail: tail, filter: query.filter, start: start)
-            return Response(events: feed, on: context.channel, metrics: metrics)
+            return Response(events: feed, on: context, metrics: metrics)
         }
         table.add(
             .get, "/v1/events/{id}", "An event, by its id or its place: partition:offset", access: .scope(.read),

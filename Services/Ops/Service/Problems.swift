@@ -5,7 +5,6 @@ import Records
 import ServiceKit
 
 extension Problem {
-    static let beyondRetention = Problem(.gone, "beyond_retention", "The log does not go back so far any more")
     static let notAcceptable = Problem(.notAcceptable, "not_acceptable", "No such form of the answer")
     static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite follows real time")
     static let advanceUnderWay = Problem(

@@ -194,3 +194,20 @@ CREATE POLICY token_keys_write ON bus.token_keys FOR INSERT WITH CHECK (current_
 ALTER TABLE bus.signing_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY signing_keys_own ON bus.signing_keys
     USING (current_user = 'dormouse_' || issuer) WITH CHECK (current_user = 'dormouse_' || issuer);
+
+-- The devices whose tokens were voided: a token is void that was issued before this place of the log. The events say so too,
+-- and come first; this outlives their retention, as tokens do. Written by the tokens' issuer alone, read by all.
+CREATE TABLE bus.revocations (
+    partition integer NOT NULL,
+    key text NOT NULL,
+    log_offset bigint NOT NULL,
+    -- Real time: from when on no token of that age is left, the row is of no use.
+    revoked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT revocations_one PRIMARY KEY (partition, key)
+);
+-- How far the log was read for them; what comes behind is in the log alone.
+CREATE TABLE bus.revocations_read (
+    partition integer NOT NULL,
+    log_offset bigint NOT NULL,
+    CONSTRAINT revocations_read_one PRIMARY KEY (partition)
+);

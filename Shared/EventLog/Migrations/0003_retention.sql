@@ -97,6 +97,9 @@ CREATE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGUAGE sql STA
     WHERE EXISTS (
         SELECT FROM bus.events AS e
         WHERE e.partition = d.partition AND e.log_offset = d.log_offset AND e.day = wanted)
+    UNION
+    SELECT 'revocations' FROM bus.revocations_read AS r
+    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = wanted)
     ORDER BY 1
 $$;
 

@@ -46,10 +46,13 @@ struct LifecycleBench: Sendable {
             commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, metrics: metrics)
         var table = RouteTable()
         routes.add(to: &table)
+        let void = VoidTokens()
+        let revocations = RevocationFollower(
+            void, pool: pool, partitions: partitions, news: runtime.news, isKeeper: true, logger: quiet)
         let host = ServiceHost(
             name: Lifecycle.name, configuration: try configuration(),
-            responder: table.responder(authenticator: try await authenticator(pool), metrics: metrics),
-            services: [runtime, tail], logger: quiet)
+            responder: table.responder(authenticator: try await authenticator(pool, void), metrics: metrics),
+            services: [runtime, tail, revocations], logger: quiet)
         let (ports, source) = AsyncStream<Int>.makeStream()
         let group = host.group { source.yield($0) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -82,7 +85,7 @@ struct LifecycleBench: Sendable {
         return try await cluster.makeDatabase(template: template)
     }
 
-    private static func authenticator(_ pool: ConnectionPool) async throws -> Authenticator {
+    private static func authenticator(_ pool: ConnectionPool, _ void: VoidTokens) async throws -> Authenticator {
         let verifier = DeviceTokenVerifier()
         try await verifier.trust(try await TokenKeys.trusted("lifecycle", pool))
         let lines = [
@@ -90,7 +93,7 @@ struct LifecycleBench: Sendable {
             OperatorKeys.line(name: "bob", scopes: [.read], key: readerKey),
         ]
         return Authenticator(
-            operators: try OperatorKeys(file: lines.joined(separator: "\n")), tokens: verifier)
+            operators: try OperatorKeys(file: lines.joined(separator: "\n")), tokens: verifier, void: void)
     }
 
     private static func configuration() throws -> ServiceConfiguration {
@@ -143,6 +146,13 @@ struct LifecycleBench: Sendable {
         let answer = try await send("PUT", "/v1/devices/\(device)", #"{"profile":"ios15"\#(member)}"#)
         try await send("PUT", "/v1/devices/\(device)/apps/a", manifest)
         return answer["token"]?.string ?? ""
+    }
+
+    /// Waits until a token of `d1` opens nothing any more.
+    func untilVoid(_ token: String) async throws {
+        try await eventually(describe: "the token is refused") {
+            try await send("GET", "/v1/devices/d1", key: token).code == "invalid_credential"
+        }
     }
 
     @discardableResult

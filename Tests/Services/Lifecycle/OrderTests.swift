@@ -2,6 +2,7 @@ import Contracts
 import EventLog
 import LifecycleMachine
 import Machines
+import Postgres
 import Records
 import ServiceKit
 import Synchronization
@@ -135,6 +136,39 @@ import Timeline
             #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": "\(wrong):1"]).status == 400)
             #expect(try await bench.send("GET", path + "?wait=0&after=\(wrong):1").status == 400)
             #expect(try await bench.send("GET", path + "?wait=61").status == 400)
+        }
+    }
+
+    @Test func whatTheLogHasForgottenIsSaidAndNotSkipped() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1", fleet: "blue")
+            let path = "/v1/devices/d1/orders"
+            let start = try #require(try await bench.send("GET", path + "?wait=0")["next"]?.string)
+            try await bench.transition("d1", "launch")
+            let next = try #require(try await bench.send("GET", path + "?wait=0&after=\(start)")["next"]?.string)
+            let known = try #require(Int(next.drop { $0 != ":" }.dropFirst()))
+            let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
+            // The day of all of that was dropped.
+            _ = try await bench.pool.run(
+                Call(
+                    Statement("INSERT INTO bus.retention (partition, dropped_to) VALUES ($1, $2)"),
+                    [.int4(Int32(partition)), .int(known + 10)]))
+            for headers in [["Last-Event-ID": start], [:]] {
+                let after = headers.isEmpty ? "&after=\(start)" : ""
+                let answer = try await bench.send("GET", path + "?wait=0" + after, nil, headers)
+                #expect(answer.status == 410 && answer.code == "beyond_retention")
+            }
+            let stream = try await bench.send("GET", path, nil, ["Last-Event-ID": start])
+            #expect(stream.status == 410)
+            // Who has the device's last order has missed nothing.
+            #expect(try await bench.send("GET", path + "?wait=0&after=\(next)").status == 200)
+            let fleet = "/v1/fleets/blue/orders"
+            let vector = (0..<LifecycleBench.partitions).map { "\($0):\($0 == partition ? known : 0)" }
+            let joined = vector.joined(separator: ",")
+            #expect(try await bench.send("GET", fleet, nil, ["Last-Event-ID": joined]).code == "beyond_retention")
+            // Of other partitions nothing is gone.
+            let other = (0..<LifecycleBench.partitions).filter { $0 != partition }[0]
+            _ = try await OrderStream(bench, fleet + "?partitions=\(other)", after: joined)
         }
     }
 

@@ -49,15 +49,37 @@ import Testing
         }
     }
 
-    @Test func aNewTokenIsIssuedAndTheOldOnesAreVoidedInTheLog() async throws {
+    @Test func aNewTokenIsIssuedAndTheOldOnesAreVoid() async throws {
         try await LifecycleBench.run { bench in
             let old = try await bench.phone("d1")
+            var orders = try await OrderStream(bench, "/v1/devices/d1/orders", key: old)
             let answer = try await bench.send("POST", "/v1/devices/d1/token", key: old)
             #expect(answer.status == 201)
             let token = try #require(answer["token"]?.string)
             #expect(token != old)
             #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
             #expect(try await bench.log(of: "d1").last?.type == LifecycleEvent.DeviceRevoked.type)
+            #expect(try await orders.next() == nil, "what was open under the old token has ended")
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: old).code == "invalid_credential")
+            // Again and again: each voids the one before.
+            let third = try #require(try await bench.send("POST", "/v1/devices/d1/token", key: token)["token"]?.string)
+            try await bench.untilVoid(token)
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: third).status == 200)
+        }
+    }
+
+    @Test func tokensAreVoidedWithoutAnotherAndWhenTheDeviceLeaves() async throws {
+        try await LifecycleBench.run { bench in
+            let first = try await bench.phone("d1")
+            #expect(try await bench.send("DELETE", "/v1/devices/d1/token", key: first).status == 204)
+            try await bench.untilVoid(first)
+            let answer = try await bench.send("POST", "/v1/devices/d1/token")
+            let second = try #require(answer["token"]?.string)
+            #expect(try await bench.send("DELETE", "/v1/devices/d1", key: second).status == 204)
+            // Whoever takes the name next is another device.
+            let third = try await bench.phone("d1")
+            try await bench.untilVoid(second)
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: third).status == 200)
         }
     }
 

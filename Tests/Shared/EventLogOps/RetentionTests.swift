@@ -53,6 +53,22 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
 
+    @Test func nothingIsDroppedWhoseRevocationsAreNotInTheTable() async throws {
+        let bench = try await OpsBench()
+        let log = RevocationLog(pool: bench.pool)
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        for days in [40, 39] {
+            try await bench.makeDay(daysAgo: days)
+            try await bench.append(to: "a", daysAgo: days)
+        }
+        try await bench.readAll()
+        try await log.keep(Revocations(positions: [partition: 1]), partitions: OpsBench.partitions)
+        let round = try #require(try await bench.maintenance(30).round())
+        #expect(round.dropped.count == 1 && round.waitsFor == ["revocations"])
+        try await log.keep(try await log.read(after: [partition: 1]).found, partitions: OpsBench.partitions)
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
+    }
+
     @Test func aHistoryThatLosesEventsHasABaseToBeginAt() async throws {
         let bench = try await OpsBench()
         let place = AggregateKey.device("a").partition(of: OpsBench.partitions)

@@ -44,8 +44,10 @@ import Timeline
         }
     }
 
-    @Test func tamperedExpiredForeignAndRevokedTokensAreRefused() async throws {
-        try await TestService.run(revoked: ["gone"]) { service in
+    @Test func tamperedExpiredForeignAndVoidTokensAreRefused() async throws {
+        let void = VoidTokens()
+        void.note("d1", before: 8)
+        try await TestService.run(void: void) { service in
             let good = try await service.tokens.issue(device: "d2", fleet: "f1", id: "t", lifetime: .hours(1))
             let other = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
             let parts = (good.split(separator: "."), other.split(separator: "."))
@@ -53,14 +55,20 @@ import Timeline
             let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.\(parts.1[1])."
             let past = Interval(milliseconds: -1000)
             let expired = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: past)
-            let revoked = try await service.tokens.issue(device: "d1", fleet: "f1", id: "gone", lifetime: .hours(1))
+            let (placeless, early) = (
+                try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1)),
+                try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1), position: 7)
+            )
             let foreign = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
                 .issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
-            for token in [tampered, unsigned, expired, revoked, foreign] {
+            for token in [tampered, unsigned, expired, placeless, early, foreign] {
                 let answer = try await service.send("GET", "/v1/devices/d1", key: token)
                 #expect(answer.status == 401)
                 #expect(answer.code == "invalid_credential")
             }
+            let late = try await service.tokens.issue(
+                device: "d1", fleet: "f1", id: "t", lifetime: .hours(1), position: 8)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: late).status == 200)
         }
     }
 

@@ -113,7 +113,8 @@ private struct Amount: Record {
             }
             #expect(issuers.allSatisfy { $0 == issuers[0] })
             // Whoever can only add keys of its own opens nobody's devices.
-            let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device("d1", fleet: "f1")
+            let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device(
+                "d1", fleet: "f1", position: 0)
             #expect(try await service.add(1, to: "d1", as: stranger).code == "invalid_credential")
         }
     }
@@ -126,7 +127,8 @@ private struct Amount: Record {
                 "counter", id: "counter-2", privateKey: pem, publicKey: late.publicKey, service.pool)
             let token = try await service.device("d1")
             #expect(try await service.add(1, to: "d1", as: token).status == 200)
-            let newest = try await TokenIssuer.open(service.pool, issuer: "counter").device("d1", fleet: "f1")
+            let newest = try await TokenIssuer.open(service.pool, issuer: "counter").device(
+                "d1", fleet: "f1", position: 0)
             #expect(newest != token)
             #expect(try await service.add(1, to: "d1", as: newest).status == 200)
         }
@@ -134,22 +136,16 @@ private struct Amount: Record {
 
     private func withCounters(_ body: @Sendable @escaping (CounterService) async throws -> Void) async throws {
         let service = try await CounterService.prepare()
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await service.serve() }
-            try await withTimeout(seconds: 180) {
-                try await service.waitUntilReady()
-                try await body(service)
-            }
-            tasks.cancelAll()
-        }
+        try await service.run { try await body(service) }
         await service.pool.close()
     }
 }
 
 /// The counter as a service, on a database of its own.
-private struct CounterService: Sendable {
+struct CounterService: Sendable {
     static let operatorKey = "correct-horse"
     static let readersKey = "battery-staple"
+    let arguments: [String]
     let configuration: ServiceConfiguration
     let logger: Logger
     let pool: ConnectionPool
@@ -167,18 +163,43 @@ private struct CounterService: Sendable {
         ]
         try lines.joined(separator: "\n").write(to: keys, atomically: true, encoding: .utf8)
         let port = try freePort()
-        let request = try ServiceConfiguration.read(
-            service: "counter", port: port,
-            arguments: [
-                "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
-                "--partitions", "4",
-            ], environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        let arguments = [
+            "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
+            "--partitions", "4",
+        ]
+        let configuration = try configuration(arguments, port: port)
         try await DurableService.migrate(Counter.self, configuration, logger: logger)
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
         return CounterService(
-            configuration: configuration, logger: logger, pool: pool,
+            arguments: arguments, configuration: configuration, logger: logger, pool: pool,
             issuer: try await TokenIssuer.open(pool, issuer: "counter"), port: port)
+    }
+
+    private static func configuration(_ arguments: [String], port: Int) throws -> ServiceConfiguration {
+        let request = try ServiceConfiguration.read(
+            service: "counter", port: port, arguments: arguments, environment: [:])
+        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        return configuration
+    }
+
+    /// Another process, as it were, on the same database.
+    func replica(_ more: String...) throws -> CounterService {
+        let port = try freePort()
+        return CounterService(
+            arguments: arguments, configuration: try Self.configuration(arguments + more, port: port), logger: logger,
+            pool: pool, issuer: issuer, port: port)
+    }
+
+    /// Serves for as long as the body runs.
+    func run(_ body: @Sendable @escaping () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await serve() }
+            try await withTimeout(seconds: 180) {
+                try await waitUntilReady()
+                try await body()
+            }
+            tasks.cancelAll()
+        }
     }
 
     func serve() async throws {
@@ -203,11 +224,18 @@ private struct CounterService: Sendable {
                 }
                 return Response(found.state, etag: ETag(version: found.eventCount))
             }
+            table.add(.get, "/v1/devices/{device}/events", "Streams") { request, context in
+                let key = AggregateKey.device(try context.parameters.identifier("device"))
+                let events = parts.tail.events(of: key, after: 0).map { ServerSentEvent(data: $0.type) }
+                return Response(events: events, on: context)
+            }
             return []
         }
     }
 
-    func device(_ id: String) async throws -> String { try await issuer.device(id, fleet: "f1") }
+    func device(_ id: String, position: Int = 0) async throws -> String {
+        try await issuer.device(id, fleet: "f1", position: position)
+    }
     func fleet(_ id: String) async throws -> String { try await issuer.fleet(id) }
 
     func waitUntilReady() async throws {

@@ -76,6 +76,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("\"7\"", 304), ("W/\"7\"", 304), ("*", 304), ("\"6\", \"7\"", 304), ("\"6\"", 200), ("7", 200),
+    ])
+    func whatTheClientHasIsNotSentAgain(_ tag: String, _ status: Int) async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("GET", "/v1/devices/d1", nil, ["If-None-Match": tag])
+            #expect(answer.status == status)
+            #expect(answer.headers["etag"] == "\"7\"")
+            #expect(answer.body.isEmpty == (status == 304))
+            #expect((answer.headers["content-type"] == nil) == (status == 304))
+            let made = try await service.send(
+                "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, ["If-None-Match": "\"1\""])
+            #expect(made.status == 201, "only reading is spared")
+        }
+    }
+
     @Test(arguments: [("\"7\"", 200), ("*", 200), ("\"6\", \"7\"", 200), ("\"6\"", 412), ("W/\"7\"", 412)])
     func ifMatchIsHonoured(_ tag: String, _ status: Int) async throws {
         try await TestService.run { service in

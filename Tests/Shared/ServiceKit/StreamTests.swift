@@ -17,7 +17,7 @@ import Testing
                 }
                 source.finish()
             }
-            return Response(events: events, on: context.channel, heartbeat: heartbeat)
+            return Response(events: events, on: context, heartbeat: heartbeat)
         }
     }
 
@@ -51,7 +51,7 @@ import Testing
             table.add(.get, "/v1/quiet", "Says nothing", access: .open) { _, context in
                 let (events, source) = AsyncStream<ServerSentEvent>.makeStream()
                 source.onTermination = { _ in _ = source }
-                return Response(events: events, on: context.channel, heartbeat: .milliseconds(20))
+                return Response(events: events, on: context, heartbeat: .milliseconds(20))
             }
         }) { service in
             let response = try await HTTPClient.shared.execute(service.request("/v1/quiet"), timeout: .seconds(20))

@@ -56,7 +56,8 @@ struct TestService: Sendable {
 
     /// Runs the service for as long as the body runs.
     static func run(
-        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], revoked: Set<String> = [],
+        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], void: VoidTokens = VoidTokens(),
+        settings: [String] = [], certificate: TestCertificate? = nil,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -73,13 +74,19 @@ struct TestService: Sendable {
         table.addOpenAPI(title: "naps", version: "1")
         let responder = table.responder(
             authenticator: Authenticator(
-                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, insecure: insecure,
-                isRevoked: { revoked.contains($0.jti) }), metrics: metrics, limit: limit)
+                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, void: void,
+                insecure: insecure), metrics: metrics,
+            rates: RequestRates(try configuration(settings).requestRates), limit: limit)
+        let logger = Logger(label: "naps") { _ in
+            LogOutput(label: "naps", level: .info, format: .json, write: log.append)
+        }
         let host = ServiceHost(
-            name: "naps", configuration: try configuration("--port", "0"), responder: responder, services: [],
-            logger: Logger(label: "naps") { _ in
-                LogOutput(label: "naps", level: .info, format: .json, write: log.append)
-            })
+            name: "naps", configuration: try configuration(["--port", "0"] + settings), responder: responder,
+            services: [],
+            certificate: try certificate.map {
+                try ServerCertificate(
+                    chainFile: $0.chainFile, keyFile: $0.keyFile, interval: .milliseconds(50), logger: logger)
+            }, logger: logger)
         let (ports, source) = AsyncStream<Int>.makeStream()
         let group = host.group { source.yield($0) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -113,6 +120,10 @@ struct TestService: Sendable {
     private struct Oops: Error { let secret: String }
 
     static func configuration(_ arguments: String...) throws -> ServiceConfiguration {
+        try configuration(arguments)
+    }
+
+    static func configuration(_ arguments: [String]) throws -> ServiceConfiguration {
         let request = try ServiceConfiguration.read(service: "naps", port: 8099, arguments: arguments, environment: [:])
         guard case .run(let configuration) = request else { throw ConfigurationError("help") }
         return configuration

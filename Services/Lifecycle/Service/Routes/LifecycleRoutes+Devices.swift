@@ -72,7 +72,8 @@ extension LifecycleRoutes {
             return document.jsonBytes
         }
         guard var document = made.document else { return response }
-        document.token = try await tokens.device(device, fleet: registration.fleet ?? "")
+        document.token = try await tokens.device(
+            device, fleet: registration.fleet ?? "", position: response.position ?? 0)
         var created = Response(document, status: .created)
         created.headers[.position] = response.headers[.position]
         return created

@@ -14,21 +14,26 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/devices/{device}/orders",
             "The device's orders from now on, or after Last-Event-ID; with ?wait=30 the next few of them as a document",
-            access: .caller, response: OrderList.self, problems: [.invalidHeader, .invalidQuery]
+            access: .caller, response: OrderList.self,
+            problems: [.invalidHeader, .invalidQuery, .beyondRetention]
         ) { request, context in
             let id = try context.parameters.identifier("device")
             let known = try await registered(request, context).offset
-            let after = try resumePoint(request, .device(id)) ?? known
+            let key = AggregateKey.device(id)
+            let after = try resumePoint(request, key) ?? known
+            // Who has the device's last event has missed nothing, however long ago that was.
+            if after < known { try await tail.requireRetained([key.partition(of: tail.partitions): after]) }
             guard request.uri.queryParameters["wait"] != nil else {
                 return try stream(id, after: after, context)
             }
             let wait = try request.query("wait", in: 0...60, default: 30)
-            return Response(try await poll(.device(id), after: after, known: known, wait: .seconds(wait)))
+            return Response(try await poll(key, after: after, known: known, wait: .seconds(wait)))
         }
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
             "The orders of all devices of a fleet over one connection, of all partitions or of those in ?partitions=0,1",
-            access: .caller, response: Order.self, problems: [.invalidHeader, .invalidQuery, .notFound]
+            access: .caller, response: Order.self,
+            problems: [.invalidHeader, .invalidQuery, .notFound, .beyondRetention]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
@@ -36,7 +41,7 @@ extension LifecycleRoutes {
             let orders = FleetOrders(
                 events: tail.events(in: start) { $0.source == LifecycleEvent.source && $0.key.device != nil },
                 start: start, fleet: fleet, fleets: fleets)
-            return Response(events: orders, on: context.channel, metrics: metrics)
+            return Response(events: orders, on: context, metrics: metrics)
         }
     }
 
@@ -64,7 +69,7 @@ extension LifecycleRoutes {
         // Declared to throw because its base may; it does not.
         let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
         let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }
-        return Response(events: events, on: context.channel, metrics: metrics)
+        return Response(events: events, on: context, metrics: metrics)
     }
 
     /// The orders that the log has already; where it has none, the first that comes within the time.
@@ -121,8 +126,10 @@ extension LifecycleRoutes {
             }
             start = start.filter { asked.contains($0.key) }
         }
-        return start.merging(point?.offsets.mapValues { Int($0) } ?? [:]) { _, resumed in resumed }
-            .filter { start[$0.key] != nil }
+        guard let point else { return start }
+        let resumed = point.offsets.mapValues { Int($0) }.filter { start[$0.key] != nil }
+        try await tail.requireRetained(resumed)
+        return start.merging(resumed) { _, resumed in resumed }
     }
 }
 

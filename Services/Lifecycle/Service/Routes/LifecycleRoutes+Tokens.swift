@@ -10,19 +10,23 @@ extension LifecycleRoutes {
     func addTokens(_ table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/token",
-            "Issues another token, and says so in the log; the former ones are accepted until they expire",
+            "Issues another token and voids the former ones: every service refuses them from the next moments on",
             access: .caller,
             response: TokenDocument.self, status: .created
         ) { request, context in
             let device = try context.parameters.identifier("device")
             let voided = try await submit(.revokeTokens, request, context)
             let fleet = try await registered(request, context).state.fleet
-            var answer = Response(
-                TokenDocument(device: device, token: try await tokens.device(device, fleet: fleet ?? "")),
-                status: .created)
+            // The answer's place in the log lies behind the revocation, so the new token outlives it.
+            let token = try await tokens.device(device, fleet: fleet ?? "", position: voided.position ?? 0)
+            var answer = Response(TokenDocument(device: device, token: token), status: .created)
             answer.headers[.position] = voided.headers[.position]
             return answer
         }
+        table.add(
+            .delete, "/v1/devices/{device}/token", "Voids the device's tokens without issuing another",
+            access: .caller, status: .noContent
+        ) { try await submit(.revokeTokens, $0, $1, status: .noContent) }
         table.add(
             .post, "/v1/fleets/{fleet}/token", "Issues a token that registers and opens the devices of a fleet",
             access: .scope(.operate), response: TokenDocument.self, status: .created

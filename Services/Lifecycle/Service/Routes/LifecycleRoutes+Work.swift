@@ -40,9 +40,10 @@ extension LifecycleRoutes {
             .get, app + "/background-time-remaining", "What is left of the background tasks' time", access: .caller,
             response: BackgroundTimeDocument.self
         ) { request, context in
-            let (record, etag) = try await installed(request, context)
+            let record = try await installed(request, context).record
             guard record.state.isRunning else { throw LifecycleRefusal.appNotRunning(record.state).problem }
-            return Response(BackgroundTimeDocument(record, at: clock.now), etag: etag)
+            // No ETag: it changes with time alone.
+            return Response(BackgroundTimeDocument(record, at: clock.now))
         }
         table.add(
             .get, app + "/background-refresh-status", "Whether Background App Refresh is on for the app",

@@ -51,7 +51,8 @@ struct DeviceRoutes: Sendable {
             let found = try await device(request, context)
             guard let record = found.aggregate.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
             let explanation = Explanation(app, record, found.aggregate, at: max(clock.now, found.aggregate.now), policy)
-            return Response(explanation, etag: ETag(version: found.aggregate.eventCount))
+            // No ETag: it changes with time alone.
+            return Response(explanation)
         }
     }
 

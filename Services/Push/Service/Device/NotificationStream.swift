@@ -32,7 +32,7 @@ struct NotificationStream: Sendable {
         let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap {
             told($0)
         }
-        var response = Response(events: events, on: context.channel, metrics: metrics)
+        var response = Response(events: events, on: context, metrics: metrics)
         // Watching for the client's leaving takes the connection: it serves no request after this one.
         response.headers[.connection] = "close"
         let inner = response.body

@@ -1,0 +1,58 @@
+import NIOCore
+import Synchronization
+
+/// How many connections each address may have. One more is closed as soon as it is accepted.
+///
+/// An IPv6 client has a whole network of addresses, so 64 bits of them count as one.
+final class AddressLimit: Sendable {
+    private let limit: Int
+    private let open = Mutex<[[UInt8]: Int]>([:])
+
+    /// - Parameter limit: 0 is none.
+    init(_ limit: Int) { self.limit = limit }
+
+    /// Counts a connection until it is closed.
+    ///
+    /// - Returns: false where its address has as many as it may.
+    func admit(_ channel: any Channel) -> Bool {
+        guard limit > 0, let key = channel.remoteAddress?.network else { return true }
+        guard enter(key) else { return false }
+        channel.closeFuture.whenComplete { _ in self.leave(key) }
+        return true
+    }
+
+    func enter(_ key: [UInt8]) -> Bool {
+        open.withLock { open in
+            guard open[key, default: 0] < limit else { return false }
+            open[key, default: 0] += 1
+            return true
+        }
+    }
+
+    func leave(_ key: [UInt8]) {
+        open.withLock { open in
+            guard let count = open[key], count > 1 else { return open[key] = nil }
+            open[key] = count - 1
+        }
+    }
+}
+
+extension SocketAddress {
+    /// Whose connection it is: the four bytes of an IPv4 address, the first eight of an IPv6 one; nil for a local socket.
+    var network: [UInt8]? {
+        switch self {
+        case .v4: return bytes(4..<8)
+        case .v6:
+            let bytes = bytes(8..<24)
+            // An IPv4 client of a socket that takes both (RFC 4291 section 2.5.5.2).
+            let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
+            return isMapped ? Array(bytes.suffix(4)) : Array(bytes.prefix(8))
+        case .unixDomainSocket: return nil
+        }
+    }
+
+    /// Of `sockaddr_in` and `sockaddr_in6`, which have their addresses at the same places on every system.
+    private func bytes(_ range: Range<Int>) -> [UInt8] {
+        withSockAddr { address, size in Array(UnsafeRawBufferPointer(start: address, count: size)[range]) }
+    }
+}

@@ -1,0 +1,35 @@
+import HTTPTypes
+import Hummingbird
+
+/// Answers 304 without content to a `GET` or `HEAD` whose `If-None-Match` lists what would be sent (RFC 9110 section 13.1.2).
+///
+/// It stands before every route: a document with an `ETag` needs no more than that.
+struct NotModifiedMiddleware: RouterMiddleware {
+    typealias Context = ServiceContext
+
+    func handle(
+        _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
+    ) async throws -> Response {
+        let response = try await next(request, context)
+        guard request.method == .get || request.method == .head, response.status == .ok,
+            let tag = response.headers[.eTag], request.knows(tag)
+        else { return response }
+        var headers = response.headers
+        headers[.contentType] = nil
+        headers[.contentLength] = nil
+        return Response(status: .notModified, headers: headers)
+    }
+}
+
+extension Request {
+    /// Whether `If-None-Match` lists a tag, compared weakly, or is `*`.
+    fileprivate func knows(_ tag: String) -> Bool {
+        headers[values: .ifNoneMatch].flatMap { $0.split(separator: ",") }.map { $0.trimmed() }.contains { listed in
+            listed == "*" || listed.withoutWeakness == tag.withoutWeakness
+        }
+    }
+}
+
+extension String {
+    fileprivate var withoutWeakness: Substring { hasPrefix("W/") ? dropFirst(2) : self[...] }
+}

@@ -1,0 +1,128 @@
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import ServiceKit
+import TestSupport
+import Testing
+
+@Suite("TLS", .timeLimit(.minutes(5))) struct CertificateTests {
+    @Test func aServiceWithACertificateSpeaksHTTPSOnly() async throws {
+        let certificate = try await TestCertificate.make()
+        try await TestService.run(certificate: certificate) { service in
+            #expect(try await certificate.status(of: "/healthz", service.port) == 200)
+            await #expect(throws: (any Error).self) { _ = try await service.send("GET", "/healthz") }
+            let stranger = try await TestCertificate.make()
+            await #expect(throws: (any Error).self) {
+                _ = try await stranger.status(of: "/healthz", service.port)
+            }
+        }
+    }
+
+    @Test func anotherCertificateIsServedWithoutARestart() async throws {
+        let (served, next) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let first = try served.copy()
+        try await TestService.run(certificate: served) { service in
+            #expect(try await first.status(of: "/healthz", service.port) == 200)
+            // Nothing that can't be served replaces what is.
+            try next.replaceKey(of: served)
+            try await eventually(describe: "the pair that does not fit is said") {
+                service.log.all.contains { $0.contains("is not the key of TLS_CERTIFICATE") }
+            }
+            #expect(try await first.status(of: "/healthz", service.port) == 200)
+            try next.replaceCertificate(of: served)
+            try await eventually(describe: "the new certificate is served") {
+                (try? await next.status(of: "/healthz", service.port)) == 200
+            }
+            await #expect(throws: (any Error).self) { _ = try await first.status(of: "/healthz", service.port) }
+            let errors = service.log.all.filter { $0.contains("the changed certificate can't be served") }
+            #expect(errors.count == 1, "said once, however often it is looked at")
+        }
+    }
+
+    @Test func whatCanNotBeServedStopsTheStartInOneLine() async throws {
+        let (one, other) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let nonsense = one.folder.appendingPathComponent("nonsense").path
+        try "-----BEGIN CERTIFICATE-----\nnonsense\n".write(toFile: nonsense, atomically: true, encoding: .utf8)
+        let certificate = "TLS_CERTIFICATE (--tls-certificate)"
+        let key = "TLS_KEY (--tls-key)"
+        for (chainFile, keyFile, line) in [
+            ("/nowhere", one.keyFile, "\(certificate): cannot read the file that it names"),
+            (one.chainFile, "/nowhere", "\(key): cannot read the file that it names"),
+            (nonsense, one.keyFile, "\(certificate): the file has no certificate in PEM"),
+            (one.chainFile, nonsense, "\(key): the file has no private key in PEM without a password"),
+            (one.chainFile, other.keyFile, "\(key) is not the key of TLS_CERTIFICATE: give the two of one pair"),
+            (one.chainFile, "", "\(certificate) and \(key) need one another"),
+        ] {
+            let flags = ["--tls-certificate", chainFile] + (keyFile.isEmpty ? [] : ["--tls-key", keyFile])
+            let configuration = try TestService.configuration(flags)
+            #expect(throws: ConfigurationError(line)) {
+                _ = try configuration.serverCertificate(logger: Logger(label: "naps"))
+            }
+        }
+        #expect(try TestService.configuration().serverCertificate(logger: Logger(label: "naps")) == nil)
+    }
+}
+
+/// A certificate for this machine, signed by itself: who trusts it trusts no other.
+struct TestCertificate: Sendable {
+    let folder: URL
+    var chainFile: String { folder.appendingPathComponent("certificate.pem").path }
+    var keyFile: String { folder.appendingPathComponent("key.pem").path }
+
+    static func make() async throws -> TestCertificate {
+        let certificate = TestCertificate(folder: try emptyFolder())
+        let openssl = try ChildProcess.start(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=\(UUID().uuidString)", "-addext", "subjectAltName=DNS:localhost",
+                "-keyout", certificate.keyFile, "-out", certificate.chainFile,
+            ])
+        #expect(try await openssl.exit() == .exited(0))
+        return certificate
+    }
+
+    private static func emptyFolder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    func copy() throws -> TestCertificate {
+        let copy = TestCertificate(folder: try Self.emptyFolder())
+        try replaceKey(of: copy)
+        try replaceCertificate(of: copy)
+        return copy
+    }
+
+    func replaceKey(of other: TestCertificate) throws {
+        try Data(contentsOf: URL(fileURLWithPath: keyFile)).write(
+            to: URL(fileURLWithPath: other.keyFile), options: .atomic)
+    }
+
+    func replaceCertificate(of other: TestCertificate) throws {
+        try Data(contentsOf: URL(fileURLWithPath: chainFile)).write(
+            to: URL(fileURLWithPath: other.chainFile), options: .atomic)
+    }
+
+    /// What a client gets that trusts this certificate alone.
+    func status(of path: String, _ port: Int) async throws -> UInt {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.trustRoots = .file(chainFile)
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        do {
+            let request = HTTPClientRequest(url: "https://localhost:\(port)\(path)")
+            let status = try await client.execute(request, timeout: .seconds(20)).status.code
+            try await client.shutdown()
+            return status
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,270 @@
+import Hummingbird
+import NIOCore
+import NIOPosix
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import ServiceKit
+
+@Suite("Limits", .timeLimit(.minutes(5))) struct LimitTests {
+    // MARK: Slow clients
+
+    @Test func whoNeverFinishesARequestIsCut() async throws {
+        try await TestService.run(
+            settings: ["--request-timeout", "1"],
+            routes: { table in
+                table.add(.put, "/v1/content", "Takes content") { request, _ in
+                    Response(json: Array(buffer: try await request.body.collect(upTo: 100)))
+                }
+            }
+        ) { service in
+            let key = TestService.operatorKey
+            let halves = [
+                "", "GET /healthz HTTP/1.1\r\nHost: x\r\n",
+                "POST /v1/naps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\n"
+                    + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"name\"",
+            ]
+            // Content may take its time: it is cut neither before nor after the others.
+            let content = try await Wire(service.port)
+            try await content.send(
+                "PUT /v1/content HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\nConnection: close\r\n"
+                    + "Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nab")
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for half in halves {
+                    group.addTask {
+                        let wire = try await Wire(service.port)
+                        try await wire.send(half)
+                        return try await wire.rest()
+                    }
+                }
+                for try await answer in group { #expect(answer == "") }
+            }
+            try await content.send("cde")
+            let answer = try await content.rest()
+            #expect(answer.hasPrefix("HTTP/1.1 200 OK") && answer.hasSuffix("abcde"))
+        }
+    }
+
+    @Test func aConnectionWithoutRequestsIsClosed() async throws {
+        try await TestService.run(settings: ["--idle-timeout", "1"]) { service in
+            let wire = try await Wire(service.port)
+            try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            let text = try await wire.rest()
+            #expect(text.hasPrefix("HTTP/1.1 200 OK") && !text.contains("HTTP/1.1 4"))
+        }
+    }
+
+    @Test func aSlowNextRequestIsCutToo() async throws {
+        try await TestService.run(settings: ["--idle-timeout", "1"]) { service in
+            let wire = try await Wire(service.port)
+            try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n")
+            #expect(try await wire.rest().components("HTTP/1.1 200 OK") == 1)
+        }
+    }
+
+    @Test func whoDoesNotTakeTheAnswerIsCut() async throws {
+        let cut = Gate()
+        try await TestService.run(
+            settings: ["--idle-timeout", "1"],
+            routes: { table in
+                table.add(.get, "/v1/endless", "Has no end", access: .open) { _, _ in
+                    Response(
+                        status: .ok,
+                        body: ResponseBody { writer in
+                            defer { cut.open() }
+                            let part = ByteBuffer(repeating: 0, count: 1 << 16)
+                            while true { try await writer.write(part) }
+                        })
+                }
+            }
+        ) { service in
+            let wire = try await Wire(service.port, reads: false)
+            try await wire.send("GET /v1/endless HTTP/1.1\r\nHost: x\r\n\r\n")
+            try await withTimeout(seconds: 60) { await cut.wait() }
+        }
+    }
+
+    // MARK: Connections
+
+    @Test func anAddressHasSoManyConnectionsAndNoMore() async throws {
+        try await TestService.run(settings: ["--connections-per-address", "2"]) { service in
+            let ask = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            let (first, second) = (try await Wire(service.port), try await Wire(service.port))
+            // Their heads are there: both were accepted before the third.
+            for wire in [first, second] {
+                try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                #expect(try await wire.next().hasPrefix("HTTP/1.1 200 OK"))
+            }
+            let third = try await Wire(service.port)
+            try? await third.send(ask)
+            #expect(try await third.rest() == "")
+            try await first.send(ask)
+            _ = try await first.rest()
+            try await eventually(describe: "the closed connection no longer counts") {
+                let fourth = try await Wire(service.port)
+                try? await fourth.send(ask)
+                return try await fourth.rest().hasPrefix("HTTP/1.1 200 OK")
+            }
+        }
+    }
+
+    @Test func addressesAreCountedByTheNetworkThatOneClientHas() throws {
+        func network(_ ip: String) throws -> [UInt8]? { try SocketAddress(ipAddress: ip, port: 9).network }
+        #expect(try network("192.0.2.7") == [192, 0, 2, 7])
+        #expect(try network("::ffff:192.0.2.7") == [192, 0, 2, 7])
+        #expect(try network("2001:db8::1") == network("2001:db8::ffff:1:2"))
+        #expect(try network("2001:db8::1") != network("2001:db8:0:1::1"))
+        let limit = AddressLimit(2)
+        #expect(limit.enter([1]) && limit.enter([1]) && !limit.enter([1]) && limit.enter([2]))
+        limit.leave([1])
+        #expect(limit.enter([1]) && !limit.enter([1]))
+    }
+
+    // MARK: Sizes
+
+    @Test(arguments: [
+        "GET /healthz HTTP/1.1\r\nHost: x\r\nX: \(String(repeating: "a", count: 17 * 1024))\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+            + String(repeating: "X: \(String(repeating: "a", count: 8000))\r\n", count: 5) + "\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: x\r\n" + String(repeating: "X: a\r\n", count: 101) + "\r\n",
+        "GET /healthz?\(String(repeating: "a", count: 100 * 1024)) HTTP/1.1\r\nHost: x\r\n\r\n",
+    ])
+    func aHeadThatIsTooLargeIsNotTaken(_ head: String) async throws {
+        try await TestService.run { service in
+            let wire = try await Wire(service.port)
+            // The server may close before it has read all.
+            try? await wire.send(head)
+            let answer = (try? await wire.rest()) ?? ""
+            #expect(!answer.contains(" 200 "))
+            #expect(try await service.send("GET", "/healthz").status == 200)
+        }
+    }
+
+    @Test func documentsHaveBoundedDepthsAndLengths() async throws {
+        try await TestService.run { service in
+            func send(_ name: String) async throws -> Answer {
+                try await service.send("POST", "/v1/naps", #"{"minutes":3,"name":\#(name)}"#)
+            }
+            let deep = String(repeating: "[", count: 33) + String(repeating: "]", count: 33)
+            let tooDeep = try await send(deep)
+            #expect(tooDeep.status == 400 && tooDeep.code == "malformed_json")
+            let long = "[" + String(repeating: "0,", count: 1024) + "0]"
+            let tooLong = try await send(#"{"a/b":[\#(long)]}"#)
+            #expect(tooLong.status == 422 && tooLong.code == "invalid_document")
+            #expect(tooLong.json["faults"]?[0]?["pointer"] == "/name/a~1b/0")
+            #expect(tooLong.json["faults"]?[0]?["detail"] == "has more than 1024 items")
+            // One less is refused for what it is.
+            let justRight = try await send("[" + String(repeating: "0,", count: 1023) + "0]")
+            #expect(justRight.json["faults"]?[0]?["detail"] != "has more than 1024 items")
+        }
+    }
+
+    // MARK: Rates
+
+    @Test func aDeviceThatAsksTooOftenWaits() async throws {
+        try await TestService.run(settings: ["--device-requests-per-second", "1"]) { service in
+            func token(_ device: String) async throws -> String {
+                try await service.tokens.issue(device: device, fleet: "f1", id: "t", lifetime: .hours(1))
+            }
+            let (own, again, other) = (try await token("d1"), try await token("d1"), try await token("d2"))
+            var refused: Answer?
+            // Four at once are allowed, and one more for each second that this takes.
+            for _ in 0..<200 where refused == nil {
+                let answer = try await service.send("GET", "/v1/devices/d1", key: own)
+                if answer.status != 200 { refused = answer }
+            }
+            #expect(refused?.status == 429 && refused?.code == "rate_limited")
+            #expect(refused?.headers["retry-after"] == "1")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: again).status == 429)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: other).status == 404)
+            for _ in 0..<10 { #expect(try await service.send("GET", "/v1/devices/d1").status == 200) }
+        }
+    }
+
+    @Test func aBucketHoldsFourSecondsAndFillsAtItsRate() throws {
+        let rates = RequestRates(.init(device: 10, operator: 1))
+        let device = Caller.device("d", fleet: "f")
+        let start = ContinuousClock.now
+        for _ in 0..<40 { try rates.admit(device, at: start) }
+        #expect(throws: Problem.self) { try rates.admit(device, at: start) }
+        // A tenth of a second later there is one more, and one only.
+        try rates.admit(device, at: start + .milliseconds(100))
+        #expect(throws: Problem.self) { try rates.admit(device, at: start + .milliseconds(100)) }
+        // It never holds more.
+        for _ in 0..<40 { try rates.admit(device, at: start + .seconds(3600)) }
+        #expect(throws: Problem.self) { try rates.admit(device, at: start + .seconds(3600)) }
+        for _ in 0..<1000 { try rates.admit(.fleet("f"), at: start) }
+        let alice = Caller.operator(name: "alice", scopes: [.read])
+        for _ in 0..<4 { try rates.admit(alice, at: start) }
+        #expect(throws: Problem.self) { try rates.admit(alice, at: start) }
+    }
+
+    @Test func quietCredentialsAreForgotten() throws {
+        let rates = RequestRates(.init(device: 1))
+        let start = ContinuousClock.now
+        for index in 0..<RequestRates.remembered { try rates.admit(.device("\(index)", fleet: ""), at: start) }
+        #expect(rates.count == RequestRates.remembered)
+        try rates.admit(.device("late", fleet: ""), at: start + .seconds(1))
+        #expect(rates.count == 1)
+    }
+
+    @Test func theDefaultsAreGenerous() throws {
+        let configuration = try TestService.configuration()
+        #expect(configuration.requestRates.device == 50)
+        #expect(configuration.requestRates.fleet == 0 && configuration.requestRates.operator == 0)
+        #expect(configuration.connectionsPerAddress == 10_000)
+        #expect(configuration.requestTimeout == 10 && configuration.idleTimeout == 60)
+    }
+}
+
+/// A connection on which bytes are written as they are.
+actor Wire {
+    private let channel: any Channel
+    private var parts: AsyncStream<String>.AsyncIterator
+
+    init(_ port: Int, reads: Bool = true) async throws {
+        let (stream, source) = AsyncStream<String>.makeStream()
+        channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.autoRead, value: reads)
+            .channelInitializer { $0.pipeline.addHandler(Collector(source)) }
+            .connect(host: "127.0.0.1", port: port).get()
+        parts = stream.makeAsyncIterator()
+    }
+
+    func send(_ text: String) async throws {
+        try await channel.writeAndFlush(ByteBuffer(string: text)).get()
+    }
+
+    /// What comes next; empty at the end.
+    func next() async throws -> String {
+        var iterator = parts
+        defer { parts = iterator }
+        return await iterator.next(isolation: self) ?? ""
+    }
+
+    /// Everything until the server closes.
+    func rest() async throws -> String {
+        var text = ""
+        while case let part = try await next(), !part.isEmpty { text += part }
+        return text
+    }
+
+    private final class Collector: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        private let source: AsyncStream<String>.Continuation
+
+        init(_ source: AsyncStream<String>.Continuation) { self.source = source }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            source.yield(String(buffer: unwrapInboundIn(data)))
+        }
+        func channelInactive(context: ChannelHandlerContext) { source.finish() }
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
+
+extension String {
+    fileprivate func components(_ part: String) -> Int { ranges(of: part).count }
+}

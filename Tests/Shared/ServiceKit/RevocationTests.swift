@@ -1,0 +1,152 @@
+import AsyncHTTPClient
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import Runtime
+import ServiceKit
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Revocation of tokens", .timeLimit(.minutes(5))) struct RevocationTests {
+    @Test func everyServiceRefusesARevokedTokenAndEndsItsStream() async throws {
+        let first = try await CounterService.prepare()
+        let second = try first.replica()
+        try await first.run { () async throws in
+            try await second.run { () async throws in
+                let (old, other) = (try await first.device("d1"), try await first.device("d2"))
+                for service in [first, second] {
+                    #expect(try await service.add(1, to: "d1", as: old).status == 200)
+                }
+                var open = try await first.stream("d1", as: old)
+                var others = try await second.stream("d2", as: other)
+                let place = try await first.revoke("d1")
+                for service in [first, second] {
+                    try await eventually(describe: "the token is refused") {
+                        try await service.get("d1", as: old).code == "invalid_credential"
+                    }
+                    let new = try await first.device("d1", position: place)
+                    #expect(try await service.get("d1", as: new).status == 200)
+                    #expect(try await service.add(1, to: "d2", as: other).status == 200)
+                }
+                while try await open.next() != nil {}
+                #expect(try await others.next() != nil, "another device's stream goes on")
+                await #expect(throws: StreamRefused.self) { _ = try await first.stream("d1", as: old) }
+            }
+        }
+        await first.pool.close()
+    }
+
+    @Test func aServiceThatStartsLaterKnowsItAlsoWhenTheLogHasForgotten() async throws {
+        let service = try await CounterService.prepare()
+        let (old, gone) = (try await service.device("d1"), try await service.device("gone"))
+        // Before the first start: it is in the log alone.
+        let place = try await service.revoke("d1")
+        try await service.revoke("gone", by: LifecycleEvent.DeviceDeregistered())
+        let again = try service.replica()
+        try await service.run { () async throws in
+            // Its first answer: there is no moment at which the token opens anything.
+            #expect(try await service.get("d1", as: old).status == 401)
+            #expect(try await service.get("gone", as: gone).status == 401)
+            #expect(try await service.add(1, to: "d1", as: service.device("d1", position: place)).status == 200)
+        }
+        _ = try await service.pool.run(Call(Statement("DELETE FROM bus.events")))
+        try await again.run { () async throws in
+            #expect(try await again.get("d1", as: old).status == 401)
+            #expect(try await again.get("gone", as: gone).status == 401)
+            #expect(try await again.get("d1", as: again.device("d1", position: place)).status == 200)
+        }
+        await service.pool.close()
+    }
+
+    @Test func theLogIsReadInBoundedStepsAndTheLaterWordHolds() async throws {
+        let service = try await CounterService.prepare()
+        let log = RevocationLog(pool: service.pool)
+        var places: [Int] = []
+        for _ in 0..<3 { places.append(try await service.revoke("d1")) }
+        let found = try await log.read(after: [:])
+        #expect(found.isAtHead && found.found.devices == ["d1": places[2]])
+        try await log.keep(found.found, partitions: 4)
+        // A replica that read less comes later.
+        let partition = AggregateKey.device("d1").partition(of: 4)
+        try await log.keep(Revocations(devices: ["d1": places[0]], positions: [partition: places[0]]), partitions: 4)
+        let kept = try await log.kept()
+        #expect(kept.devices == ["d1": places[2]] && kept.positions[partition] == places[2])
+        // Beyond one step: nothing but other events on the way.
+        _ = try await service.pool.run(
+            Call(
+                Statement("UPDATE bus.partitions SET head = head + 50000 WHERE partition = $1"),
+                [.int4(Int32(partition))]))
+        let step = try await log.read(after: kept.positions)
+        #expect(!step.isAtHead && step.found.positions[partition] == places[2] + LogReader.reach)
+        await service.pool.close()
+    }
+
+    @Test func onlyTheIssuersRoleWritesTheBook() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let connection = try await Connection.open(
+            try ConnectionOptions(url: try await cluster.makeDatabase()), logger: Logger(label: "test"))
+        try await LogSchema.migrate(connection, partitions: 4, logger: Logger(label: "test"))
+        for service in ["lifecycle", "push"] {
+            try await LogSchema.grant(service: service, password: nil, connection)
+        }
+        try await LogSchema.grantSigning(service: "lifecycle", connection)
+        let write = "INSERT INTO bus.revocations (partition, key, log_offset) VALUES (0, 'device:d', 1)"
+        for (role, mayWrite) in [("lifecycle", true), ("push", false)] {
+            try await connection.script("SET ROLE dormouse_\(role)")
+            _ = try await connection.run(Call(Statement("SELECT count(*) FROM bus.revocations")))
+            if mayWrite {
+                try await connection.script(write)
+            } else {
+                await #expect(throws: PostgresError.self) { try await connection.script(write) }
+            }
+            try await connection.script("RESET ROLE")
+        }
+        await connection.close()
+    }
+}
+
+struct StreamRefused: Error { let status: UInt }
+
+extension CounterService {
+    /// Opens the stream of a device's events, and waits until it is open.
+    func stream(_ device: String, as key: String) async throws -> HTTPClientResponse.Body.AsyncIterator {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/v1/devices/\(device)/events")
+        request.headers.add(name: "Authorization", value: "Bearer \(key)")
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(50))
+        guard response.status == .ok else { throw StreamRefused(status: response.status.code) }
+        var parts = response.body.makeAsyncIterator()
+        _ = try await parts.next()
+        return parts
+    }
+
+    /// Appends what `lifecycle` does when it voids a device's tokens.
+    ///
+    /// - Returns: its offset.
+    @discardableResult
+    func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked()) async throws -> Int {
+        let key = AggregateKey.device(device)
+        let partition = Int32(key.partition(of: 4))
+        let insert = Statement(
+            """
+            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            INSERT INTO bus.events
+                (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, 0, $2, $5::json FROM place RETURNING log_offset
+            """)
+        let values: [Parameter] = [
+            .int4(partition), .uuid(UUID()), .text(type(of: data).type), .text(key.description),
+            .text(String(decoding: data.jsonBytes, as: UTF8.self)),
+        ]
+        let rows = try await pool.run([
+            Call(insert, values, rowsExpected: 1),
+            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(UUID().uuidString):\(partition)")]),
+        ])
+        return try rows[0][0].int(0)
+    }
+}
