@@ -122,7 +122,7 @@ var targets: [Target] = [
         durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
     tests(
         "LifecycleTests", "Services/Lifecycle",
-        durable + ["LifecycleMachine", "LifecycleService", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + ["LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1],
         resources: [.copy("Traces")]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",

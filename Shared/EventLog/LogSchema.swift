@@ -71,8 +71,8 @@ public enum LogSchema {
             GRANT SELECT ON ALL TABLES IN SCHEMA bus TO \(role);
             GRANT UPDATE (head, day) ON bus.partitions TO \(role);
             GRANT INSERT ON bus.events TO \(role);
-            GRANT UPDATE (log_offset, owner, epoch, lease_expires, attempts, parked, last_batch) ON bus.cursors
-                TO \(role);
+            GRANT UPDATE (log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked,
+                last_batch) ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);

@@ -85,7 +85,7 @@ public struct Aggregate<M: Machine>: Sendable {
         while let due = state.nextDeadline, due <= moment, count < limit {
             count += 1
             let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy)
+            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy).sealed
             guard !events.isEmpty || state.nextDeadline.map({ $0 > due }) ?? true else {
                 throw StuckDeadline(key: key, due: due)
             }
@@ -97,17 +97,40 @@ public struct Aggregate<M: Machine>: Sendable {
     /// Decides one input as of `arrival`, or as of the aggregate's last moment when that is later.
     ///
     /// - Throws: the machine's refusal; the aggregate is then unchanged.
-    /// - Returns: the events, sealed.
+    /// - Returns: the events, as the machine told them and as the log takes them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy
-    ) throws(M.Refusal) -> [Event] {
+    ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
         // Several machines follow one event: each draws from a seed of its own, or their events would have the same ids.
         let seed =
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
         try M.decide(input, &decision)
+        let sealed = take(&decision, origin)
+        return (decision.events, sealed)
+    }
+
+    /// Decides what follows from an outage, as of its end. What the aggregate has lived through of it already, it is not told
+    /// of again: noting the same outage twice, or one that goes on, in parts, adds each moment of it once.
+    ///
+    /// All deadlines up to the outage's beginning, or to ``now`` where that is later, must have fired.
+    public mutating func note(_ outage: Outage, policy: M.Policy) -> [Event] {
+        let rest = Outage(from: max(outage.from, now), until: outage.until)
+        guard eventCount > 0, rest.from < rest.until else { return [] }
+        let id = DecisionIdentifiers.derived(
+            M.name, key.description, "outage", String(rest.until.milliseconds), String(eventCount))
+        var decision = Decision(key: key, now: rest.until, policy: policy, state: state, inputID: id)
+        M.note(rest, &decision)
+        return take(&decision, Origin(id: id))
+    }
+
+    /// Makes what was decided the aggregate's own.
+    ///
+    /// - Returns: the events, sealed.
+    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
         guard !decision.events.isEmpty else { return [] }
+        let moment = decision.now
         let sealed = decision.events.map { event in
             let data = event.data
             return Event(

@@ -56,13 +56,26 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         return fired
     }
 
+    /// Lets time pass in which nobody reached the machine: no deadline fires while it lasts, and every aggregate is told of it
+    /// at its end.
+    @discardableResult
+    public mutating func pass(_ outage: Outage) throws -> [Event] {
+        var events = try advance(to: outage.from)
+        for key in aggregates.keys {
+            guard var aggregate = aggregates[key] else { continue }
+            events += append(aggregate.note(outage, policy: policy))
+            aggregates[key] = aggregate
+        }
+        return events
+    }
+
     private mutating func run(
         _ input: Input<M.Command>, _ origin: Origin, _ key: AggregateKey, at moment: Instant
     ) throws -> [Event] {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let fired = append(try aggregate.fireDeadlines(until: max(moment, aggregate.now), policy: policy))
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }
-        let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy))
+        let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy).sealed)
         if aggregate.eventCount > 0 { aggregates[key] = aggregate }
         return fired + decided
     }

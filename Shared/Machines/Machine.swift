@@ -28,6 +28,14 @@ public protocol Machine: Record {
     /// Decides what follows from one input, by emitting events into the decision. Throwing drops everything emitted.
     static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
 
+    /// Whether it sets limits that those outside must keep by calling the service. Where it does, it is told of outages; false
+    /// by default.
+    static var ownsLimits: Bool { get }
+
+    /// Decides what follows from an outage of the service, which ends at the decision's moment. Everything up to its beginning
+    /// has happened: all limits that are in the state now ran when it began. Does nothing by default.
+    static func note(_ outage: Outage, _ decision: inout Decision<Self>)
+
     /// Takes in one of its own events. Total: never fails.
     mutating func apply(_ event: OwnEvent, at time: Instant)
 

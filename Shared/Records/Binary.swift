@@ -2,61 +2,71 @@
 ///
 /// The form has no names and no versions: whoever stores it stores the version of its writer beside it.
 public struct BinaryWriter: FieldVisitor {
-    public private(set) var bytes: [UInt8] = []
+    @inlinable public static var readsRules: Bool { false }
+    @usableFromInline var buffer: [UInt8] = []
+    @inlinable public var bytes: [UInt8] { buffer }
 
-    public init() { bytes.reserveCapacity(512) }
+    public init() { buffer.reserveCapacity(512) }
 
+    @inlinable
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         value.write(to: &self)
     }
 
-    public mutating func append(_ byte: UInt8) { bytes.append(byte) }
-    public mutating func append(contentsOf more: some Collection<UInt8>) { bytes.append(contentsOf: more) }
+    @inlinable public mutating func append(_ byte: UInt8) { buffer.append(byte) }
+    @inlinable
+    public mutating func append(contentsOf more: some Collection<UInt8>) { buffer.append(contentsOf: more) }
 
+    @inlinable
     public mutating func append(varint value: UInt64) {
         var rest = value
         while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            buffer.append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
         }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
+        buffer.append(UInt8(truncatingIfNeeded: rest))
     }
 }
 
 /// Reads what ``BinaryWriter`` wrote. Malformed input sets ``isMalformed`` and gives placeholders; it never traps.
 public struct BinaryReader: FieldVisitor {
-    private let bytes: [UInt8]
-    private var position = 0
+    @inlinable public static var readsRules: Bool { false }
+    @usableFromInline let bytes: [UInt8]
+    @usableFromInline var position = 0
     /// True once anything read was not what a writer writes.
-    public private(set) var isMalformed = false
+    @inlinable public var isMalformed: Bool { hasFailed }
+    @usableFromInline var hasFailed = false
 
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// True when everything was read and well-formed.
     public var isComplete: Bool { !isMalformed && position == bytes.count }
 
+    @inlinable
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         value = T.read(from: &self)
     }
 
-    public mutating func fail() { isMalformed = true }
+    @inlinable public mutating func fail() { hasFailed = true }
 
+    @inlinable
     public mutating func byte() -> UInt8 {
         guard !isMalformed, position < bytes.count else {
-            isMalformed = true
+            hasFailed = true
             return 0
         }
         defer { position += 1 }
         return bytes[position]
     }
 
+    @inlinable
     public mutating func varint() -> UInt64 {
         var value: UInt64 = 0
         var shift: UInt64 = 0
         while true {
             let next = byte()
             if isMalformed || shift > 63 {
-                isMalformed = true
+                hasFailed = true
                 return 0
             }
             value |= UInt64(next & 0x7F) << shift
@@ -69,7 +79,7 @@ public struct BinaryReader: FieldVisitor {
     public mutating func count() -> Int {
         let value = varint()
         guard value <= UInt64(bytes.count - position) else {
-            isMalformed = true
+            hasFailed = true
             return 0
         }
         return Int(value)
@@ -77,7 +87,7 @@ public struct BinaryReader: FieldVisitor {
 
     public mutating func slice(_ length: Int) -> ArraySlice<UInt8> {
         guard !isMalformed, length >= 0, length <= bytes.count - position else {
-            isMalformed = true
+            hasFailed = true
             return []
         }
         defer { position += length }
@@ -86,13 +96,15 @@ public struct BinaryReader: FieldVisitor {
 }
 
 extension Record {
-    public static var placeholder: Self { Self() }
+    @inlinable public static var placeholder: Self { Self() }
 
+    @inlinable
     public func write(to binary: inout BinaryWriter) {
         var copy = self
         copy.visit(&binary)
     }
 
+    @inlinable
     public static func read(from binary: inout BinaryReader) -> Self {
         var record = Self()
         record.visit(&binary)
@@ -100,7 +112,7 @@ extension Record {
     }
 
     /// The compact binary form.
-    public var binary: [UInt8] {
+    @inlinable public var binary: [UInt8] {
         var writer = BinaryWriter()
         write(to: &writer)
         return writer.bytes

@@ -1,8 +1,11 @@
 public import OrderedCollections
 
 extension Optional: Value where Wrapped: Value {
+    @inlinable
     public static var placeholder: Wrapped? { nil }
+    @inlinable
     public static var ifMissing: Wrapped?? { .some(nil) }
+    @inlinable
     public var isAbsent: Bool { self == nil }
 
     public static var schema: JSON {
@@ -17,21 +20,25 @@ extension Optional: Value where Wrapped: Value {
         return .object(members)
     }
 
+    @inlinable
     public func write(to binary: inout BinaryWriter) {
         guard let self else { return binary.append(0) }
         binary.append(1)
         self.write(to: &binary)
     }
 
+    @inlinable
     public static func read(from binary: inout BinaryReader) -> Wrapped? {
         Bool.read(from: &binary) ? Wrapped.read(from: &binary) : nil
     }
 
+    @inlinable
     public func write(to json: inout JSONWriter) {
         guard let self else { return json.null() }
         self.write(to: &json)
     }
 
+    @inlinable
     public static func read(_ json: JSON, _ reader: inout JSONReader) -> Wrapped?? {
         if json == .null { return .some(nil) }
         guard let value = Wrapped.read(json, &reader) else { return nil }
@@ -40,14 +47,17 @@ extension Optional: Value where Wrapped: Value {
 }
 
 extension Array: Value where Element: Value {
+    @inlinable
     public static var placeholder: [Element] { [] }
     public static var schema: JSON { ["type": "array", "items": Element.schema] }
 
+    @inlinable
     public func write(to binary: inout BinaryWriter) {
         binary.append(varint: UInt64(count))
         for element in self { element.write(to: &binary) }
     }
 
+    @inlinable
     public static func read(from binary: inout BinaryReader) -> [Element] {
         let count = binary.count()
         var elements: [Element] = []
@@ -59,8 +69,10 @@ extension Array: Value where Element: Value {
         return elements
     }
 
+    @inlinable
     public func write(to json: inout JSONWriter) { json.array(self) { $1.write(to: &$0) } }
 
+    @inlinable
     public static func read(_ json: JSON, _ reader: inout JSONReader) -> [Element]? {
         guard let items = json.items else { return reader.refuse("an array", json) }
         var elements: [Element] = []
@@ -74,9 +86,11 @@ extension Array: Value where Element: Value {
 
 /// A map keyed by strings, in order of insertion: iteration is the same on every machine, unlike `Dictionary`'s.
 extension OrderedDictionary: Records.Value where Key == String, Value: Records.Value {
+    @inlinable
     public static var placeholder: Self { [:] }
     public static var schema: JSON { ["type": "object", "additionalProperties": Value.schema] }
 
+    @inlinable
     public func write(to binary: inout BinaryWriter) {
         binary.append(varint: UInt64(count))
         for (key, value) in self {
@@ -85,6 +99,7 @@ extension OrderedDictionary: Records.Value where Key == String, Value: Records.V
         }
     }
 
+    @inlinable
     public static func read(from binary: inout BinaryReader) -> Self {
         let count = binary.count()
         var map = Self()
@@ -97,10 +112,12 @@ extension OrderedDictionary: Records.Value where Key == String, Value: Records.V
         return map
     }
 
+    @inlinable
     public func write(to json: inout JSONWriter) {
         json.object { for (key, value) in self { $0.member(key) { value.write(to: &$0) } } }
     }
 
+    @inlinable
     public static func read(_ json: JSON, _ reader: inout JSONReader) -> Self? {
         guard let members = json.members else { return reader.refuse("an object", json) }
         var map = Self()

@@ -25,11 +25,12 @@ public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible
 /// Reads records from JSON strictly: every fault is found, not only the first; unknown members are faults unless the reader is
 /// lenient (as for events of a newer minor form).
 public struct JSONReader: FieldVisitor {
-    public private(set) var faults: [Fault] = []
+    @inlinable public var faults: [Fault] { found }
+    @usableFromInline var found: [Fault] = []
     private let isLenient: Bool
-    private var path: [String] = []
-    private var members: [JSON.Member] = []
-    private var known: [String] = []
+    @usableFromInline var path: [String] = []
+    @usableFromInline var members: [JSON.Member] = []
+    @usableFromInline var known: [String] = []
 
     public init(lenient: Bool = false) { isLenient = lenient }
 
@@ -40,16 +41,18 @@ public struct JSONReader: FieldVisitor {
                 + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
                 .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
         }
-        faults.append(Fault(pointer: pointer.joined(), detail: detail))
+        found.append(Fault(pointer: pointer.joined(), detail: detail))
     }
 
     /// Reads a value at one step further down.
+    @inlinable
     public mutating func descend<T: Value>(_ step: String, _ json: JSON, as type: T.Type = T.self) -> T? {
         path.append(step)
         defer { path.removeLast() }
         return T.read(json, &self)
     }
 
+    @inlinable
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         known.append(name)
         guard let json = members.first(where: { $0.name == name })?.value else {
@@ -63,7 +66,8 @@ public struct JSONReader: FieldVisitor {
         value = read
     }
 
-    private mutating func mark(_ name: String, _ detail: String) {
+    @usableFromInline
+    mutating func mark(_ name: String, _ detail: String) {
         path.append(name)
         fault(detail)
         path.removeLast()

@@ -1,69 +1,76 @@
 /// Writes JSON text whose object members stand in ascending order of their names (by UTF-8 bytes), whatever the order in which
-/// they were told: equal values give equal bytes.
+/// they were told: equal values give equal buffer.
 public struct JSONWriter: FieldVisitor {
-    public private(set) var bytes: [UInt8] = []
+    @inlinable public static var readsRules: Bool { false }
+    @inlinable public var bytes: [UInt8] { buffer }
+    @usableFromInline var buffer: [UInt8] = []
     /// The members of the object that is being written: name and the range of `"name":value` in `bytes`.
-    private var members: [(name: String, range: Range<Int>)] = []
-    private var isSorted = true
+    @usableFromInline var members: [(name: String, range: Range<Int>)] = []
+    @usableFromInline var isSorted = true
 
-    public init() { bytes.reserveCapacity(256) }
+    public init() { buffer.reserveCapacity(256) }
 
+    @inlinable
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         if presence == .omittable, value.isAbsent { return }
         member(name) { [value] in value.write(to: &$0) }
     }
 
     /// Writes an object; `body` tells its members.
+    @inlinable
     public mutating func object(_ body: (inout JSONWriter) -> Void) {
         let outer = (members, isSorted)
         members.removeAll()
         isSorted = true
-        bytes.append(UInt8(ascii: "{"))
-        let start = bytes.count
+        buffer.append(UInt8(ascii: "{"))
+        let start = buffer.count
         body(&self)
         if !isSorted { sortMembers(from: start) }
-        bytes.append(UInt8(ascii: "}"))
+        buffer.append(UInt8(ascii: "}"))
         (members, isSorted) = outer
     }
 
     /// Writes one member of the object that is under way.
+    @inlinable
     public mutating func member(_ name: String, _ value: (inout JSONWriter) -> Void) {
         if let last = members.last {
-            bytes.append(UInt8(ascii: ","))
+            buffer.append(UInt8(ascii: ","))
             if !last.name.utf8.lexicographicallyPrecedes(name.utf8) { isSorted = false }
         }
-        let start = bytes.count
+        let start = buffer.count
         write(name)
-        bytes.append(UInt8(ascii: ":"))
+        buffer.append(UInt8(ascii: ":"))
         value(&self)
-        members.append((name, start..<bytes.count))
+        members.append((name, start..<buffer.count))
     }
 
-    private mutating func sortMembers(from start: Int) {
-        let written = Array(bytes[start...])
-        bytes.removeSubrange(start...)
+    @usableFromInline
+    mutating func sortMembers(from start: Int) {
+        let written = Array(buffer[start...])
+        buffer.removeSubrange(start...)
         let sorted = members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         for (index, member) in sorted.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            bytes.append(contentsOf: written[member.range.lowerBound - start..<member.range.upperBound - start])
+            if index > 0 { buffer.append(UInt8(ascii: ",")) }
+            buffer.append(contentsOf: written[member.range.lowerBound - start..<member.range.upperBound - start])
         }
     }
 
     /// Writes an array.
+    @inlinable
     public mutating func array<S: Sequence>(_ items: S, _ write: (inout JSONWriter, S.Element) -> Void) {
-        bytes.append(UInt8(ascii: "["))
+        buffer.append(UInt8(ascii: "["))
         var isFirst = true
         for item in items {
-            if !isFirst { bytes.append(UInt8(ascii: ",")) }
+            if !isFirst { buffer.append(UInt8(ascii: ",")) }
             isFirst = false
             write(&self, item)
         }
-        bytes.append(UInt8(ascii: "]"))
+        buffer.append(UInt8(ascii: "]"))
     }
 
-    public mutating func null() { bytes.append(contentsOf: "null".utf8) }
-    public mutating func write(_ truth: Bool) { bytes.append(contentsOf: truth ? "true".utf8 : "false".utf8) }
-    public mutating func write(_ number: Int) { bytes.append(contentsOf: String(number).utf8) }
+    public mutating func null() { buffer.append(contentsOf: "null".utf8) }
+    public mutating func write(_ truth: Bool) { buffer.append(contentsOf: truth ? "true".utf8 : "false".utf8) }
+    public mutating func write(_ number: Int) { buffer.append(contentsOf: String(number).utf8) }
 
     /// The shortest text that reads back as the same number; JSON has no infinities and no NaN, so these become null.
     public mutating func write(_ number: Double) {
@@ -71,38 +78,38 @@ public struct JSONWriter: FieldVisitor {
         if let whole = Int(exactly: number), abs(whole) < 1 << 53 {
             write(whole)
         } else {
-            bytes.append(contentsOf: number.description.utf8)
+            buffer.append(contentsOf: number.description.utf8)
         }
     }
 
     public mutating func write(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
+        buffer.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "\""): bytes.append(contentsOf: #"\""#.utf8)
-            case UInt8(ascii: "\\"): bytes.append(contentsOf: #"\\"#.utf8)
-            case 0x0A: bytes.append(contentsOf: #"\n"#.utf8)
-            case 0x0D: bytes.append(contentsOf: #"\r"#.utf8)
-            case 0x09: bytes.append(contentsOf: #"\t"#.utf8)
+            case UInt8(ascii: "\""): buffer.append(contentsOf: #"\""#.utf8)
+            case UInt8(ascii: "\\"): buffer.append(contentsOf: #"\\"#.utf8)
+            case 0x0A: buffer.append(contentsOf: #"\n"#.utf8)
+            case 0x0D: buffer.append(contentsOf: #"\r"#.utf8)
+            case 0x09: buffer.append(contentsOf: #"\t"#.utf8)
             case 0..<0x20, 0x7F:
-                bytes.append(contentsOf: #"\u00"#.utf8)
-                bytes.append(Self.hexadecimal[Int(byte >> 4)])
-                bytes.append(Self.hexadecimal[Int(byte & 15)])
-            default: bytes.append(byte)
+                buffer.append(contentsOf: #"\u00"#.utf8)
+                buffer.append(Self.hexadecimal[Int(byte >> 4)])
+                buffer.append(Self.hexadecimal[Int(byte & 15)])
+            default: buffer.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+        buffer.append(UInt8(ascii: "\""))
     }
 
     /// Appends text that is JSON already.
-    public mutating func append(raw json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
+    public mutating func append(raw json: some Sequence<UInt8>) { buffer.append(contentsOf: json) }
 
     private static let hexadecimal = Array("0123456789abcdef".utf8)
 }
 
 extension Value {
     /// The JSON text, UTF-8, members sorted by name.
-    public var jsonBytes: [UInt8] {
+    @inlinable public var jsonBytes: [UInt8] {
         var writer = JSONWriter()
         write(to: &writer)
         return writer.bytes
@@ -110,6 +117,7 @@ extension Value {
 }
 
 extension Record {
+    @inlinable
     public func write(to json: inout JSONWriter) {
         var copy = self
         json.object { copy.visit(&$0) }

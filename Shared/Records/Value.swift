@@ -25,8 +25,8 @@ public protocol Value: Sendable {
 }
 
 extension Value {
-    public var isAbsent: Bool { false }
-    public static var ifMissing: Self? { nil }
+    @inlinable public var isAbsent: Bool { false }
+    @inlinable public static var ifMissing: Self? { nil }
 }
 
 /// A structure whose stored fields are told once, in ``visit(_:)``, and are from then on readable and writable as JSON and
@@ -40,6 +40,8 @@ public protocol Record: Value {
 
 /// What walks over the fields of a ``Record``.
 public protocol FieldVisitor {
+    /// False for visitors that look at no rule: rules hold closures, and making them costs more than writing a field.
+    static var readsRules: Bool { get }
     mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?)
 }
 
@@ -55,23 +57,28 @@ public enum Presence: Sendable {
 
 extension FieldVisitor {
     /// A required field. Optionals are written as `null` and may be missing on the way in.
+    @inlinable
     public mutating func field<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .required, nil) }
     /// A required field that is held to a rule on the way in.
+    @inlinable
     public mutating func field<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
         visit(name, &value, .required, ruleIfNeeded(rule))
     }
     /// A field that may be missing; it then keeps the value of `init()`.
+    @inlinable
     public mutating func defaulted<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .defaulted, nil) }
+    @inlinable
     public mutating func defaulted<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
         visit(name, &value, .defaulted, ruleIfNeeded(rule))
     }
     /// An optional field that is left out where it is nil.
+    @inlinable
     public mutating func omittable<T: Value>(_ name: String, _ value: inout T?) { visit(name, &value, .omittable, nil) }
 
-    // Rules hold closures; writers would only throw them away.
-    private func ruleIfNeeded<T>(_ rule: () -> Rule<T>) -> Rule<T>? {
-        Self.self == BinaryWriter.self || Self.self == JSONWriter.self ? nil : rule()
-    }
+    @inlinable public static var readsRules: Bool { true }
+
+    @inlinable
+    func ruleIfNeeded<T>(_ rule: () -> Rule<T>) -> Rule<T>? { Self.readsRules ? rule() : nil }
 }
 
 /// A check of one field on the way in, with its words for people and its JSON Schema keywords.

@@ -29,8 +29,8 @@ extension Batch {
                 Call(
                     statements.storeAnswers,
                     [
-                        place, consumer, .texts(answers.map(\.idempotency.key)),
-                        .byteas(answers.map(\.idempotency.fingerprint)), .byteas(answers.map(\.body)),
+                        place, consumer, .texts(answers.map { $0.idempotency.key }),
+                        .byteas(answers.map { $0.idempotency.fingerprint }), .byteas(answers.map { $0.body }),
                     ]))
         }
         if !setAside.isEmpty {
@@ -38,8 +38,8 @@ extension Batch {
                 Call(
                     Statements.setAside,
                     [
-                        place, consumer, .texts(setAside.map(\.key.description)), .ints(setAside.map(\.offset)),
-                        .ints(setAside.map { $0.due.map { Int($0.milliseconds) } }), .texts(setAside.map(\.reason)),
+                        place, consumer, .texts(setAside.map { $0.key.description }), .ints(setAside.map { $0.offset }),
+                        .ints(setAside.map { $0.due.map { Int($0.milliseconds) } }), .texts(setAside.map { $0.reason }),
                     ]))
         }
         if let trial { calls.append(Call(Statements.clear, [place, consumer, .text(trial)])) }
@@ -59,11 +59,11 @@ extension Batch {
         Call(
             statements.append,
             [
-                .int4(Int32(partition)), .int(events.count), .text(M.name), .uuids(events.map(\.id)),
-                .texts(events.map(\.type)), .int4s(events.map { Int32($0.version) }),
-                .texts(events.map(\.key.description)), .texts(events.map(\.app)),
-                .ints(events.map { Int($0.time.milliseconds) }), .uuids(events.map(\.correlation)),
-                .uuids(events.map(\.causation)), .texts(events.map(\.traceparent)), .jsons(events.map(\.data)),
+                .int4(Int32(partition)), .int(events.count), .text(M.name), .uuids(events.map { $0.id }),
+                .texts(events.map { $0.type }), .int4s(events.map { Int32($0.version) }),
+                .texts(events.map { $0.key.description }), .texts(events.map { $0.app }),
+                .ints(events.map { Int($0.time.milliseconds) }), .uuids(events.map { $0.correlation }),
+                .uuids(events.map { $0.causation }), .texts(events.map { $0.traceparent }), .jsons(events.map { $0.data }),
             ])
     }
 
@@ -72,10 +72,10 @@ extension Batch {
         return Call(
             statements.writeStates,
             [
-                place, .int4(Int32(M.version)), .texts(states.map(\.0.key.description)),
-                .byteas(states.map(\.0.state.binary)), .ints(states.map { events.count - 1 - $0.1.last }),
-                .ints(states.map(\.0.eventCount)), .ints(states.map { Int($0.0.now.milliseconds) }),
-                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map(\.1.base)),
+                place, .int4(Int32(M.version)), .texts(states.map { $0.0.key.description }),
+                .byteas(states.map { $0.1.binary }), .ints(states.map { events.count - 1 - $0.1.last }),
+                .ints(states.map { $0.0.eventCount }), .ints(states.map { Int($0.0.now.milliseconds) }),
+                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map { $0.1.base }),
             ])
     }
 
@@ -83,8 +83,8 @@ extension Batch {
         Call(
             statements.refreshStates,
             [
-                place, .int4(Int32(M.version)), .texts(states.map(\.key.description)),
-                .byteas(states.map(\.state.binary)), .ints(states.map(\.eventCount)),
+                place, .int4(Int32(M.version)), .texts(states.map { $0.key.description }),
+                .byteas(states.map { $0.state.binary }), .ints(states.map { $0.eventCount }),
                 .ints(states.map { $0.state.nextDeadline.map { Int($0.milliseconds) } }),
             ])
     }

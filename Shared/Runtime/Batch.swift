@@ -32,6 +32,8 @@ struct Change {
     var base: Int
     /// The index of its last event.
     var last = 0
+    /// Its new state, as it is stored.
+    var binary: [UInt8] = []
 }
 
 /// One batch of one partition while it is worked out in memory, between its two flights.
@@ -40,7 +42,7 @@ struct Batch<M: Machine> {
     static var portion: Duration { .milliseconds(25) }
 
     let partition: Int
-    let id = UUID()
+    let id = UUID.random()
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
@@ -49,11 +51,15 @@ struct Batch<M: Machine> {
     var parked: Set<AggregateKey> = []
     /// Inputs that are not to be run, by name, with the reason.
     var condemned: [String: String] = [:]
+    /// Commands that are not to be run, by name.
+    var condemnedCommands: Set<String> = []
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
     /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
     /// then: each repetition of the command would end one more process.
     var isDoubtful = false
+    /// A time in which nobody reached the service: inputs are told of it before deadlines fire.
+    var outage: Outage?
     /// The input on trial.
     var trial: String?
     private(set) var events: [Event] = []
@@ -67,7 +73,7 @@ struct Batch<M: Machine> {
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
     /// How many inputs were taken in.
-    private(set) var inputs = 0
+    var inputs = 0
     private var end = ContinuousClock.now + Self.portion
 
     init(partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>]) {
@@ -82,10 +88,13 @@ struct Batch<M: Machine> {
     mutating func beginPortion() { end = .now + Self.portion }
 
     /// At least one input is taken in, however late it is.
-    private var hasTime: Bool { inputs == 0 || .now < end }
+    var hasTime: Bool { inputs == 0 || .now < end }
 
     static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
     static func name(of key: AggregateKey, due: Instant) -> String { "deadline:\(key):\(due.milliseconds)" }
+
+    /// Leaves submissions to later batches.
+    mutating func postpone(_ count: Int) { verdicts += repeatElement(.later, count: count) }
 
     /// Runs one submission; its refusal fails it alone.
     mutating func run(
@@ -109,6 +118,9 @@ struct Batch<M: Machine> {
                 return isSame ? .replay(before.answer) : .refused(RuntimeError.idempotencyConflict)
             }
         }
+        if !condemnedCommands.isEmpty, let name = submission.name, condemnedCommands.contains(name) {
+            return .refused(RuntimeError.failed)
+        }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
         let moment = moment(of: submission.key, now)
         if isDoubtful, let due = aggregates[submission.key]?.state.nextDeadline, due <= moment {
@@ -123,9 +135,9 @@ struct Batch<M: Machine> {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
             try submission.check?(aggregate)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
-            try take(decided, aggregate)
-            probe = probe ?? decided.first?.id
-            let body = submission.answer(aggregate, decided)
+            try take(decided.sealed, aggregate)
+            probe = probe ?? decided.sealed.first?.id
+            let body = submission.answer(aggregate, decided.own)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
             return .answer(body)
         } catch {
@@ -159,7 +171,7 @@ struct Batch<M: Machine> {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let decided: [Event]
         do throws(M.Refusal) {
-            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy)
+            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy).sealed
         } catch {
             return true
         }
@@ -189,7 +201,7 @@ struct Batch<M: Machine> {
     enum Fired { case done, outOfTime, setAside }
 
     /// One after the other, so that what goes well counts and the one at fault is known.
-    private mutating func fire(_ key: AggregateKey, until moment: Instant) -> Fired {
+    mutating func fireDue(_ key: AggregateKey, until moment: Instant) -> Fired {
         var isFirst = true
         while var aggregate = aggregates[key], let due = aggregate.state.nextDeadline, due <= moment {
             guard isFirst || .now < end else { return .outOfTime }
@@ -209,7 +221,7 @@ struct Batch<M: Machine> {
         return .done
     }
 
-    private mutating func park(_ letter: SetAside, _ reason: String) {
+    mutating func park(_ letter: SetAside, _ reason: String) {
         var letter = letter
         letter.reason = reason
         setAside.append(letter)
@@ -217,13 +229,13 @@ struct Batch<M: Machine> {
         newlyParked += 1
     }
 
-    private mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
+    mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
         guard !decided.isEmpty else { return }
-        let bytes = aggregate.state.binary.count
-        guard bytes <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: bytes) }
+        let binary = aggregate.state.binary
+        guard binary.count <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count) }
         events += decided
         aggregates[aggregate.key] = aggregate
-        let base = aggregate.eventCount - decided.count
-        changed[aggregate.key, default: Change(base: base)].last = events.count - 1
+        let base = changed[aggregate.key]?.base ?? aggregate.eventCount - decided.count
+        changed[aggregate.key] = Change(base: base, last: events.count - 1, binary: binary)
     }
 }

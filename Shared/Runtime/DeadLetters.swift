@@ -39,12 +39,15 @@ public enum DeadLetterError: Error, Sendable, Equatable, CustomStringConvertible
     case deadlineStays
     /// The event is no longer in the log.
     case eventGone(partition: Int, offset: Int)
+    /// Somebody holds the partition too long; nothing was changed by the letter at hand. To be repeated after a moment.
+    case heldUp
 
     public var description: String {
         switch self {
         case .notParked(let key): "\(key) is not parked"
         case .failsAgain(let reason): "it failed again: \(reason)"
         case .deadlineStays: "a deadline can't be discarded; replay it once the program is mended"
+        case .heldUp: "the partition is held up; try again in a moment"
         case .eventGone(let partition, let offset): "the event at \(partition):\(offset) is no longer in the log"
         }
     }
@@ -90,7 +93,7 @@ extension PartitionWorker {
     func replay(_ key: AggregateKey) async throws -> Int {
         var count = 0
         while true {
-            let progress = try await pool.withConnection { try await self.replayFirst(of: key, count == 0, $0) }
+            let progress = try await inTime { try await self.replayFirst(of: key, count == 0, $0) }
             switch progress {
             case .tookSome: continue
             case .tookLetter: count += 1
@@ -98,6 +101,13 @@ extension PartitionWorker {
                 wake()
                 return count + 1
             }
+        }
+    }
+
+    /// Gives up where somebody holds the cursor too long: a connection that waits is one less for everybody else.
+    private func inTime<T: Sendable>(_ body: (Connection) async throws -> T) async throws -> T {
+        do { return try await pool.withConnection(body) } catch let error as PostgresError where error.isLockTimeout {
+            throw DeadLetterError.heldUp
         }
     }
 
@@ -146,13 +156,14 @@ extension PartitionWorker {
     private func letter(of key: AggregateKey, _ connection: Connection) async throws -> Letter? {
         let place = Parameter.int4(Int32(partition))
         let rows = try await connection.run([
-            Call(statements.begin), Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
+            Call(statements.begin), Call(Statements.limitLocks),
+            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
             Call(Statements.firstLetter, [place, .text(M.name), .text(key.description)]),
         ])
-        guard let row = rows[2].first else { return nil }
+        guard let row = rows[3].first else { return nil }
         return Letter(
             offset: try row.int(0), due: try row.optionalInt(1).map { Instant(milliseconds: Int64($0)) },
-            isLast: rows[2].count == 1, position: try rows[1][0].int(0))
+            isLast: rows[3].count == 1, position: try rows[2][0].int(0))
     }
 
     private func event(at offset: Int, _ connection: Connection) async throws -> Event {
@@ -166,7 +177,7 @@ extension PartitionWorker {
 
     /// - Returns: whether others wait behind it.
     func discardFirst(of key: AggregateKey) async throws -> Bool {
-        try await pool.withConnection { connection in
+        try await inTime { connection in
             guard let found = try await self.letter(of: key, connection) else { throw DeadLetterError.notParked(key) }
             guard found.due == nil else { throw DeadLetterError.deadlineStays }
             let parameters: [Parameter] = [

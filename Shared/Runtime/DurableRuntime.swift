@@ -19,6 +19,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// What the runtime hears of the log; run by it, and open to others who read the log in this process.
     public let news: HintReceiver
     let pool: ConnectionPool
+    private let cursors: CursorWatch
     private let clock: SharedClock
     private let standing: Statement
 
@@ -32,10 +33,15 @@ public final class DurableRuntime<M: Machine>: Service {
         let member = UUID()
         let hints = HintSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
+        let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
+        cursors = CursorWatch { partition in
+            let place: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+            return try await pool.run(Call(position, place, rowsExpected: 1))[0].int(0)
+        }
         self.clock = clock
         standing = Statement(
             """
-            SELECT c.partition::int8, p.head > c.log_offset,
+            SELECT c.partition::int8, p.head > c.log_offset OR c.outage IS NOT NULL,
                 (SELECT min(s.next_deadline) FROM "\(M.name)".states AS s
                     WHERE s.partition = c.partition AND s.next_deadline IS NOT NULL)
             FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition) WHERE c.consumer = $1
@@ -97,15 +103,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// - Returns: false where it has not within the time.
     public func hasReached(partition: Int, offset: Int, within patience: Duration) async throws -> Bool {
         guard workers.indices.contains(partition) else { return false }
-        let end = ContinuousClock.now + patience
-        let statement = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
-        while true {
-            let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(M.name)], rowsExpected: 1))
-            if try rows[0].int(0) >= offset { return true }
-            guard ContinuousClock.now < end else { return false }
-            // Whichever replica holds the partition moves the cursor, so there is nothing in this process to wait on.
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        return try await cursors.hasReached(offset, in: partition, by: .now + patience)
     }
 
     /// Compares a stored state with the fold of the aggregate's history in the log.

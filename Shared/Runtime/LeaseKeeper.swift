@@ -22,6 +22,8 @@ actor LeaseKeeper<M: Machine> {
     private(set) var owned: Set<Int> = []
     /// Partitions whose log goes beyond this program: left to newer ones.
     private var halted: Set<Int> = []
+    /// What the workers were told of commands that may end the process.
+    private var commandGuard: (isOn: Bool, condemned: Set<String>)?
     private var swept: [Int: ContinuousClock.Instant] = [:]
 
     init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
@@ -52,7 +54,10 @@ actor LeaseKeeper<M: Machine> {
             Call(Statements.bury, [.text(M.name)]),
             Call(Statements.living, [.text(M.name)]),
             Call(Statements.free, [.text(M.name)]),
+            Call(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
+            Call(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
         ])
+        try await guardCommands(rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
         let living = try rows[2][0].int(0)
         let share = (workers.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {
@@ -65,6 +70,12 @@ actor LeaseKeeper<M: Machine> {
             if !halted.contains(partition) { try await acquire(partition) }
         }
         try await sweep()
+    }
+
+    private func guardCommands(_ isOn: Bool, condemned: Set<String>) async {
+        guard commandGuard?.isOn != isOn || commandGuard?.condemned != condemned else { return }
+        commandGuard = (isOn, condemned)
+        for worker in workers { await worker.guardCommands(isOn, condemned: condemned) }
     }
 
     /// Forgets the oldest answers of one partition, each partition in its turn.
@@ -98,7 +109,7 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func renew(_ partition: Int) async throws {
-        let changed = try await change(partition, Statements.renew, parameters(partition))
+        let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
@@ -106,7 +117,8 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func acquire(_ partition: Int) async throws {
-        guard let row = try await change(partition, Statements.acquire, parameters(partition))?.first else { return }
+        let all = parameters(partition) + [.bool(M.ownsLimits)]
+        guard let row = try await change(partition, Statements.acquire, all)?.first else { return }
         owned.insert(partition)
         swept[partition] = nil
         await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 1)
@@ -116,7 +128,7 @@ actor LeaseKeeper<M: Machine> {
         await workers[partition].letGo()
         owned.remove(partition)
         // Where the row is held too long, the lease expires by itself.
-        _ = try await change(partition, Statements.release, Array(parameters(partition).prefix(3)))
+        _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
     }
 
     /// Gives everything back, so that others need not wait for the term to end. It is over then.

@@ -92,6 +92,15 @@ extension PartitionWorker {
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Done {
         var first = try await gather(submissions, portion, connection)
+        switch try await caution(for: submissions, first, connection) {
+        case .none: break
+        case .postponed:
+            _ = try await connection.run(Call(statements.rollback))
+            var batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)
+            batch.postpone(submissions.count)
+            return unchanged(batch, first, hasMore: true)
+        case .noted: first = try await gather(submissions, portion, connection)
+        }
         var trial: String?
         if portion.isTrial, let name = onlyInput(of: first) {
             // Once: that the database fails the trial says nothing about the input.
@@ -110,9 +119,14 @@ extension PartitionWorker {
         }
         let name = onlyInput(of: first)
         let batch = decide(submissions, &first, trial)
+        let cleared = clearing(submissions, batch)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore
-        guard !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0 else {
+        guard
+            !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
+                || first.outages.isLast || !cleared.isEmpty
+        else {
+            noteTold(first)
             _ = try await connection.run(Call(statements.rollback))
             return unchanged(batch, first, hasMore: first.hasMore)
         }
@@ -120,8 +134,12 @@ extension PartitionWorker {
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
         do throws(PostgresError) {
-            let calls = batch.flight(statements, position: first.position, epoch: epoch, isAtHead: isAtHead)
+            let calls = batch.flight(
+                statements, position: first.position, epoch: epoch, isAtHead: isAtHead,
+                after: forgetting(first) + clear(cleared))
             let rows = try await connection.run(calls)
+            noteTold(first)
+            noteCleared(cleared)
             done.head = try rows[rows.count - 2][0].int(0)
             return done
         } catch  where error.isInputFault {
@@ -151,9 +169,11 @@ extension PartitionWorker {
         batch.faults = first.faults
         batch.parked = first.parked
         batch.condemned = condemned
+        batch.condemnedCommands = commandGuard.condemned
         batch.refreshed = first.refreshed
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
+        batch.outage = first.outages.outage
         let now = clock.now
         var position = first.storedPosition
         for event in first.events {
@@ -161,6 +181,7 @@ extension PartitionWorker {
                 first.position = position
                 first.hasMore = true
                 first.due = []
+                first.isAtHead = false
                 break
             }
             position = event.offset
@@ -169,6 +190,7 @@ extension PartitionWorker {
             first.hasMore = true
             break
         }
+        tell(&first, &batch)
         batch.beginPortion()
         for submission in submissions { batch.run(submission, at: now, stored: first.stored) }
         return batch
@@ -176,6 +198,10 @@ extension PartitionWorker {
 
     /// The input, where exactly one was gathered from the log.
     private func onlyInput(of first: Gathered<M>) -> String? {
+        if let key = first.outages.unheard.first {
+            guard first.outages.unheard.count == 1, first.events.isEmpty, first.due.isEmpty else { return nil }
+            return Batch<M>.name(ofOutageFor: key, until: first.outages.recorded?.until ?? .epoch)
+        }
         if let event = first.events.first {
             return first.events.count == 1 && first.due.isEmpty ? Batch<M>.name(ofEventAt: event.offset) : nil
         }

@@ -17,6 +17,9 @@ struct Gathered<M: Machine>: Sendable {
     /// Its owner died, or owners did before one got to the head of the log: a deadline may be what ended them.
     var isDoubtful = false
     var hasMore = false
+    /// The log was read to its end.
+    var isAtHead = false
+    var outages = OutageReading()
     var events: [Event] = []
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
@@ -29,7 +32,7 @@ struct Gathered<M: Machine>: Sendable {
     var halt: String?
 
     /// Nothing is left in the log, and nothing is due.
-    var isThrough: Bool { events.isEmpty && due.isEmpty && !hasMore }
+    var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
 }
 
 extension PartitionWorker {
@@ -39,21 +42,31 @@ extension PartitionWorker {
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Gathered<M> {
         let place = Parameter.int4(Int32(partition))
-        let keys = submissions.map(\.key)
+        let keys = submissions.map { $0.key }
         let asked = Set(keys.filter { cache[$0] == nil })
+        let repeatable = submissions.compactMap { $0.idempotency?.key }
         var calls = [
             Call(statements.begin),
             Call(Statements.limitLocks),
             Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
             Call(SharedClock.read, rowsExpected: 1),
             Call(statements.head, [place], rowsExpected: 1),
-            Call(statements.idempotency, [place, .text(M.name), .texts(submissions.compactMap(\.idempotency?.key))]),
-            Call(statements.states, [place, .texts(asked.map(\.description))]),
         ]
-        if let limit = portion.log {
-            let statement = hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines
-            calls.append(Call(statement, [place, .int(limit + 1)]))
+        /// What is not asked for is answered by nothing.
+        func ask(_ call: Call, unless isNeedless: Bool) -> Int? {
+            guard !isNeedless else { return nil }
+            calls.append(call)
+            return calls.count - 1
         }
+        let answersAt = ask(
+            Call(statements.idempotency, [place, .text(M.name), .texts(repeatable)]), unless: repeatable.isEmpty)
+        let statesAt = ask(
+            Call(statements.states, [place, .texts(asked.map { $0.description })]), unless: asked.isEmpty)
+        let deadlinesAt = ask(
+            Call(
+                hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines,
+                [place, .int((portion.log ?? 0) + 1)]),
+            unless: portion.log == nil)
         let rows = try await connection.run(calls)
         let cursor = rows[2][0]
         var found = Gathered<M>()
@@ -64,17 +77,23 @@ extension PartitionWorker {
         found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
         found.head = try rows[4][0].int(0)
         clock.take(try SharedClock.setting(rows[3][0]))
-        for row in rows[5] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
+        if let answersAt {
+            for row in rows[answersAt] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
+        }
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
         // Moved, not copied: the batch changes it in place, and gives it back when it is through.
         if isCacheValid { found.aggregates = cache }
         forget()
-        var states = Array(rows[6])
+        var states = statesAt.map { Array(rows[$0]) } ?? []
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
-        if let limit = portion.log, found.holdsLease { try await readLog(rows[7], limit, connection, &found) }
-        let needed = Set(keys + found.events.map(\.key) + found.due).subtracting(asked)
-            .filter { found.aggregates[$0] == nil }.map(\.description)
+        try await readOutage(cursor, connection, &found)
+        if let limit = portion.log, let deadlinesAt, found.holdsLease {
+            try await readLog(rows[deadlinesAt], limit, connection, &found)
+            try await readUnheard(limit, connection, &found)
+        }
+        let needed = Set(keys + found.events.map { $0.key } + found.due + found.outages.unheard).subtracting(asked)
+            .filter { found.aggregates[$0] == nil }.map { $0.description }
         if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
         try await read(states, connection, &found)
         stopBeforeNewerStates(&found)
@@ -115,6 +134,7 @@ extension PartitionWorker {
             found.hasMore = true
             return
         }
+        found.isAtHead = true
         let now = clock.now
         nextDue = nil
         for row in deadlines {

@@ -37,7 +37,7 @@ actor PartitionWorker<M: Machine> {
     let statements: Statements
     let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    private var queue: Deque<Waiting> = []
+    private(set) var queue: Deque<Waiting> = []
     private var nextID = 0
     private(set) var isStopping = false
     private var lookAtLog = false
@@ -58,6 +58,9 @@ actor PartitionWorker<M: Machine> {
     var condemned: [String: String] = [:]
     /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
     var noted: String?
+    var commandGuard = CommandGuard()
+    /// Of which outage how far, by key, aggregates were told under this lease.
+    var told: (outage: Outage, key: String)?
 
     // What is known of the partition.
 
@@ -146,6 +149,7 @@ actor PartitionWorker<M: Machine> {
         caution = isSuspicious ? Self.trialLimit : 0
         condemned.removeAll()
         noted = nil
+        told = nil
         wake()
     }
 
@@ -195,12 +199,13 @@ extension PartitionWorker {
     }
 
     private func batch(_ portion: Portion) async {
-        let waiting = Array(queue.prefix(portion.commands))
+        let waiting = Array(queue.prefix(together(portion.commands)))
         queue.removeFirst(waiting.count)
+        let isTrial = portion.isTrial || waiting.count == 1 && isSuspect(waiting[0].submission)
         if portion.log != nil { lookAtLog = false }
-        if portion.isTrial { await trials.take() }
+        if isTrial { await trials.take() }
         do {
-            let done = try await commit(waiting.map(\.submission), portion)
+            let done = try await commit(waiting.map { $0.submission }, portion)
             isReachable = true
             if window != .max { window = window > Self.batchLimit ? .max : window * 2 }
             take(done, portion)
@@ -220,7 +225,7 @@ extension PartitionWorker {
             if portion.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
             for one in waiting { one.caller.resume(throwing: truth) }
         }
-        if portion.isTrial { await trials.pass() }
+        if isTrial { await trials.pass() }
     }
 
     private func answer(_ waiting: [Waiting], _ done: Done) {

@@ -5,16 +5,22 @@ extension Statements {
     /// Enrols a member, forgets dead ones, and counts the living.
     static let enrol = Statement(
         """
-        INSERT INTO bus.members (consumer, member, expires)
-        VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
-        ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires
+        INSERT INTO bus.members AS m (consumer, member, since_time, expires)
+        VALUES ($1, $2, bus.suite_time(bus.real_now()), clock_timestamp() + make_interval(secs => $3))
+        ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires,
+            since = CASE WHEN m.expires < clock_timestamp() THEN excluded.since ELSE m.since END,
+            since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
         """)
-    static let bury = Statement("DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp()")
+    // The dead are remembered for a minute: what ended them may come again.
+    static let bury = Statement(
+        "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
-    static let living = Statement("SELECT count(*) FROM bus.members WHERE consumer = $1")
+    static let living = Statement(
+        "SELECT count(*) FROM bus.members WHERE consumer = $1 AND expires >= clock_timestamp()")
     static let renew = Statement(
         """
-        UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4)
+        UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
+            \(outage(noted: "$5 AND lease_expires < clock_timestamp()"))
         WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
         """)
     // One that comes back to its own lease has lived through whatever it was. That an owner let go proves nothing about
@@ -23,13 +29,13 @@ extension Statements {
         """
         UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,
             attempts = CASE WHEN owner IS NULL OR owner = $3 THEN attempts ELSE attempts + 1 END,
-            lease_expires = clock_timestamp() + make_interval(secs => $4)
+            lease_expires = clock_timestamp() + make_interval(secs => $4), \(served), \(outage(noted: "$5"))
         WHERE partition = $1 AND consumer = $2 AND (owner IS NULL OR lease_expires < clock_timestamp())
         RETURNING epoch, attempts::int8
         """)
     static let release = Statement(
         """
-        UPDATE bus.cursors SET owner = NULL
+        UPDATE bus.cursors SET owner = NULL, \(served), \(outage(noted: "$4 AND lease_expires < clock_timestamp()"))
         WHERE partition = $1 AND consumer = $2 AND owner = $3
         """)
     static let free = Statement(

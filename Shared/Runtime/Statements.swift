@@ -76,7 +76,8 @@ struct Statements: Sendable {
     let lockCursor = Statement(
         """
         SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
-            c.owner IS NOT NULL AND c.lease_expires < clock_timestamp()
+            c.owner IS NOT NULL AND c.lease_expires < clock_timestamp(),
+            c.served_at < clock_timestamp() - interval '1 second', lower(c.outage), upper(c.outage)
         FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)

@@ -11,14 +11,14 @@ public struct Submission<M: Machine>: Sendable {
     /// Looks at the aggregate inside the batch, before the command is decided: whether the caller may, and whether the
     /// state is still the one that the caller knows. What it throws fails the submission.
     public var check: (@Sendable (Aggregate<M>) throws -> Void)?
-    /// Renders the answer from the state after the command and the command's events, inside the batch, so that it can
-    /// be stored with them.
-    public var answer: @Sendable (Aggregate<M>, [Event]) -> [UInt8]
+    /// Renders the answer from the state after the command and the command's own events, inside the batch, so that it
+    /// can be stored with them.
+    public var answer: @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
 
     public init(
         key: AggregateKey, command: M.Command, origin: Origin, idempotency: Idempotency? = nil,
         check: (@Sendable (Aggregate<M>) throws -> Void)? = nil,
-        answer: @escaping @Sendable (Aggregate<M>, [Event]) -> [UInt8]
+        answer: @escaping @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
     ) {
         self.key = key
         self.command = command
@@ -65,7 +65,7 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The database was lost during the commit and did not come back in time: the command was run, or it was not. To be
     /// repeated with the same idempotency key.
     case outcomeUnknown
-    /// The database refused what the command led to. Repeating it will not help.
+    /// The database refused what the command led to, or each process that ran it ended. Repeating it will not help.
     case failed
     /// Something of this device could not be taken in before; it waits for an operator.
     case parked(key: AggregateKey)

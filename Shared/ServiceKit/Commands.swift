@@ -41,7 +41,7 @@ public struct Commands<M: Machine>: Sendable {
         try await waitForPosition(request)
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
-            key: key, command: command, origin: Origin(id: UUID(), traceparent: context.traceparent.description),
+            key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
             idempotency: try request.idempotencyKey().map {
                 // The command is the decoded request, so its description stands for all that makes two requests the same.
                 let words = "\(request.method) \(request.uri.path) \(command)"
@@ -53,8 +53,7 @@ public struct Commands<M: Machine>: Sendable {
                 try caller.requireFleet(of: aggregate, registers: registers)
                 guard !match.isEmpty else { return }
                 try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
-            }
-        ) { aggregate, events in answer(aggregate, Self.own(events)) }
+            }, answer: answer)
         let answered = try await run(submission)
         var response = status == .noContent ? Response(status: status) : Response(json: answered.body, status: status)
         response.headers[.position] = "\(answered.partition):\(answered.offset)"
@@ -70,7 +69,7 @@ public struct Commands<M: Machine>: Sendable {
         answer: @escaping Answering = { _, _ in [] }
     ) async throws -> [UInt8] {
         try await runtime.submit(
-            Submission(key: key, command: command, origin: origin) { answer($0, Self.own($1)) }
+            Submission(key: key, command: command, origin: origin, answer: answer)
         ).body
     }
 
@@ -86,11 +85,6 @@ public struct Commands<M: Machine>: Sendable {
         let found = try await asProblem { try await runtime.state(key) }
         try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
         return found
-    }
-
-    private static func own(_ events: [Event]) -> [M.OwnEvent] {
-        // Written a moment ago by this same code, so they can be read.
-        events.compactMap { try? M.OwnEvent(type: $0.type, version: $0.version, data: $0.data) }
     }
 
     private func run(_ submission: Submission<M>) async throws -> Answer {

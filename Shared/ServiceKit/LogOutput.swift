@@ -27,21 +27,29 @@ public struct LogOutput: LogHandler {
     public var logLevel: Logger.Level
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
-    private let label: String
-    private let isPretty: Bool
-    private let hasColour: Bool
-    private let write: @Sendable (String) -> Void
+    /// Apart, since each request's logger is a copy.
+    private let form: Form
+
+    private final class Form: Sendable {
+        let label: String
+        let isPretty: Bool
+        let hasColour: Bool
+        let write: @Sendable (String) -> Void
+
+        init(_ label: String, isPretty: Bool, hasColour: Bool, _ write: @escaping @Sendable (String) -> Void) {
+            (self.label, self.isPretty, self.hasColour, self.write) = (label, isPretty, hasColour, write)
+        }
+    }
 
     /// - Parameter write: takes each line with its end.
     public init(
         label: String, level: Logger.Level, format: LogFormat,
         write: @escaping @Sendable (String) -> Void = LogOutput.standardError
     ) {
-        self.label = label
         logLevel = level
-        hasColour = isatty(STDERR_FILENO) == 1
-        isPretty = format == .pretty || format == .auto && hasColour
-        self.write = write
+        let hasColour = isatty(STDERR_FILENO) == 1
+        form = Form(
+            label, isPretty: format == .pretty || format == .auto && hasColour, hasColour: hasColour, write)
     }
 
     /// Writes to standard error.
@@ -60,8 +68,8 @@ public struct LogOutput: LogHandler {
         let message = Redaction.apply(event.message.description)
         let members = all.map { JSON.Member($0.key, Redaction.apply($0.value, under: $0.key)) }
         let time = RealClock().now.description
-        write(
-            (isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
+        form.write(
+            (form.isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
     }
 
     private func json(_ level: Logger.Level, _ time: String, _ message: String, _ members: [JSON.Member]) -> String {
@@ -69,7 +77,7 @@ public struct LogOutput: LogHandler {
         let line = JSON.object(
             [
                 JSON.Member("time", .string(time)), JSON.Member("level", .string(level.rawValue)),
-                JSON.Member("service", .string(label)), JSON.Member("message", .string(message)),
+                JSON.Member("service", .string(form.label)), JSON.Member("message", .string(message)),
             ] + members.filter { !own.contains($0.name) })
         return String(decoding: line.bytes, as: UTF8.self)
     }
@@ -82,7 +90,7 @@ public struct LogOutput: LogHandler {
         let padded = word + String(repeating: " ", count: max(0, 8 - word.count))
         // A line end within a message would let input write log lines of its own.
         let body = (message + rest.joined()).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        return "\(time.dropFirst(11)) \(hasColour ? level.colour + padded + "\u{1B}[0m" : padded) "
+        return "\(time.dropFirst(11)) \(form.hasColour ? level.colour + padded + "\u{1B}[0m" : padded) "
             + body.joined(separator: "\\n")
     }
 }

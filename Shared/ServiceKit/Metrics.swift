@@ -18,6 +18,10 @@ public struct Metric: Sendable, Hashable {
         self.help = help
         self.kind = kind
     }
+
+    // The name is unique, and the rest long.
+    public static func == (one: Metric, other: Metric) -> Bool { one.name == other.name }
+    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 /// The measured values of a process, written in Prometheus's text format (version 0.0.4).
@@ -57,7 +61,14 @@ public final class Metrics: Sendable {
     }
 
     private func change(_ metric: Metric, _ labels: Labels, _ body: (inout Sample) -> Void) {
-        let key = labels.map { "\($0.key)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
+        var key = ""
+        for (name, value) in labels {
+            if !key.isEmpty { key += "," }
+            key += name
+            key += "=\""
+            key += Self.escaped(value)
+            key += "\""
+        }
         samples.withLock { body(&$0[metric, default: [:]][key, default: Sample()]) }
     }
 

@@ -99,7 +99,8 @@ extension Problem {
     static let failsAgain = Problem(.conflict, "fails_again", "The input at fault failed again")
     static let deadlineStays = Problem(.conflict, "deadline_stays", "A deadline can't be discarded")
     static let eventGone = Problem(.gone, "event_gone", "The event is no longer in the log")
-    static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone]
+    static let heldUp = Problem(.serviceUnavailable, "held_up", "The device's partition is held up", retryAfter: 1)
+    static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone, heldUp]
 
     init(_ error: DeadLetterError) {
         let problem: Problem =
@@ -108,6 +109,7 @@ extension Problem {
             case .failsAgain: .failsAgain
             case .deadlineStays: .deadlineStays
             case .eventGone: .eventGone
+            case .heldUp: .heldUp
             }
         self = problem.because(error.description)
     }

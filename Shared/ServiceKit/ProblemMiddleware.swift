@@ -19,8 +19,7 @@ public struct ProblemMiddleware: RouterMiddleware {
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        let parent = request.headers[.traceparent].flatMap(Traceparent.init)
-        context.traceparent = parent?.child() ?? .random()
+        if let parent = request.headers[.traceparent].flatMap(Traceparent.init) { context.traceparent = parent.child() }
         context.logger[metadataKey: LogKey.trace] = .string(context.traceparent.traceID)
         var response: Response
         do {

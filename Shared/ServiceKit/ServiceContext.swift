@@ -43,9 +43,11 @@ extension Parameters {
     ///
     /// - Throws: `invalid_identifier`.
     public func identifier(_ name: String) throws(Problem) -> String {
-        guard let text = get(name)?.removingPercentEncoding, isIdentifier(text) else {
-            throw .invalidIdentifier.because("\(name) in the path is not an identifier")
+        // Decoding is the slow part, and what is an identifier as it stands has nothing to decode.
+        if let text = get(name) {
+            if isIdentifier(text) { return text }
+            if let decoded = text.removingPercentEncoding, isIdentifier(decoded) { return decoded }
         }
-        return text
+        throw .invalidIdentifier.because("\(name) in the path is not an identifier")
     }
 }

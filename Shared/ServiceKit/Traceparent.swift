@@ -1,44 +1,110 @@
 /// The W3C trace context of a request (https://www.w3.org/TR/trace-context/, version 00).
+///
+/// Held as numbers: each request makes one, and most are written once.
 public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
+    private let trace: (high: UInt64, low: UInt64)
+    private let parent: UInt64
+    private let options: UInt8
+
     /// 32 lower-case hexadecimal digits, not all zero.
-    public let traceID: String
+    public var traceID: String { Self.text(32) { $0.write(trace.high, trace.low) } }
     /// 16 lower-case hexadecimal digits, not all zero.
-    public let parentID: String
+    public var parentID: String { Self.text(16) { $0.write(parent) } }
     /// 2 lower-case hexadecimal digits.
-    public let flags: String
+    public var flags: String { Self.text(2) { $0.write(options) } }
 
     /// Reads the header; nil where it is not acceptable, and then a new trace begins.
     public init?(_ header: String) {
-        let parts = header.split(separator: "-", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count >= 4, parts[0] == "00" ? parts.count == 4 : parts[0] != "ff", parts[0].isHexadecimal(2),
-            parts[1].isHexadecimal(32), parts[2].isHexadecimal(16), parts[3].isHexadecimal(2),
-            parts[1].contains(where: { $0 != "0" }), parts[2].contains(where: { $0 != "0" })
+        let parts = header.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard parts.count >= 4, let version: UInt8 = Self.number(parts[0]),
+            version == 0 ? parts.count == 4 : version != 0xFF, parts[1].count == 32,
+            let high: UInt64 = Self.number(parts[1].prefix(16)), let low: UInt64 = Self.number(parts[1].dropFirst(16)),
+            let parent: UInt64 = Self.number(parts[2]), let options: UInt8 = Self.number(parts[3]),
+            high != 0 || low != 0, parent != 0
         else { return nil }
-        (traceID, parentID, flags) = (parts[1], parts[2], parts[3])
+        self.init((high, low), parent, options)
     }
 
-    private init(traceID: String, parentID: String, flags: String) {
-        (self.traceID, self.parentID, self.flags) = (traceID, parentID, flags)
+    private init(_ trace: (high: UInt64, low: UInt64), _ parent: UInt64, _ options: UInt8) {
+        (self.trace, self.parent, self.options) = (trace, parent, options)
     }
 
     /// The start of a new trace.
     public static func random() -> Traceparent {
-        Traceparent(traceID: hexadecimal() + hexadecimal(), parentID: hexadecimal(), flags: "01")
+        Traceparent((.random(in: 1 ... .max), .random(in: 1 ... .max)), .random(in: 1 ... .max), 1)
     }
 
     /// A step within the same trace.
-    public func child() -> Traceparent { Traceparent(traceID: traceID, parentID: Self.hexadecimal(), flags: flags) }
+    public func child() -> Traceparent { Traceparent(trace, .random(in: 1 ... .max), options) }
 
-    public var description: String { "00-\(traceID)-\(parentID)-\(flags)" }
-
-    private static func hexadecimal() -> String {
-        let digits = String(UInt64.random(in: 1...UInt64.max), radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+    public var description: String {
+        Self.text(55) { digits in
+            digits.write(UInt8(0))
+            digits.dash()
+            digits.write(trace.high, trace.low)
+            digits.dash()
+            digits.write(parent)
+            digits.dash()
+            digits.write(options)
+        }
     }
-}
 
-extension String {
-    fileprivate func isHexadecimal(_ count: Int) -> Bool {
-        utf8.count == count && utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    public static func == (one: Traceparent, other: Traceparent) -> Bool {
+        one.trace == other.trace && one.parent == other.parent && one.options == other.options
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(trace.high)
+        hasher.combine(trace.low)
+        hasher.combine(parent)
+        hasher.combine(options)
+    }
+
+    /// Exactly as many lower-case digits as the type has.
+    private static func number<N: FixedWidthInteger>(_ digits: Substring.UTF8View) -> N? {
+        guard digits.count * 4 == N.bitWidth else { return nil }
+        var number: N = 0
+        for digit in digits {
+            switch digit {
+            case 0x30...0x39: number = number << 4 | N(digit - 0x30)
+            case 0x61...0x66: number = number << 4 | N(digit - 0x61 + 10)
+            default: return nil
+            }
+        }
+        return number
+    }
+
+    private static func text(_ length: Int, _ body: (inout Digits) -> Void) -> String {
+        String(unsafeUninitializedCapacity: length) { buffer in
+            var digits = Digits(buffer: buffer)
+            body(&digits)
+            return digits.count
+        }
+    }
+
+    private struct Digits {
+        let buffer: UnsafeMutableBufferPointer<UInt8>
+        var count = 0
+
+        mutating func dash() { append(UInt8(ascii: "-")) }
+
+        mutating func write<N: FixedWidthInteger>(_ number: N) {
+            var shift = N.bitWidth
+            while shift > 0 {
+                shift -= 4
+                let digit = UInt8(truncatingIfNeeded: number >> shift) & 15
+                append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
+            }
+        }
+
+        mutating func write(_ high: UInt64, _ low: UInt64) {
+            write(high)
+            write(low)
+        }
+
+        private mutating func append(_ byte: UInt8) {
+            buffer[count] = byte
+            count += 1
+        }
     }
 }

@@ -26,7 +26,7 @@ struct TransitionsOverHTTP {
             program,
             [
                 "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-                "--database-pool-size", "8",
+                "--database-pool-size", ProcessInfo.processInfo.environment["POOL"] ?? "8",
             ])
         try await service.waitForLine(containing: "is ready")
         let base = "http://127.0.0.1:\(port)"
@@ -95,7 +95,7 @@ struct TransitionsOverHTTP {
     }
 
     private func milliseconds(_ output: String, _ label: String) -> Double {
-        guard let line = output.split(separator: "\n").first(where: { $0.contains(label) }),
+        guard let line = output.split(separator: "\n").first(where: { $0.drop { $0 == " " }.hasPrefix(label) }),
             let text = line.split(separator: " ").last, let number = Double(text.prefix { $0.isNumber || $0 == "." })
         else { return .nan }
         return text.hasSuffix("us") ? number / 1000 : text.hasSuffix("ms") ? number : number * 1000

@@ -17,7 +17,7 @@ public final class Faults: Sendable {
 /// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
 /// schema.
 ///
-/// A ping whose data says `trap` ends the process, one that says `heavy` makes the state too large; a deadline changes
+/// A ping whose data says `trap` and a negative number end the process, a ping that says `heavy` makes the state too large; a deadline changes
 /// nothing when it comes.
 public struct Brittle: Machine, Equatable {
     public typealias Command = Counter.Command
@@ -42,7 +42,9 @@ public struct Brittle: Machine, Equatable {
 
     public static func decide(_ input: Input<Command>, _ decision: inout Decision<Brittle>) throws(Refusal) {
         switch input {
-        case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
+        case .command(.add(let amount)):
+            if decision.policy.isBroken, amount < 0 { preconditionFailure("this command is too much") }
+            decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
         case .command(.addThenRefuse): throw Refusal()
         case .command(.nothing): break

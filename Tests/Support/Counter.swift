@@ -56,6 +56,7 @@ public struct Counter: Machine, Equatable {
             rings += 1
             ringAt = nil
         case .pinged: pings += 1
+        case .noted(let noted): ringAt = ringAt.map { $0 + (noted.until - noted.from) }
         }
     }
 }
@@ -103,16 +104,34 @@ public struct PingCounted: EventData {
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
+/// What a ``Punctual`` counter alone emits.
+public struct OutageCounted: EventData {
+    public static let type = "counter.outage.counted"
+    public static let summary = "The ring was put off by the length of an outage."
+    public var from = Instant.epoch
+    public var until = Instant.epoch
+    public init() {}
+    public init(from: Instant, until: Instant) {
+        self.from = from
+        self.until = until
+    }
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("from", &from)
+        fields.field("until", &until)
+    }
+}
+
 public enum CounterEvent: EventFamily {
     case added(Added)
     case set(RingSet)
     case rang(Rang)
     case pinged(PingCounted)
+    case noted(OutageCounted)
 
     public static let source = "counter"
     public static let catalogue: [EventKind<CounterEvent>] = [
         EventKind(CounterEvent.added), EventKind(CounterEvent.set), EventKind(CounterEvent.rang),
-        EventKind(CounterEvent.pinged),
+        EventKind(CounterEvent.pinged), EventKind(CounterEvent.noted),
     ]
     public var data: any EventData {
         switch self {
@@ -120,6 +139,7 @@ public enum CounterEvent: EventFamily {
         case .set(let data): data
         case .rang(let data): data
         case .pinged(let data): data
+        case .noted(let data): data
         }
     }
 }

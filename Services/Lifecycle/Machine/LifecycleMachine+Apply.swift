@@ -39,6 +39,7 @@ extension LifecycleMachine {
         case .taskExpiring(let event): change(event.app) { $0.tasks[event.task]?.isExpiring = true }
         case .wakeCompleted(let event): apply(event, at: time)
         case .wakeRefused: break
+        case .outageNoted(let event): apply(event)
         }
     }
 

@@ -42,6 +42,8 @@ public struct LifecycleMachine: Machine {
     public var switcher: [String] = []
 
     public static let version = 1
+    /// Completions and ends of tasks come from devices, and each has its limit.
+    public static let ownsLimits = true
     public static let follows: Set<String> = [
         FetchEvent.RefreshDue.type, PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
     ]
@@ -70,6 +72,10 @@ public struct LifecycleMachine: Machine {
         case .event(let event): try decision.follow(event)
         case .deadline: decision.enforceLimits()
         }
+    }
+
+    public static func note(_ outage: Outage, _ decision: inout Decision<LifecycleMachine>) {
+        decision.extendLimits(by: outage)
     }
 }
 

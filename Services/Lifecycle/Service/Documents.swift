@@ -195,7 +195,7 @@ extension LifecycleEvent {
         case .appTerminated(let event): (event.callbacks, event.state)
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
             .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused:
+            .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused, .outageNoted:
             nil
         }
     }

@@ -95,9 +95,8 @@ struct Explanation: Record {
             neverStored: false, payload: ["aps": aps])
         var copy = aggregate
         guard (try? copy.fireDeadlines(until: now, policy: policy)) != nil,
-            let events = try? copy.decide(.command(.receive(push)), Origin(id: UUID()), at: now, policy: policy)
+            let events = try? copy.decide(.command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy).own
         else { return nil }
-        let own = events.compactMap { try? PushEvent(type: $0.type, version: $0.version, data: $0.data).status }
-        return own.first { $0.notification == "forecast" && $0.status != .received }?.status
+        return events.compactMap(\.status).first { $0.notification == "forecast" && $0.status != .received }?.status
     }
 }

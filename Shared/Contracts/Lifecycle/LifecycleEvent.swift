@@ -24,6 +24,7 @@ public enum LifecycleEvent: EventFamily {
     case taskExpiring(TaskExpiring)
     case wakeCompleted(WakeCompleted)
     case wakeRefused(WakeRefused)
+    case outageNoted(OutageNoted)
 
     public static let source = "lifecycle"
 
@@ -52,6 +53,7 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.taskExpiring),
         EventKind(LifecycleEvent.wakeCompleted),
         EventKind(LifecycleEvent.wakeRefused),
+        EventKind(LifecycleEvent.outageNoted),
     ]
 
     public var data: any EventData {
@@ -80,6 +82,7 @@ public enum LifecycleEvent: EventFamily {
         case .taskExpiring(let data): data
         case .wakeCompleted(let data): data
         case .wakeRefused(let data): data
+        case .outageNoted(let data): data
         }
     }
 }

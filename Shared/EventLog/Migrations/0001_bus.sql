@@ -60,6 +60,12 @@ CREATE TABLE bus.cursors (
     owner uuid,
     epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz NOT NULL DEFAULT '-infinity',
+    -- When the lease was taken, renewed or given back last: up to here somebody served the partition. Null before the first
+    -- time. With the same moment by the suite's clock, which may have been set otherwise since.
+    served_at timestamptz,
+    served_time bigint,
+    -- The times by the suite's clock, as one, in which nobody reached the consumer, until all that it concerns was told.
+    outage int8range,
     -- How often the lease was taken from an owner that had not let it go, since a batch last got to the head of the log. From
     -- 2 on, an input of this partition may be what ended those owners: it is looked for, one input at a time. (A batch that
     -- commits on the way to the head proves nothing: deadlines come only there.)
@@ -102,6 +108,9 @@ CREATE TABLE bus.suspects (
 CREATE TABLE bus.members (
     consumer text NOT NULL,
     member uuid NOT NULL,
+    -- Since when it has lived without a gap, with the same moment by the suite's clock.
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
+    since_time bigint NOT NULL,
     expires timestamptz NOT NULL,
     CONSTRAINT members_one PRIMARY KEY (consumer, member)
 );

@@ -17,6 +17,19 @@ CREATE FUNCTION bus.suite_time(real_moment bigint) RETURNS bigint LANGUAGE sql S
     FROM bus.clock
 $$;
 
+-- The time in which nobody reached a consumer that was last served at a moment, up to when the first of its living members
+-- began to live; null where one lives since then: it answered commands all the while, whoever held the lease. A second, more
+-- than a member takes between two signs of life, is no outage yet.
+CREATE FUNCTION bus.outage_since(who text, served_at timestamptz, served_time bigint) RETURNS int8range
+LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+    SELECT int8range(served_time, l.since_time)
+    FROM (
+        SELECT coalesce(min(m.since), clock_timestamp()) AS since,
+            coalesce(min(m.since_time), bus.suite_time(bus.real_now())) AS since_time
+        FROM bus.members AS m WHERE m.consumer = who AND m.expires >= clock_timestamp()) AS l
+    WHERE l.since > served_at + interval '1 second' AND l.since_time > served_time
+$$;
+
 -- Sets the rate, and whether the clock stands still; a null rate keeps the one that it has. False where time is real.
 CREATE FUNCTION bus.set_clock(new_rate double precision, frozen boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$

@@ -36,6 +36,7 @@ private struct RandomLife {
 
     mutating func step() throws {
         now = now + .milliseconds(Int64.random(in: 0...9000, using: &random))
+        if Int.random(in: 0..<12, using: &random) == 0 { try sufferOutage() }
         try runtime.advance(to: now)
         let before = device.binary
         do {
@@ -46,6 +47,33 @@ private struct RandomLife {
             }
         } catch is LifecycleRefusal {
             #expect(device.binary == before, "seed \(seed): a refusal changes nothing")
+        }
+    }
+
+    /// Every limit that runs at its beginning is there at its end, and has as much left as it had.
+    private mutating func sufferOutage() throws {
+        let from = now - .milliseconds(Int64.random(in: 0...4000, using: &random))
+        let until = now + .milliseconds(Int64.random(in: 1...60_000, using: &random))
+        try runtime.advance(to: max(from, .epoch))
+        let before = device
+        let decidedAt = runtime.aggregates[Self.key]?.now ?? .epoch
+        let events = try runtime.pass(Outage(from: from, until: until))
+        now = until
+        let seed = Comment(rawValue: "seed \(self.seed)")
+        guard before.nextDeadline != nil else {
+            #expect(events.isEmpty, seed)
+            return
+        }
+        #expect(events.map(\.type) == [LifecycleEvent.OutageNoted.type], seed)
+        let length = until - max(from, decidedAt)
+        for (id, app) in before.apps {
+            let after = device.apps[id]
+            #expect(after?.state == app.state, seed)
+            #expect(after?.pendingCallbacks.map(\.deadline) == app.pendingCallbacks.map { $0.deadline + length }, seed)
+            let wakes = app.wakes.values.map { wake in wake.deadline.map { $0 + length } }
+            #expect(after?.wakes.values.map(\.deadline) == wakes, seed)
+            #expect(after?.taskDeadline == app.taskDeadline.map { $0 + length }, seed)
+            #expect(after?.backgroundTimeRemaining(at: until) == app.backgroundTimeRemaining(at: until - length), seed)
         }
     }
 

@@ -35,7 +35,7 @@ struct Trace: Record {
 struct Step: Record {
     /// Seconds after the beginning.
     var at = 0.0
-    /// A command's name, `refreshDue`, `pushWakeRequested`, `transferWakeRequested`, or `advance`.
+    /// A command's name, `refreshDue`, `pushWakeRequested`, `transferWakeRequested`, `advance`, or `outage`, which ends then.
     var action = ""
     var app: String?
     /// A word or document that the action takes.

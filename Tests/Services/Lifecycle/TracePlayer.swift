@@ -52,6 +52,9 @@ struct TracePlayer {
     private mutating func perform(_ step: Step, at moment: Instant) throws -> [Event] {
         switch step.action {
         case "advance": return try runtime.advance(to: moment)
+        case "outage":
+            let from = try #require(step.with?["from"]?.double)
+            return try runtime.pass(Outage(from: Self.beginning + .seconds(from), until: moment))
         case "refreshDue":
             let fetch = try #require(step.with?.string)
             return try runtime.deliver(event(FetchEvent.RefreshDue(app: step.app ?? "", fetch: fetch), at: moment))

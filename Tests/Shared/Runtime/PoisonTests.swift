@@ -99,6 +99,25 @@ import Timeline
         }
     }
 
+    @Test func anOperatorsOrderDoesNotWaitForAPartitionThatIsHeldUp() async throws {
+        try await withBrittle { bench, runtime, _ in
+            try await bench.append(ping: #"{"heavy":true}"#, to: "a")
+            try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
+            try await bench.pool.withConnection { holder in
+                _ = try await holder.run([
+                    Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                    Call(Statement("SELECT FROM bus.cursors FOR UPDATE")),
+                ])
+                try await withTimeout(seconds: 60) {
+                    await #expect(throws: DeadLetterError.heldUp) { try await runtime.replay(.device("a")) }
+                    await #expect(throws: DeadLetterError.heldUp) { try await runtime.discard(.device("a")) }
+                }
+                _ = try await holder.run(Call(Statement("ROLLBACK")))
+            }
+            #expect(try await runtime.discard(.device("a")) == 0)
+        }
+    }
+
     @Test func anEventInANewerVersionStopsItsPartitionAndIsNoDeadLetter() async throws {
         try await withBrittle { bench, runtime, _ in
             let devices = bench.oneDeviceInEach
@@ -186,12 +205,13 @@ import Timeline
         let bench = try await RuntimeBench()
         let (dead, first, second) = (UUID(), UUID(), UUID())
         func acquire(_ member: UUID) -> Call {
-            Call(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1)])
+            Call(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1), .bool(false)])
         }
         func attempts(_ rows: Rows) throws -> Int { try rows[0].int(1) }
         let rows = try await bench.pool.run([
             acquire(dead), acquire(first), acquire(first),
-            Call(Statements.release, [.int4(0), .text(Counter.name), .uuid(first)]), acquire(second), acquire(first),
+            Call(Statements.release, [.int4(0), .text(Counter.name), .uuid(first), .bool(false)]), acquire(second),
+            acquire(first),
         ])
         #expect(try [0, 1, 2, 4, 5].map { try attempts(rows[$0]) } == [0, 1, 1, 1, 2])
         await bench.pool.close()

@@ -75,10 +75,12 @@ import Timeline
 }
 
 extension RuntimeBench {
-    /// The first partition's worker, without the rest of a replica.
-    func worker() -> PartitionWorker<Counter> {
+    /// A partition's worker, without the rest of a replica.
+    func worker() -> PartitionWorker<Counter> { worker(of: Counter.self) }
+
+    func worker<M: Machine>(of: M.Type, partition: Int = 0) -> PartitionWorker<M> where M.Policy == Void {
         PartitionWorker(
-            partition: 0, pool: pool, clock: SharedClock(), policy: (),
+            partition: partition, pool: pool, clock: SharedClock(), policy: (),
             hints: HintSender(pool: pool, sender: UUID(), logger: logger), trials: TrialTurn(), logger: logger)
     }
 }

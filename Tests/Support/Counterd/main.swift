@@ -10,8 +10,9 @@ import Timeline
 
 // A replica of the counter as a process of its own, for tests that kill it.
 //
-//     counterd <database URL> <partitions> serve [brittle|mended]
+//     counterd <database URL> <partitions> serve [brittle|mended|punctual]
 //     counterd <database URL> <partitions> load <clients> <devices>
+//     counterd <database URL> <partitions> commands
 //     counterd <database URL> <partitions> script <seed> <inputs>
 //
 // `load` sends commands without end, each again with the same idempotency key until it is answered, and writes a line
@@ -31,10 +32,14 @@ let options = try ConnectionOptions(url: arguments[1])
 let replica = Replica(options: options, partitions: partitions, logger: logger)
 
 switch mode {
+case "serve" where arguments.count > 3 && arguments[4] == "punctual":
+    try await replica.run(Punctual.self, ()) { _ in try await gracefulShutdown() }
 case "serve" where arguments.count > 3:
     let faults = Faults(isBroken: arguments[4] == "brittle")
     try await replica.run(Brittle.self, faults) { _ in try await gracefulShutdown() }
 case "serve": try await replica.run(Counter.self, ()) { _ in try await gracefulShutdown() }
+case "commands":
+    try await replica.run(Brittle.self, Faults()) { try await Repetition(runtime: $0).run() }
 case "load":
     let (clients, devices) = (number(4), number(5))
     try await replica.run(Counter.self, ()) { try await Load(runtime: $0, clients: clients, devices: devices).run() }

@@ -52,7 +52,7 @@ extension LifecycleEvent {
         case .appTerminated(let event): event.told
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
             .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused:
+            .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused, .outageNoted:
             nil
         }
     }

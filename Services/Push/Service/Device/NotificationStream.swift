@@ -28,7 +28,7 @@ struct NotificationStream: Sendable {
     ) throws -> Response {
         guard state.conditions.poweredOn else { throw PushRefusal.deviceOff.problem }
         guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
-        let connection = UUID().lowercased
+        let connection = UUID.random().lowercased
         let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap {
             told($0)
         }
@@ -59,8 +59,8 @@ struct NotificationStream: Sendable {
     func poll(
         _ key: AggregateKey, after offset: Int, wait: Interval, _ traceparent: Traceparent
     ) async throws -> NotificationList {
-        let command = PushCommand.poll(connection: UUID().lowercased, wait: wait)
-        let origin = Origin(id: UUID(), traceparent: traceparent.description)
+        let command = PushCommand.poll(connection: UUID.random().lowercased, wait: wait)
+        let origin = Origin(id: UUID.random(), traceparent: traceparent.description)
         let answer: [UInt8]
         do {
             answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
@@ -94,7 +94,7 @@ struct NotificationStream: Sendable {
     }
 
     private func submit(_ command: PushCommand, _ key: AggregateKey, _ traceparent: String) async throws {
-        try await commands.submit(command, to: key, origin: Origin(id: UUID(), traceparent: traceparent))
+        try await commands.submit(command, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
     }
 
     /// The end of a stream must not fail it; a device that stays connected in the books is put right by its next stream.

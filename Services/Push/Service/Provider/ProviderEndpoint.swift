@@ -42,7 +42,7 @@ struct ProviderEndpoint: Sendable {
         -> ProviderAnswer
     {
         // Without a usable one in the request the answer carries a new one.
-        var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID().lowercased
+        var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID.random().lowercased
         do throws(APNsReason) {
             let text = try ProviderRules.token(request)
             try ProviderRules.requireSingleHeaders(request)
@@ -74,13 +74,13 @@ struct ProviderEndpoint: Sendable {
     private func deliver(
         _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String
     ) async throws(APNsReason) -> ProviderAnswer {
-        let id = NotificationID(token, random: UUID()).description
+        let id = NotificationID(token, random: UUID.random()).description
         let push = IncomingPush(
             token: token.description, app: draft.app, topic: draft.topic, pushType: draft.pushType,
             environment: environment, apnsID: draft.apnsID, notification: id, priority: draft.priority,
             collapseID: draft.collapseID, expiration: suiteTime(ofExpiration: draft.expiration),
             neverStored: draft.expiration == 0, payload: draft.payload)
-        var origin = Origin(id: UUID(), traceparent: traceparent)
+        var origin = Origin(id: UUID.random(), traceparent: traceparent)
         // By this the timeline finds a notification by its `apns-id`.
         origin.correlation = UUID(uuidString: draft.apnsID) ?? origin.id
         do {

@@ -44,7 +44,7 @@ struct ProviderRules: Sendable {
     ///
     /// - Throws: where it is not a lower-case UUID; the answer then carries a new one.
     static func apnsID(_ request: ProviderRequest) throws(APNsReason) -> String {
-        guard let text = request.header("apns-id") else { return UUID().lowercased }
+        guard let text = request.header("apns-id") else { return UUID.random().lowercased }
         guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
         return text
     }

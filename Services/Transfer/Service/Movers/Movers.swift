@@ -39,7 +39,7 @@ final class Movers: Service {
         var stop: AsyncStream<Never>.Continuation
     }
 
-    let id = UUID()
+    let id = UUID.random()
     private let parts: ServiceParts<TransferMachine>
     private let table: MoverTable
     private let storage: Storage
@@ -166,7 +166,7 @@ final class Movers: Service {
         let claim = AttemptClaim(offer.place, epoch: offer.epoch, mover: mover)
         do {
             // The machine schedules it anew, which comes by the tail.
-            try await parts.commands.submit(.takeOver(claim), to: offer.key, origin: Origin(id: UUID()))
+            try await parts.commands.submit(.takeOver(claim), to: offer.key, origin: Origin(id: UUID.random()))
         } catch is TransferRefusal {
             // Another was quicker, or it is over.
         }

@@ -1,0 +1,31 @@
+public import Records
+public import Timeline
+
+extension LifecycleEvent {
+    /// The service could not be reached for a time: every limit of the device that ran when it began ends that much later.
+    ///
+    /// Of one outage a device gets several of these where a call of it was answered while other devices still waited for the
+    /// end; they touch, and do not overlap.
+    public struct OutageNoted: EventData {
+        public static let type = "lifecycle.outage.noted"
+        public static let summary =
+            "The service could not be reached for a time: every limit of the device that ran when it began ends that much later."
+
+        /// The last moment at which the device could reach the service.
+        public var from: Instant = .epoch
+        /// The first moment at which it can again.
+        public var until: Instant = .epoch
+
+        public init() {}
+
+        public init(from: Instant, until: Instant) {
+            self.from = from
+            self.until = until
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("from", &from)
+            fields.field("until", &until)
+        }
+    }
+}

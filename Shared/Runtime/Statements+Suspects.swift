@@ -1,0 +1,28 @@
+import Postgres
+
+/// The statements around commands that may end a process. None of them is on the hot path.
+extension Statements {
+    /// Whether a member died within the last minute, or says nothing for twice its time; and whether commands were tried under
+    /// note of late.
+    static let guardsCommands = Statement(
+        """
+        SELECT EXISTS (
+                SELECT FROM bus.members
+                WHERE consumer = $1 AND member <> $2 AND expires < clock_timestamp() + interval '1.5 seconds')
+            OR EXISTS (
+                SELECT FROM bus.suspects
+                WHERE consumer = $1 AND input LIKE 'command:%' AND tried_at > clock_timestamp() - interval '10 minutes')
+        """)
+    static let condemnedCommands = Statement(
+        "SELECT input FROM bus.suspects WHERE consumer = $1 AND input LIKE 'command:%' AND tries >= $2")
+    static let suspects = Statement(
+        "SELECT input FROM bus.suspects WHERE partition = $1 AND consumer = $2 AND input = ANY($3)")
+    static let suspectAll = Statement(
+        """
+        INSERT INTO bus.suspects AS s (partition, consumer, input) SELECT $1, $2, input FROM unnest($3::text[]) AS input
+        ON CONFLICT (partition, consumer, input) DO UPDATE SET tries = s.tries + 1, tried_at = clock_timestamp()
+        RETURNING input, tries::int8
+        """)
+    static let clearAll = Statement(
+        "DELETE FROM bus.suspects WHERE partition = $1 AND consumer = $2 AND input = ANY($3)")
+}

@@ -1,0 +1,69 @@
+import Contracts
+import EventLog
+import Foundation
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// Commands that end whichever process runs them.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
+    @Test func aCommandThatEndsTheProcessIsRefusedAfterFiveTries() async throws {
+        let bench = try await RuntimeBench()
+        var deaths = 0
+        while true {
+            let replica = try await Counterd(bench, "commands")
+            let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask { try await replica.process.exit(within: 40) == .exited(0) }
+                defer { group.cancelAll() }
+                return try await group.next() ?? false
+            }
+            if isOver {
+                let outcomes = replica.process.output.lines
+                #expect(outcomes.contains("refused guilty: \(RuntimeError.failed)"), "\(outcomes)")
+                for number in 0..<10 { #expect(outcomes.contains("ack innocent-\(number)")) }
+                break
+            }
+            deaths += 1
+            try #require(deaths < 8)
+        }
+        // Four under note, and up to two before anybody knows that somebody died.
+        #expect((4...6).contains(deaths))
+        // The innocent were run once, and are under suspicion no more.
+        #expect(try await bench.log().count { $0.type == Added.type } == 10)
+        let suspects = try await bench.pool.run(Call(Statement("SELECT input, tries::int8 FROM bus.suspects")))
+        #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
+        #expect(try suspects.map { try $0.int(1) } == [5])
+        await bench.pool.close()
+    }
+
+    @Test func whileNobodyDiedNothingIsNoted() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            try await bench.cluster.sql(
+                """
+                CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                    RAISE EXCEPTION 'noted' USING ERRCODE = '22000';
+                END $$;
+                CREATE TRIGGER fails BEFORE INSERT ON bus.suspects FOR EACH ROW EXECUTE FUNCTION public.fail();
+                """, database: bench.database)
+            var command = Submission<Counter>.add(1, to: "a")
+            command.idempotency = Idempotency(key: "k", fingerprint: [])
+            _ = try await runtime.submit(command)
+            // A death is known within a round of the leases.
+            try await bench.cluster.sql(
+                """
+                INSERT INTO bus.members
+                VALUES ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() - interval '1 second')
+                """, database: bench.database)
+            try await eventuallyTrue {
+                var command = Submission<Counter>.add(1, to: "a")
+                command.idempotency = Idempotency(key: UUID().uuidString, fingerprint: [])
+                do { _ = try await runtime.submit(command) } catch { return true }
+                return false
+            }
+        }
+        await bench.pool.close()
+    }
+}

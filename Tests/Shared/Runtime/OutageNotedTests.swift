@@ -1,0 +1,320 @@
+import Contracts
+import EventLog
+import Foundation
+import Glibc
+import Machines
+import Postgres
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import Runtime
+
+/// Time in which nobody reached the service: limits that ran through it are put off, once.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct OutageNotedTests {
+    private let start = Instant(milliseconds: 1_700_000_000_000)
+
+    private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }
+
+    @Test func limitsThatRanThroughAnOutageArePutOffByItsLength() async throws {
+        let bench = try await RuntimeBench()
+        let devices = bench.oneDeviceInEach
+        try await bench.freeze(at: start)
+        try await bench.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            for device in devices { _ = try await runtime.submit(.ring(after: .seconds(30), to: device)) }
+        }
+        try await bench.pass(real: 60, until: at(60))
+        try await bench.running(Punctual.self, ()) { runtime in
+            try await bench.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
+            try await eventuallyTrue { try await bench.outages() == 0 }
+            let events = try await bench.log()
+            for device in devices {
+                let own = events.filter { $0.key == .device(device) }
+                #expect(own.map(\.type) == [RingSet.type, OutageCounted.type])
+                let noted = try OutageCounted(jsonBytes: try #require(own.last).data)
+                #expect(noted.from == start && noted.until == at(60))
+            }
+            try await bench.waitForLog(at: at(90)) { $0.count { $0.type == Rang.type } == devices.count }
+            for event in try await bench.log() where event.type == Rang.type { #expect(event.time == at(90)) }
+            for device in devices { #expect(try await runtime.foldCheck(.device(device))) }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func aFrozenClockKnowsNoOutage() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.freeze(at: start)
+        try await bench.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            _ = try await runtime.submit(.ring(after: .seconds(30), to: "a"))
+        }
+        try await bench.pass(real: 60, until: start)
+        try await bench.running(Punctual.self, ()) { _ in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            try await bench.waitForLog(at: at(30)) { $0.contains { $0.type == Rang.type } }
+            #expect(try await bench.log().map(\.type) == [RingSet.type, Rang.type])
+        }
+        await bench.pool.close()
+    }
+
+    @Test func moreThanABatchHoldsAreAllToldOnceAndACrashBeforeTheEndTellsNobodyTwice() async throws {
+        let bench = try await RuntimeBench()
+        let devices = bench.devices(450, inPartition: 0)
+        try await bench.freeze(at: start)
+        try await bench.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for device in devices {
+                    group.addTask { _ = try await runtime.submit(.ring(after: .seconds(30), to: device)) }
+                }
+                try await group.waitForAll()
+            }
+        }
+        try await bench.pass(real: 60, until: at(60))
+        try await bench.running(Punctual.self, ()) { _ in
+            try await bench.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
+            try await eventuallyTrue { try await bench.outages() == 0 }
+            // As if the batch that took it off the row had not been committed.
+            try await bench.record(from: start, until: at(60))
+            try await eventuallyTrue { try await bench.outages() == 0 }
+            let noted = try await bench.log().filter { $0.type == OutageCounted.type }
+            #expect(noted.count == devices.count)
+            #expect(Set(noted.map(\.key)).count == devices.count)
+            #expect(try await !bench.log().contains { $0.type == Rang.type })
+        }
+        await bench.pool.close()
+    }
+
+    /// Before anybody has taken the lease: the command itself makes the device hear of the outage.
+    @Test(arguments: [false, true])
+    func aCommandFiresNoDeadlineThatAnOutagePutOff(_ survived: Bool) async throws {
+        let bench = try await RuntimeBench()
+        let worker = bench.worker(of: Punctual.self)
+        let device = try #require(bench.oneDeviceInEach.first)
+        try await bench.freeze(at: start)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await worker.run() }
+            _ = try await worker.submit(.ring(after: .seconds(30), to: device))
+            try await bench.cluster.sql(
+                """
+                UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '1 minute',
+                    served_at = clock_timestamp() - interval '2 seconds', served_time = \(start.milliseconds);
+                """, database: bench.database)
+            if survived {
+                // Another one lived all the while, so the device could have called.
+                try await bench.cluster.sql(
+                    """
+                    INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), '-infinity', 0, 'infinity')
+                    """, database: bench.database)
+            }
+            try await bench.freeze(at: at(60))
+            _ = try await worker.submit(.add(1, to: device))
+            _ = try await worker.submit(.add(1, to: device))
+            let middle = survived ? Rang.type : OutageCounted.type
+            #expect(try await bench.log().map(\.type) == [RingSet.type, middle, Added.type, Added.type])
+            await worker.stop()
+            try await group.waitForAll()
+        }
+        await bench.pool.close()
+    }
+
+    /// As after a time without a database, or of a process that was stopped.
+    @Test func aLeaseThatLapsedUnderItsOwnerTellsOfAnOutage() async throws {
+        let bench = try await RuntimeBench()
+        let device = try #require(bench.oneDeviceInEach.first)
+        try await bench.freeze(at: start)
+        try await bench.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+            _ = try await runtime.submit(.ring(after: .seconds(30), to: device))
+            try await bench.cluster.sql(
+                """
+                UPDATE bus.cursors SET lease_expires = clock_timestamp() - interval '57 seconds',
+                    served_at = clock_timestamp() - interval '60 seconds', served_time = \(start.milliseconds);
+                UPDATE bus.members SET expires = clock_timestamp() - interval '57 seconds';
+                UPDATE bus.clock SET virtual_epoch = \(at(60).milliseconds);
+                """, database: bench.database)
+            try await bench.waitForLog { $0.contains { $0.type == OutageCounted.type } }
+            try await eventuallyTrue { try await bench.outages() == 0 }
+            #expect(try await bench.log().map(\.type) == [RingSet.type, OutageCounted.type])
+        }
+        await bench.pool.close()
+    }
+
+    @Test(arguments: [SIGKILL, SIGSTOP])
+    func theDevicesOfAReplicaThatIsGoneKeepTheirTime(_ signal: Int32) async throws {
+        let bench = try await RuntimeBench()
+        let victim = try await Counterd(bench, "serve", "punctual")
+        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        try await bench.setRings(after: .seconds(2))
+        victim.process.signal(signal)
+        try await eventuallyTrue { try await bench.owners().isEmpty }
+        let next: Counterd
+        if signal == SIGSTOP {
+            victim.process.signal(SIGCONT)
+            next = victim
+        } else {
+            next = try await Counterd(bench, "serve", "punctual")
+        }
+        try await bench.waitForLog { $0.count { $0.type == Rang.type } == bench.partitions }
+        let events = try await bench.log()
+        for device in bench.oneDeviceInEach {
+            let own = events.filter { $0.key == .device(device) }
+            #expect(own.first?.type == RingSet.type && own.last?.type == Rang.type)
+            let noted = try own.filter { $0.type == OutageCounted.type }.map { try OutageCounted(jsonBytes: $0.data) }
+            #expect(!noted.isEmpty)
+            let length = noted.reduce(Interval.zero) { $0 + ($1.until - $1.from) }
+            let set = try RingSet(jsonBytes: try #require(own.first).data).at
+            #expect(own.last?.time == set + length)
+            #expect(length > .seconds(2))
+        }
+        try await next.stop()
+        await bench.pool.close()
+    }
+
+    @Test func oneOfTwoThatIsKilledIsNoOutage() async throws {
+        let bench = try await RuntimeBench()
+        let victim = try await Counterd(bench, "serve", "punctual")
+        let survivor = try await Counterd(bench, "serve", "punctual")
+        try await eventuallyTrue { try await bench.owners() == [2, 2] }
+        try await bench.setRings(after: .seconds(2))
+        victim.process.signal(SIGKILL)
+        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        try await bench.waitForLog { $0.count { $0.type == Rang.type } == bench.partitions }
+        #expect(try await bench.log().count == 2 * bench.partitions)
+        try await survivor.stop()
+        await bench.pool.close()
+    }
+
+    @Test func whatCountsAsAnOutage() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.freeze(at: at(60))
+        func outage(servedBefore seconds: Double?) async throws -> String {
+            let served = seconds.map { "clock_timestamp() - make_interval(secs => \($0))" } ?? "NULL"
+            return try await bench.cluster.sql(
+                "SELECT coalesce(bus.outage_since('counter', \(served), \(start.milliseconds))::text, 'none')",
+                database: bench.database)
+        }
+        // The very first start.
+        #expect(try await outage(servedBefore: nil) == "none")
+        // A replica that was replaced at once.
+        #expect(try await outage(servedBefore: 0.5) == "none")
+        #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(60).milliseconds))")
+        // Up to when the first one lived again.
+        try await bench.cluster.sql(
+            """
+            INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), clock_timestamp() - interval '5 seconds',
+                \(at(55).milliseconds), 'infinity'), ('other', gen_random_uuid(), '-infinity', 0, 'infinity'),
+                ('counter', gen_random_uuid(), '-infinity', 0, '-infinity')
+            """, database: bench.database)
+        #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
+        #expect(try await outage(servedBefore: 5) == "none")
+        await bench.pool.close()
+    }
+
+    @Test func whatHappenedInAnOutageStandsInTheOrderOfTime() throws {
+        var batch = Batch<Punctual>(partition: 0, policy: (), aggregates: [:])
+        let key = AggregateKey.device("a")
+        batch.run(.ring(after: .seconds(30), to: "a"), at: start, stored: [:])
+        batch.outage = Outage(from: start, until: at(60))
+        let id = UUID()
+        let ping = Event(
+            id: id, source: "other", type: "other.thing.pinged", version: 1, key: key, app: nil, time: at(40),
+            correlation: id, causation: nil, traceparent: nil, data: Array("{}".utf8))
+        let isTaken = batch.run(ping) && batch.run(deadlinesOf: key, until: at(61))
+        #expect(isTaken)
+        #expect(
+            batch.events.map(\.type) == [RingSet.type, OutageCounted.type, PingCounted.type, OutageCounted.type])
+        #expect(batch.events.map(\.time) == [start, at(40), at(40), at(60)])
+        #expect(batch.aggregates[key]?.state.nextDeadline == at(90))
+    }
+
+    @Test func anOutageThatCanNotBeToldParksItsDeviceAlone() throws {
+        var batch = Batch<Punctual>(partition: 0, policy: (), aggregates: [:])
+        for device in ["a", "b"] { batch.run(.ring(after: .seconds(30), to: device), at: start, stored: [:]) }
+        batch.outage = Outage(from: start, until: at(60))
+        batch.condemned[Batch<Punctual>.name(ofOutageFor: .device("a"), until: at(60))] = "it ended five processes"
+        for device in ["a", "b"] {
+            let isTold = batch.run(outageFor: .device(device))
+            #expect(isTold)
+        }
+        #expect(batch.setAside.map(\.key) == [.device("a")])
+        #expect(batch.setAside.first?.due == at(30))
+        #expect(batch.events.last?.key == .device("b"))
+        #expect(batch.events.last?.type == OutageCounted.type)
+    }
+}
+
+extension Submission<Punctual> {
+    static func add(_ amount: Int, to device: String) -> Submission { Submission(.add(amount), device) }
+    static func ring(after interval: Interval, to device: String) -> Submission {
+        Submission(.ring(after: interval), device)
+    }
+
+    private init(_ command: Counter.Command, _ device: String) {
+        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { _, _ in [] }
+    }
+}
+
+extension RuntimeBench {
+    /// Lets the suite's clock stand still at a moment.
+    func freeze(at moment: Instant) async throws {
+        let all = (0..<partitions).map(String.init).joined(separator: ",")
+        _ = try await pool.run([
+            Call(
+                Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1"),
+                [.int(Int(moment.milliseconds))]),
+            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]),
+        ])
+    }
+
+    /// Waits at a moment of a clock that stands still, and says it again and again: nobody follows the clock here, and a hint
+    /// that comes while the database is slow is lost.
+    func waitForLog(at moment: Instant, _ condition: @Sendable @escaping ([Event]) -> Bool) async throws {
+        try await eventuallyTrue {
+            try await freeze(at: moment)
+            return try await condition(log())
+        }
+    }
+
+    /// As if so many real seconds went by without anybody who serves.
+    func pass(real seconds: Int, until moment: Instant) async throws {
+        try await cluster.sql(
+            """
+            UPDATE bus.cursors SET served_at = served_at - interval '\(seconds) seconds';
+            DELETE FROM bus.members
+            """, database: database)
+        try await freeze(at: moment)
+    }
+
+    /// In how many partitions an outage is still to be told of.
+    func outages() async throws -> Int {
+        try await pool.run(Call(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].int(0)
+    }
+
+    func record(from: Instant, until: Instant) async throws {
+        _ = try await pool.run(
+            Call(
+                Statement("UPDATE bus.cursors SET outage = int8range($1, $2)"),
+                [.int(Int(from.milliseconds)), .int(Int(until.milliseconds))]))
+    }
+
+    func devices(_ count: Int, inPartition partition: Int) -> [String] {
+        let all = (0..<100_000).lazy.map { "n\($0)" }
+        return Array(all.filter { AggregateKey.device($0).partition(of: partitions) == partition }.prefix(count))
+    }
+
+    /// Sets a ring for a device of each partition, through a replica that holds no lease.
+    func setRings(after interval: Interval) async throws {
+        for (partition, device) in oneDeviceInEach.enumerated() {
+            let worker = worker(of: Punctual.self, partition: partition)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await worker.run() }
+                _ = try await worker.submit(.ring(after: interval, to: device))
+                await worker.stop()
+                try await group.waitForAll()
+            }
+        }
+    }
+}
