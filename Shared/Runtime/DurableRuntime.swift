@@ -48,10 +48,12 @@ public final class DurableRuntime<M: Machine>: Service {
             """)
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
-        let trials = TrialTurn()
+        let trials = Turns(1)
+        let turns = Turns(pool.metrics.size)
         workers = (0..<partitions).map {
             PartitionWorker(
-                partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials, logger: logger)
+                partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,
+                turns: turns, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         news.follow { [workers] news in

@@ -73,6 +73,7 @@ extension PartitionWorker {
                     try await self.attempt(submissions, portion, connection)
                 }
             } catch let unknown as UnknownCommit<M> {
+                passTurn()
                 if let done = try await settle(unknown) { return done }
                 guard !isRepeated || .now < end else { throw RuntimeError.databaseUnavailable }
                 isRepeated = true
@@ -83,6 +84,7 @@ extension PartitionWorker {
                 // While it gathered: only what commands bring can do that.
                 throw BadInput(inputs: max(submissions.count, 1), error: error)
             }
+            passTurn()
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(250))
         }

@@ -33,7 +33,12 @@ actor PartitionWorker<M: Machine> {
     let clock: SharedClock
     let policy: M.Policy
     let hints: HintSender
-    let trials: TrialTurn
+    /// One trial at a time in a process, so that when an input ends the process no innocent one is under note.
+    let trials: Turns
+    /// As many batches at a time as there are connections. Who waits takes what has come meanwhile: batches grow with the
+    /// load, and cost less for each input.
+    private let turns: Turns
+    private var holdsTurn = false
     let statements: Statements
     let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -79,7 +84,7 @@ actor PartitionWorker<M: Machine> {
 
     init(
         partition: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, hints: HintSender,
-        trials: TrialTurn, logger: Logger
+        trials: Turns, turns: Turns, logger: Logger
     ) {
         self.partition = partition
         self.pool = pool
@@ -87,6 +92,7 @@ actor PartitionWorker<M: Machine> {
         self.policy = policy
         self.hints = hints
         self.trials = trials
+        self.turns = turns
         self.logger = logger
         statements = Statements(service: M.name)
     }
@@ -159,7 +165,12 @@ actor PartitionWorker<M: Machine> {
     func run() async {
         var iterator = signal.stream.makeAsyncIterator()
         while await iterator.next() != nil {
-            while let portion = nextPortion() { await batch(portion) }
+            while hasWork {
+                await turns.take()
+                holdsTurn = true
+                if let portion = nextPortion() { await batch(portion) }
+                passTurn()
+            }
             if isStopping, queue.isEmpty { break }
         }
         // Also where the task was cancelled: nobody would answer those who come now.
@@ -184,11 +195,20 @@ struct Portion {
 }
 
 extension PartitionWorker {
+    private var takesLog: Bool { lookAtLog && lease != nil && halt == nil && !isStopping }
+    private var hasWork: Bool { takesLog || !queue.isEmpty }
+
+    /// At the end of a batch, or as soon as it turns out that it takes longer.
+    func passTurn() {
+        guard holdsTurn else { return }
+        holdsTurn = false
+        turns.pass()
+    }
+
     /// All there is, where all is well. While something is wrong the log and the commands take turns, and each batch is
     /// small.
     private func nextPortion() -> Portion? {
-        let takesLog = lookAtLog && lease != nil && halt == nil && !isStopping
-        guard takesLog || !queue.isEmpty else { return nil }
+        guard hasWork else { return nil }
         guard window != .max || caution > 0 else {
             return Portion(commands: Self.batchLimit, log: takesLog ? Self.inputLimit : nil)
         }
@@ -225,7 +245,7 @@ extension PartitionWorker {
             if portion.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
             for one in waiting { one.caller.resume(throwing: truth) }
         }
-        if isTrial { await trials.pass() }
+        if isTrial { trials.pass() }
     }
 
     private func answer(_ waiting: [Waiting], _ done: Done) {

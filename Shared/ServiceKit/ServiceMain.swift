@@ -1,7 +1,5 @@
 import Foundation
 public import Logging
-import NIOCore
-import NIOPosix
 
 /// What every service's `main` does around its own wiring.
 public enum ServiceMain {
@@ -20,9 +18,6 @@ public enum ServiceMain {
         _ service: String, port: Int, more: [Setting] = [],
         _ body: (Command, ServiceConfiguration, Logger) async throws -> Void
     ) async -> Never {
-        if ProcessInfo.processInfo.environment["TAKE"] != nil {
-            NIOSingletons.unsafeTryInstallSingletonPosixEventLoopGroupAsConcurrencyGlobalExecutor()
-        }
         do {
             let environment = ProcessInfo.processInfo
             let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()

@@ -26,7 +26,7 @@ struct TransitionsOverHTTP {
             program,
             [
                 "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-                "--database-pool-size", ProcessInfo.processInfo.environment["POOL"] ?? "8",
+                "--database-pool-size", "4",
             ])
         try await service.waitForLine(containing: "is ready")
         let base = "http://127.0.0.1:\(port)"
