@@ -38,22 +38,32 @@ public struct StuckDeadline: Error, Sendable, CustomStringConvertible {
 /// A machine with its place in time: what both runtimes keep of one aggregate, and the one way in which inputs reach it.
 public struct Aggregate<M: Machine>: Sendable {
     public let key: AggregateKey
-    public private(set) var state: M
+    /// A reference: aggregates are handed around much more often than they change.
+    private var snapshot: Snapshot
     /// The moment of the last decision that changed anything.
     public private(set) var now: Instant
     /// How many events the state is the fold of.
     public private(set) var eventCount: Int
 
-    public init(key: AggregateKey) {
-        self.key = key
-        state = M()
-        now = .epoch
-        eventCount = 0
+    private final class Snapshot: Sendable {
+        let state: M
+        let nextDeadline: Instant?
+
+        init(_ state: M) {
+            self.state = state
+            nextDeadline = state.nextDeadline
+        }
     }
+
+    public var state: M { snapshot.state }
+    /// The earliest moment at which time itself is an input; nil when there is none.
+    public var nextDeadline: Instant? { snapshot.nextDeadline }
+
+    public init(key: AggregateKey) { self.init(key: key, state: M(), now: .epoch, eventCount: 0) }
 
     public init(key: AggregateKey, state: M, now: Instant, eventCount: Int) {
         self.key = key
-        self.state = state
+        snapshot = Snapshot(state)
         self.now = now
         self.eventCount = eventCount
     }
@@ -66,11 +76,15 @@ public struct Aggregate<M: Machine>: Sendable {
 
     /// Takes in its own events that came after this state.
     public mutating func fold(_ history: [Event]) throws(ContractError) {
+        var state = state
+        var latest = now
         for event in history {
             state.apply(try M.OwnEvent(type: event.type, version: event.version, data: event.data), at: event.time)
-            now = max(now, event.time)
-            eventCount += 1
+            latest = max(latest, event.time)
         }
+        snapshot = Snapshot(state)
+        now = latest
+        eventCount += history.count
     }
 
     /// Fires all deadlines up to a moment, each as of its due time.
@@ -82,11 +96,11 @@ public struct Aggregate<M: Machine>: Sendable {
     {
         var fired: [Event] = []
         var count = 0
-        while let due = state.nextDeadline, due <= moment, count < limit {
+        while let due = nextDeadline, due <= moment, count < limit {
             count += 1
             let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
             let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy).sealed
-            guard !events.isEmpty || state.nextDeadline.map({ $0 > due }) ?? true else {
+            guard !events.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
                 throw StuckDeadline(key: key, due: due)
             }
             fired += events
@@ -139,7 +153,7 @@ public struct Aggregate<M: Machine>: Sendable {
                 correlation: origin.correlation, causation: origin.causation, traceparent: origin.traceparent,
                 data: data.jsonBytes)
         }
-        state = decision.state
+        snapshot = Snapshot(decision.state)
         now = moment
         eventCount += sealed.count
         return sealed

@@ -40,14 +40,14 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     }
 
     /// The earliest deadline of all aggregates.
-    public var nextDeadline: Instant? { aggregates.values.compactMap(\.state.nextDeadline).min() }
+    public var nextDeadline: Instant? { aggregates.values.compactMap(\.nextDeadline).min() }
 
     /// Lets time pass: fires every deadline up to a moment, the earliest first.
     @discardableResult
     public mutating func advance(to moment: Instant) throws -> [Event] {
         var fired: [Event] = []
         while let due = nextDeadline, due <= moment {
-            for key in aggregates.keys where aggregates[key]?.state.nextDeadline == due {
+            for key in aggregates.keys where aggregates[key]?.nextDeadline == due {
                 guard var aggregate = aggregates[key] else { continue }
                 fired += append(try aggregate.fireDeadlines(until: due, policy: policy))
                 aggregates[key] = aggregate

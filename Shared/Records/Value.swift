@@ -75,6 +75,12 @@ extension FieldVisitor {
     @inlinable
     public mutating func omittable<T: Value>(_ name: String, _ value: inout T?) { visit(name, &value, .omittable, nil) }
 
+    /// The same, held to a rule where there is a value.
+    @inlinable
+    public mutating func omittable<T: Value>(_ name: String, _ value: inout T?, _ rule: @autoclosure () -> Rule<T>) {
+        visit(name, &value, .omittable, ruleIfNeeded { .ifPresent(rule()) })
+    }
+
     @inlinable public static var readsRules: Bool { true }
 
     @inlinable

@@ -75,7 +75,7 @@ extension Batch {
                 place, .int4(Int32(M.version)), .texts(states.map { $0.0.key.description }),
                 .byteas(states.map { $0.1.binary }), .ints(states.map { events.count - 1 - $0.1.last }),
                 .ints(states.map { $0.0.eventCount }), .ints(states.map { Int($0.0.now.milliseconds) }),
-                .ints(states.map { $0.0.state.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map { $0.1.base }),
+                .ints(states.map { $0.0.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map { $0.1.base }),
             ])
     }
 
@@ -85,7 +85,7 @@ extension Batch {
             [
                 place, .int4(Int32(M.version)), .texts(states.map { $0.key.description }),
                 .byteas(states.map { $0.state.binary }), .ints(states.map { $0.eventCount }),
-                .ints(states.map { $0.state.nextDeadline.map { Int($0.milliseconds) } }),
+                .ints(states.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
             ])
     }
 }

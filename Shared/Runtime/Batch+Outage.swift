@@ -13,7 +13,7 @@ extension Batch {
     /// What was due before the outage began was missed before it. Where the moment lies within the outage, the aggregate is
     /// told of the part until then.
     mutating func fire(_ key: AggregateKey, until moment: Instant) -> Fired {
-        guard let outage, let known = aggregates[key], known.state.nextDeadline != nil else {
+        guard let outage, let known = aggregates[key], known.nextDeadline != nil else {
             return fireDue(key, until: moment)
         }
         let rest = Outage(from: max(outage.from, known.now), until: min(outage.until, moment))
@@ -44,6 +44,6 @@ extension Batch {
     /// The place among the dead letters is that of the deadline which the outage comes before. The operator who replays it
     /// lets the deadline fire as if there had been no outage.
     private func letter(_ key: AggregateKey, _ outage: Outage) -> SetAside {
-        SetAside(key: key, offset: 0, due: aggregates[key]?.state.nextDeadline ?? outage.until)
+        SetAside(key: key, offset: 0, due: aggregates[key]?.nextDeadline ?? outage.until)
     }
 }

@@ -123,7 +123,7 @@ struct Batch<M: Machine> {
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
         let moment = moment(of: submission.key, now)
-        if isDoubtful, let due = aggregates[submission.key]?.state.nextDeadline, due <= moment {
+        if isDoubtful, let due = aggregates[submission.key]?.nextDeadline, due <= moment {
             return .refused(RuntimeError.overloaded)
         }
         switch fire(submission.key, until: moment) {
@@ -203,7 +203,7 @@ struct Batch<M: Machine> {
     /// One after the other, so that what goes well counts and the one at fault is known.
     mutating func fireDue(_ key: AggregateKey, until moment: Instant) -> Fired {
         var isFirst = true
-        while var aggregate = aggregates[key], let due = aggregate.state.nextDeadline, due <= moment {
+        while var aggregate = aggregates[key], let due = aggregate.nextDeadline, due <= moment {
             guard isFirst || .now < end else { return .outOfTime }
             isFirst = false
             let letter = SetAside(key: key, offset: 0, due: due)

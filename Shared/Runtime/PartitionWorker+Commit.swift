@@ -208,7 +208,7 @@ extension PartitionWorker {
             return first.events.count == 1 && first.due.isEmpty ? Batch<M>.name(ofEventAt: event.offset) : nil
         }
         guard let key = first.due.first, first.due.count == 1 else { return nil }
-        return Batch<M>.name(of: key, due: first.aggregates[key]?.state.nextDeadline ?? .epoch)
+        return Batch<M>.name(of: key, due: first.aggregates[key]?.nextDeadline ?? .epoch)
     }
 
     /// Notes that an input is about to be tried, for whoever comes after a process that it ends. Condemns it when it

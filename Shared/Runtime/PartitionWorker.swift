@@ -22,10 +22,17 @@ actor PartitionWorker<M: Machine> {
     /// No look at the log for so long after one that failed; the poll comes back to it.
     static var pauseAfterFailure: Duration { .milliseconds(250) }
 
-    struct Waiting {
+    /// A reference: it is handed on several times.
+    final class Waiting {
         let id: Int
         let submission: Submission<M>
         let caller: CheckedContinuation<Answer, any Error>
+
+        init(id: Int, submission: Submission<M>, caller: CheckedContinuation<Answer, any Error>) {
+            self.id = id
+            self.submission = submission
+            self.caller = caller
+        }
     }
 
     let partition: Int
@@ -113,7 +120,8 @@ actor PartitionWorker<M: Machine> {
             try await withCheckedThrowingContinuation { caller in
                 guard !Task.isCancelled else { return caller.resume(throwing: CancellationError()) }
                 queue.append(Waiting(id: id, submission: submission, caller: caller))
-                signal.continuation.yield()
+                // Whoever has not taken up those before will find this one with them.
+                if queue.count == 1 { signal.continuation.yield() }
             }
         } onCancel: {
             // The handler can't wait for the actor. The task does one thing there and ends.
@@ -295,7 +303,7 @@ extension PartitionWorker {
                 ])
         }
         for key in done.batch.changed.keys {
-            if let due = done.batch.aggregates[key]?.state.nextDeadline {
+            if let due = done.batch.aggregates[key]?.nextDeadline {
                 nextDue = nextDue.map { min($0, due) } ?? due
             }
         }

@@ -49,7 +49,10 @@ public enum DurableService {
         tokenIssuer: String = TokenIssuer.service, logger: Logger,
         build: (ServiceParts<M>, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        let base = try await ServiceBase.open(M.name, configuration, tokenIssuer: tokenIssuer, logger: logger)
+        // Its statements are always the same, and each names one partition: planning them anew would find nothing better.
+        let base = try await ServiceBase.open(
+            M.name, configuration, tokenIssuer: tokenIssuer, settings: ["plan_cache_mode": "force_generic_plan"],
+            logger: logger)
         let runtime = DurableRuntime<M>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
             policy: policy, logger: logger)
@@ -129,12 +132,13 @@ struct ServiceBase {
 
     /// Connects, and checks that the log is there and fits.
     static func open(
-        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, logger: Logger
+        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, settings: [String: String] = [:],
+        logger: Logger
     ) async throws -> ServiceBase {
         let certificate = try configuration.serverCertificate(logger: logger)
         let options = try ConnectionOptions(
             url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
-            applicationName: "dormouse-\(name)")
+            applicationName: "dormouse-\(name)", settings: settings)
         let connection = try await Connection.open(options, logger: logger)
         try await LogSchema.verify(connection, partitions: configuration.partitions)
         let setting = try SharedClock.setting(try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0])

@@ -12,6 +12,7 @@ struct TransitionsOverHTTP {
     let seconds: Int
     private let threads = 2
     private let devicesPerThread = 1000
+    private let rounds = 5
     let connections: Int
 
     func run() async throws {
@@ -26,7 +27,6 @@ struct TransitionsOverHTTP {
             program,
             [
                 "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-                "--database-pool-size", "4",
             ])
         try await service.waitForLine(containing: "is ready")
         let base = "http://127.0.0.1:\(port)"
@@ -35,30 +35,51 @@ struct TransitionsOverHTTP {
         try lua.write(to: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: script) }
 
-        let first = try load("\(base)/healthz", seconds: max(1, seconds / 2))
-        let transitions = try load(base, script: script.path, seconds: seconds)
-        let second = try load("\(base)/healthz", seconds: max(1, seconds / 2))
-        let plain = (first.perSecond + second.perSecond) / 2
-        Report.figure("plain answers", plain, "per second")
-        Report.figure("durable transitions", transitions.perSecond, "per second")
-        Report.figure("their latency, p50", transitions.p50, "ms")
-        Report.figure("their latency, p99", transitions.p99, "ms")
-        Report.figure("answers other than 2xx", transitions.failures, "")
-        Report.ratio("durable transitions ÷ plain answers", transitions.perSecond / plain, reach: 0.35)
+        // In turns, so that both have their share of whatever else the machine is busy with.
+        var plain: [Load] = []
+        var transitions: [Load] = []
+        for _ in 0..<rounds {
+            plain.append(try load("\(base)/healthz", seconds: max(1, seconds / rounds / 2)))
+            transitions.append(try load(base, script: script.path, seconds: max(1, seconds / rounds)))
+            try await everyDevice(base, strict: false) { [("POST", "\($0)/apps/app/transitions", #"{"event":"open"}"#)] }
+        }
+        Report.figure("plain answers", median(plain.map(\.perSecond)), "per second")
+        Report.figure("durable transitions", median(transitions.map(\.perSecond)), "per second")
+        Report.figure("their latency, p50", median(transitions.map(\.p50)), "ms")
+        Report.figure("their latency, p99", median(transitions.map(\.p99)), "ms")
+        Report.figure("answers other than 2xx", transitions.map(\.failures).reduce(0, +), "")
+        let ratios = zip(transitions, plain).map { $0.perSecond / $1.perSecond }
+        Report.figure("least and greatest ratio of \(rounds) rounds", ratios.min() ?? .nan, "")
+        Report.figure("", ratios.max() ?? .nan, "")
+        Report.ratio("durable transitions ÷ plain answers, median", median(ratios), reach: 0.35)
         service.signal(SIGTERM)
         _ = try await service.exit()
         try await cluster.destroy()
     }
 
     private func prepare(_ base: String) async throws {
+        try await everyDevice(base) { device in
+            [
+                ("PUT", device, #"{"profile":"ios15"}"#),
+                ("PUT", "\(device)/apps/app", #"{"backgroundModes":["fetch"]}"#),
+                ("POST", "\(device)/apps/app/transitions", #"{"event":"launch"}"#),
+            ]
+        }
+    }
+
+    private typealias Step = (method: String, url: String, body: String)
+
+    /// - Parameter strict: whether a refusal is a fault.
+    private func everyDevice(
+        _ base: String, strict: Bool = true, _ steps: @escaping @Sendable (_ device: String) -> [Step]
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in 0..<32 {
                 group.addTask {
                     for number in stride(from: worker, to: threads * devicesPerThread, by: 32) {
-                        let device = "\(base)/v1/devices/bench-\(number)"
-                        try await send(.PUT, device, #"{"profile":"ios15"}"#)
-                        try await send(.PUT, "\(device)/apps/app", #"{"backgroundModes":["fetch"]}"#)
-                        try await send(.POST, "\(device)/apps/app/transitions", #"{"event":"launch"}"#)
+                        for step in steps("\(base)/v1/devices/bench-\(number)") {
+                            try await send(HTTPMethod(rawValue: step.method), step.url, step.body, strict: strict)
+                        }
                     }
                 }
             }
@@ -66,14 +87,19 @@ struct TransitionsOverHTTP {
         }
     }
 
-    private func send(_ method: HTTPMethod, _ url: String, _ body: String) async throws {
+    private func median(_ values: [Double]) -> Double {
+        let sorted = values.sorted()
+        return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    private func send(_ method: HTTPMethod, _ url: String, _ body: String, strict: Bool) async throws {
         var request = HTTPClientRequest(url: url)
         request.method = method
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: body))
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
         let text = try await response.body.collect(upTo: 1 << 20)
-        guard (200..<300).contains(response.status.code) else {
+        guard !strict || (200..<300).contains(response.status.code) else {
             throw ToolFailed(description: "\(method) \(url): \(response.status) \(String(buffer: text))")
         }
     }

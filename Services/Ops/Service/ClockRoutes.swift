@@ -75,7 +75,7 @@ struct ClockSettings: Record {
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.omittable("frozen", &frozen)
-        fields.visit("rate", &rate, .omittable, .ifPresent(.range(ClockControl.rates)))
+        fields.omittable("rate", &rate, .range(ClockControl.rates))
     }
 }
 

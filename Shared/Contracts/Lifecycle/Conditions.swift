@@ -48,7 +48,7 @@ public struct Conditions: Record, Equatable {
         fields.omittable("memoryPressure", &memoryPressure)
         fields.omittable("network", &network)
         fields.omittable("thermal", &thermal)
-        fields.visit("tower", &tower, .omittable, .ifPresent(.text(1...64)))
+        fields.omittable("tower", &tower, .text(1...64))
     }
 }
 

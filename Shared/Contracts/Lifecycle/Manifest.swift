@@ -25,7 +25,7 @@ public struct Manifest: Record, Equatable {
         fields.defaulted("backgroundModes", &backgroundModes, .count(0...BackgroundMode.allCases.count))
         fields.defaulted("exitsOnSuspend", &exitsOnSuspend)
         fields.defaulted("handlersReturn", &handlersReturn)
-        fields.visit("memoryMB", &memoryMB, .omittable, .ifPresent(.range(1...1_048_576)))
+        fields.omittable("memoryMB", &memoryMB, .range(1...1_048_576))
         fields.defaulted("permittedTaskIdentifiers", &permittedTaskIdentifiers, .taskIdentifiers)
     }
 }

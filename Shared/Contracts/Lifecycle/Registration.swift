@@ -19,12 +19,12 @@ public struct Registration: Record, Equatable {
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.defaulted("cellular", &cellular)
-        fields.visit("fleet", &fleet, .omittable, .ifPresent(.identifier))
+        fields.omittable("fleet", &fleet, .identifier)
         fields.defaulted("gps", &gps)
-        fields.visit("memoryMB", &memoryMB, .omittable, .ifPresent(.range(1...1_048_576)))
-        fields.visit("model", &model, .omittable, .ifPresent(.text(1...64)))
+        fields.omittable("memoryMB", &memoryMB, .range(1...1_048_576))
+        fields.omittable("model", &model, .text(1...64))
         fields.defaulted("multitasking", &multitasking)
         fields.field("profile", &profile)
-        fields.visit("timeZone", &timeZone, .omittable, .ifPresent(.text(1...64)))
+        fields.omittable("timeZone", &timeZone, .text(1...64))
     }
 }

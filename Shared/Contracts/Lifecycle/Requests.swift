@@ -27,7 +27,7 @@ public struct TaskRequest: Record, Equatable {
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.defaulted("expirationHandler", &expirationHandler)
-        fields.visit("name", &name, .omittable, .ifPresent(.text(1...128)))
+        fields.omittable("name", &name, .text(1...128))
     }
 }
 
@@ -40,7 +40,7 @@ public struct CallbackCompletion: Record, Equatable {
     public init(snapshotLabel: String?) { self.snapshotLabel = snapshotLabel }
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.visit("snapshotLabel", &snapshotLabel, .omittable, .ifPresent(.text(1...128)))
+        fields.omittable("snapshotLabel", &snapshotLabel, .text(1...128))
     }
 }
 
@@ -59,6 +59,6 @@ public struct WakeCompletion: Record, Equatable {
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.omittable("result", &result)
-        fields.visit("snapshot", &snapshot, .omittable, .ifPresent(.text(1...128)))
+        fields.omittable("snapshot", &snapshot, .text(1...128))
     }
 }

@@ -227,7 +227,7 @@ import Timeline
         #expect(
             batch.events.map(\.type) == [RingSet.type, OutageCounted.type, PingCounted.type, OutageCounted.type])
         #expect(batch.events.map(\.time) == [start, at(40), at(40), at(60)])
-        #expect(batch.aggregates[key]?.state.nextDeadline == at(90))
+        #expect(batch.aggregates[key]?.nextDeadline == at(90))
     }
 
     @Test func anOutageThatCanNotBeToldParksItsDeviceAlone() throws {
