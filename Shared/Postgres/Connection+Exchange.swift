@@ -14,9 +14,9 @@ extension Connection {
     static let cancelPatience = Duration.seconds(5)
     /// A cancel request that reaches the server between two statements is lost, so it is repeated.
     static let cancelInterval = Duration.milliseconds(200)
-    /// Most answers come within a millisecond: waiting for them in the kernel spares two thread switches. Only this
-    /// connection's own thread waits.
-    static let quickWait: Int32 = 1
+    /// Most answers come within some milliseconds: waiting for them in the kernel spares two thread switches. Only this
+    /// connection's own thread waits; a cancellation may come so much later.
+    static let quickWait: Int32 = 10
 
     /// Runs until `take` says finished. `take` gets what `PQgetResult` returns; nil is the end of a statement.
     /// - Parameters:

@@ -49,7 +49,8 @@ public final class DurableRuntime<M: Machine>: Service {
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
         let trials = Turns(1)
-        let turns = Turns(pool.metrics.size)
+        // One connection is left for those who only read.
+        let turns = Turns(max(1, pool.metrics.size - 1))
         workers = (0..<partitions).map {
             PartitionWorker(
                 partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,

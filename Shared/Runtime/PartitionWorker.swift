@@ -42,7 +42,7 @@ actor PartitionWorker<M: Machine> {
     let hints: HintSender
     /// One trial at a time in a process, so that when an input ends the process no innocent one is under note.
     let trials: Turns
-    /// As many batches at a time as there are connections. Who waits takes what has come meanwhile: batches grow with the
+    /// Not more batches at a time than there are connections. Who waits takes what has come meanwhile: batches grow with the
     /// load, and cost less for each input.
     private let turns: Turns
     private var holdsTurn = false

@@ -22,6 +22,8 @@ final class SlowClientHandler: ChannelDuplexHandler {
     /// Wakes at the deadline or earlier; most deadlines are met, so it is left to look again.
     private var alarm: (time: NIODeadline, task: Scheduled<Void>)?
     private var isReading = false
+    /// The head of a request that has not come as a whole yet, until it was looked at.
+    private var head: HTTPRequestHead?
     /// What of the request's body has come, in bytes.
     private var received = 0
     private var unanswered = 0
@@ -57,16 +59,24 @@ final class SlowClientHandler: ChannelDuplexHandler {
             unanswered += 1
             received = 0
             deadline = nil
-            if head.isDocument { expect(within: requestTimeout, context) }
+            self.head = head
         case .body(let part):
             received += part.readableBytes
             if received > Request.documentLimit { deadline = nil }
         case .end:
             isReading = false
+            head = nil
             deadline = nil
             if unanswered == 0 { expect(within: idleTimeout, context) }
         }
         context.fireChannelRead(data)
+    }
+
+    /// Most requests come as a whole; only for the others it matters what they are.
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if let head, head.isDocument, received <= Request.documentLimit { expect(within: requestTimeout, context) }
+        head = nil
+        context.fireChannelReadComplete()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
