@@ -21,6 +21,17 @@ public enum LogReader {
         ORDER BY log_offset LIMIT $4
         """)
 
+    /// As ``following``, from a consumer's cursor on, so that the cursor and what is behind it come in one round trip.
+    /// Parameters: partition, consumer, types, limit.
+    public static let behindCursor = Statement(
+        """
+        SELECT \(columns) FROM bus.events
+        WHERE partition = $1 AND type = ANY($3)
+            AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
+            AND log_offset <= (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2) + \(reach)
+        ORDER BY log_offset LIMIT $4
+        """)
+
     /// All events after an offset, oldest first. Parameters: partition, offset, limit.
     public static let all = Statement(
         "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")

@@ -67,6 +67,11 @@ extension PartitionWorker {
                 hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines,
                 [place, .int((portion.log ?? 0) + 1)]),
             unless: portion.log == nil)
+        let eventsAt = ask(
+            Call(
+                LogReader.behindCursor,
+                [place, .text(M.name), .texts(M.follows.sorted()), .int(portion.log ?? 0)]),
+            unless: portion.log == nil)
         let rows = try await connection.run(calls)
         let cursor = rows[2][0]
         var found = Gathered<M>()
@@ -88,8 +93,8 @@ extension PartitionWorker {
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
         try await readOutage(cursor, connection, &found)
-        if let limit = portion.log, let deadlinesAt, found.holdsLease {
-            try await readLog(rows[deadlinesAt], limit, connection, &found)
+        if let limit = portion.log, let deadlinesAt, let eventsAt, found.holdsLease {
+            try readLog(rows[eventsAt], rows[deadlinesAt], limit, &found)
             try await readUnheard(limit, connection, &found)
         }
         let needed = Set(keys + found.events.map { $0.key } + found.due + found.outages.unheard).subtracting(asked)
@@ -108,13 +113,9 @@ extension PartitionWorker {
     }
 
     private func readLog(
-        _ deadlines: Rows, _ limit: Int, _ connection: Connection, _ found: inout Gathered<M>
-    ) async throws {
-        let rows = try await connection.run(
-            Call(
-                LogReader.following,
-                [.int4(Int32(partition)), .int(found.position), .texts(M.follows.sorted()), .int(limit)]))
-        for row in rows {
+        _ events: Rows, _ deadlines: Rows, _ limit: Int, _ found: inout Gathered<M>
+    ) throws {
+        for row in events {
             let event = try LogReader.event(row)
             if let reason = tooNew(event) {
                 found.halt = reason
@@ -124,7 +125,7 @@ extension PartitionWorker {
             found.events.append(event)
         }
         let bound = found.position + LogReader.reach
-        let isThrough = rows.count < limit
+        let isThrough = events.count < limit
         let isAtHead = isThrough && found.head <= bound
         // The head was read before the events, so the last event may lie behind it; commit order is offset order, so
         // nothing before that one is missing.

@@ -17,6 +17,7 @@ struct CounterBench {
     let pool: ConnectionPool
     let options: ConnectionOptions
     let logger: Logger
+    private let clock = SharedClock()
 
     init() async throws {
         var logger = Logger(label: "benchmarks")
@@ -35,8 +36,9 @@ struct CounterBench {
 
     func running(_ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void) async throws {
         let runtime = DurableRuntime<Counter>(
-            pool: pool, options: options, partitions: Self.partitions, clock: SharedClock(), policy: (), logger: logger)
-        let group = ServiceGroup(services: [runtime], logger: logger)
+            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: (), logger: logger)
+        let follower = ClockFollower(clock, pool: pool, news: runtime.news, poll: .milliseconds(100), logger: logger)
+        let group = ServiceGroup(services: [runtime, follower], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             while await runtime.ownedPartitions < Self.partitions { try await Task.sleep(for: .milliseconds(20)) }

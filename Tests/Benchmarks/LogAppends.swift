@@ -53,12 +53,13 @@ struct LogAppends {
             CREATE INDEX ON plain (partition, correlationid);
             """, database: bench.name)
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
+        // pgbench takes a colon with a letter behind it for a variable, in quotes too.
         try """
         \\set p random(0, \(CounterBench.partitions - 1))
         INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
         SELECT :p, nextval('plain_offset'), current_date, gen_random_uuid(), 'counter', 'counter.number.added', 1,
-            'device:d' || n, 1800000000000, gen_random_uuid(),
-            '{"amount":1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(batch)) AS n;
+            format('device%sd%s', chr(58), n), 1800000000000, gen_random_uuid(),
+            '{"amount": 1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(batch)) AS n;
         """.write(to: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: script) }
         let output = try tool(
