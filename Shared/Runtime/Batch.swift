@@ -122,14 +122,16 @@ struct Batch<M: Machine> {
             return .refused(RuntimeError.failed)
         }
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
-        let moment = moment(of: submission.key, now)
-        if isDoubtful, let due = aggregates[submission.key]?.nextDeadline, due <= moment {
-            return .refused(RuntimeError.overloaded)
-        }
-        switch fire(submission.key, until: moment) {
-        case .done: break
-        case .outOfTime: return .later
-        case .setAside: return .refused(RuntimeError.parked(key: submission.key))
+        let known = aggregates[submission.key]
+        let moment = max(now, known?.now ?? now)
+        // Most have nothing due, and there are many.
+        if let due = known?.nextDeadline, due <= moment || outage != nil {
+            if isDoubtful, due <= moment { return .refused(RuntimeError.overloaded) }
+            switch fire(submission.key, until: moment) {
+            case .done: break
+            case .outOfTime: return .later
+            case .setAside: return .refused(RuntimeError.parked(key: submission.key))
+            }
         }
         do {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)

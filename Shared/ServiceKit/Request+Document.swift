@@ -14,7 +14,6 @@ extension Request {
     /// - Throws: ``Problem``: `unsupported_media_type`, `body_too_large`, `malformed_json`, `invalid_document`.
     public func document<R: Record>(as type: R.Type = R.self, limit: Int = Request.documentLimit) async throws -> R {
         guard headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.unsupportedMediaType }
-        if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge(limit) }
         let bytes: ByteBuffer
         do { bytes = try await body.collect(upTo: limit) } catch is NIOTooManyBytesError {
             throw Problem.tooLarge(limit)
