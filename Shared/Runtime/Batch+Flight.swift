@@ -63,7 +63,8 @@ extension Batch {
                 .texts(events.map { $0.type }), .int4s(events.map { Int32($0.version) }),
                 .texts(events.map { $0.key.description }), .texts(events.map { $0.app }),
                 .ints(events.map { Int($0.time.milliseconds) }), .uuids(events.map { $0.correlation }),
-                .uuids(events.map { $0.causation }), .texts(events.map { $0.traceparent }), .jsons(events.map { $0.data }),
+                .uuids(events.map { $0.causation }), .texts(events.map { $0.traceparent }),
+                .jsons(events.map { $0.data }),
             ])
     }
 

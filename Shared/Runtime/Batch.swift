@@ -173,7 +173,8 @@ struct Batch<M: Machine> {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let decided: [Event]
         do throws(M.Refusal) {
-            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy).sealed
+            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy)
+                .sealed
         } catch {
             return true
         }

@@ -69,7 +69,8 @@ public struct LogOutput: LogHandler {
         let members = all.map { JSON.Member($0.key, Redaction.apply($0.value, under: $0.key)) }
         let time = RealClock().now.description
         form.write(
-            (form.isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members)) + "\n")
+            (form.isPretty ? pretty(event.level, time, message, members) : json(event.level, time, message, members))
+                + "\n")
     }
 
     private func json(_ level: Logger.Level, _ time: String, _ message: String, _ members: [JSON.Member]) -> String {

@@ -41,7 +41,9 @@ struct TransitionsOverHTTP {
         for _ in 0..<rounds {
             plain.append(try load("\(base)/healthz", seconds: max(1, seconds / rounds / 2)))
             transitions.append(try load(base, script: script.path, seconds: max(1, seconds / rounds)))
-            try await everyDevice(base, strict: false) { [("POST", "\($0)/apps/app/transitions", #"{"event":"open"}"#)] }
+            try await everyDevice(base, strict: false) {
+                [("POST", "\($0)/apps/app/transitions", #"{"event":"open"}"#)]
+            }
         }
         Report.figure("plain answers", median(plain.map(\.perSecond)), "per second")
         Report.figure("durable transitions", median(transitions.map(\.perSecond)), "per second")

@@ -95,7 +95,8 @@ struct Explanation: Record {
             neverStored: false, payload: ["aps": aps])
         var copy = aggregate
         guard (try? copy.fireDeadlines(until: now, policy: policy)) != nil,
-            let events = try? copy.decide(.command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy).own
+            let events = try? copy.decide(.command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy)
+                .own
         else { return nil }
         return events.compactMap(\.status).first { $0.notification == "forecast" && $0.status != .received }?.status
     }

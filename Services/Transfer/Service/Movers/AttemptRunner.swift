@@ -109,7 +109,8 @@ struct AttemptRunner: Sendable {
     func submit(_ command: TransferCommand) async throws -> WorkOrder? {
         while true {
             do {
-                let body = try await commands.submit(command, to: key, origin: Origin(id: UUID.random())) { aggregate, _ in
+                let body = try await commands.submit(command, to: key, origin: Origin(id: UUID.random())) {
+                    aggregate, _ in
                     WorkOrder(aggregate.state, claim.place)?.binary ?? []
                 }
                 return body.isEmpty ? nil : WorkOrder(binary: body)
