@@ -14,7 +14,9 @@ public final class SharedClock: SuiteClock {
         self.real = real
     }
 
-    public var now: Instant { current.instant(atReal: real.now) }
+    public var now: Instant { now(by: current) }
+    /// The time by a setting that was read otherwise.
+    public func now(by setting: ClockSetting) -> Instant { setting.instant(atReal: real.now) }
     public var current: ClockSetting { setting.withLock { $0 } }
 
     /// Takes in what a transaction read.

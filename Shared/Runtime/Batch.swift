@@ -9,7 +9,8 @@ import Timeline
 
 /// What became of one submission, before the commit tells whether it counts.
 enum Verdict: Sendable {
-    case answer([UInt8])
+    /// With the number of events that the batch had then: the last of them is the command's own, if it has any.
+    case answer([UInt8], events: Int)
     case replay([UInt8])
     case refused(any Error)
     /// This batch had no time for it.
@@ -67,9 +68,9 @@ struct Batch<M: Machine> {
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
-    /// The id of the first event of a command. Commands have random origins, so no other batch makes it: where it is in
+    /// The id of the first event of a command, and its place among ``events``. Commands have random origins, so no other batch makes it: where it is in
     /// the log, this one was committed.
-    private(set) var probe: UUID?
+    private(set) var probe: (id: UUID, index: Int)?
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
     /// How many inputs were taken in.
@@ -138,10 +139,12 @@ struct Batch<M: Machine> {
             try submission.check?(aggregate)
             let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
             try take(decided.sealed, aggregate)
-            probe = probe ?? decided.sealed.first?.id
+            if probe == nil, let first = decided.sealed.first {
+                probe = (first.id, events.count - decided.sealed.count)
+            }
             let body = submission.answer(aggregate, decided.own)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
-            return .answer(body)
+            return .answer(body, events: events.count)
         } catch {
             return .refused(error)
         }

@@ -176,7 +176,7 @@ extension PartitionWorker {
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
         batch.outage = first.outages.outage
-        let now = clock.now
+        let now = clock.now(by: first.clock)
         var position = first.storedPosition
         for event in first.events {
             guard batch.run(event) else {
@@ -232,7 +232,7 @@ extension PartitionWorker {
         forget()
         let start = ContinuousClock.now
         let place = Parameter.int4(Int32(partition))
-        let probe = Parameter.uuid(unknown.done.batch.probe)
+        let probe = unknown.done.batch.probe
         while true {
             do {
                 let rows = try await pool.withConnection { connection in
@@ -241,14 +241,20 @@ extension PartitionWorker {
                         Call(Statements.limitLocks),
                         Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
                         Call(self.statements.head, [place], rowsExpected: 1),
-                        Call(Statements.probe, [place, .int(unknown.headBefore), probe], rowsExpected: 1),
+                        Call(Statements.probe, [place, .int(unknown.headBefore), .uuid(probe?.id)], rowsExpected: 1),
                         Call(self.statements.rollback),
                     ])
                 }
                 let isLast = try rows[2][0].optionalUUID(3) == unknown.done.batch.id
-                guard try isLast || rows[4][0].bool(0) else { return nil }
+                let found = try rows[4][0].optionalInt(0)
+                guard isLast || found != nil else { return nil }
                 var done = unknown.done
-                done.head = try rows[3][0].int(0)
+                // Others may have appended since: the batch's own end follows from where its probe is.
+                if let found, let probe {
+                    done.head = found + done.batch.events.count - 1 - probe.index
+                } else {
+                    done.head = try rows[3][0].int(0)
+                }
                 return done
             } catch let error as PostgresError where error.isPassing {
                 let patience = isStopping ? Self.patience : Self.settlingPatience

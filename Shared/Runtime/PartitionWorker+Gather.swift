@@ -11,6 +11,8 @@ struct Gathered<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
+    /// The clock as this transaction read it: another batch may have read an older one since.
+    var clock = ClockSetting.real
     var lastBatch: UUID?
     var holdsLease = false
     var attempts = 0
@@ -81,7 +83,8 @@ extension PartitionWorker {
         found.attempts = try cursor.int(5)
         found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
         found.head = try rows[4][0].int(0)
-        clock.take(try SharedClock.setting(rows[3][0]))
+        found.clock = try SharedClock.setting(rows[3][0])
+        clock.take(found.clock)
         if let answersAt {
             for row in rows[answersAt] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
         }
@@ -136,7 +139,7 @@ extension PartitionWorker {
             return
         }
         found.isAtHead = true
-        let now = clock.now
+        let now = clock.now(by: found.clock)
         nextDue = nil
         for row in deadlines {
             let due = Instant(milliseconds: Int64(try row.int(1)))

@@ -229,9 +229,17 @@ extension PartitionWorker {
     private func batch(_ portion: Portion) async {
         let waiting = Array(queue.prefix(together(portion.commands)))
         queue.removeFirst(waiting.count)
-        let isTrial = portion.isTrial || waiting.count == 1 && isSuspect(waiting[0].submission)
+        var portion = portion
+        let isSuspicious = waiting.count == 1 && isSuspect(waiting[0].submission)
+        // Alone: nothing of the log with it.
+        if isSuspicious { portion.log = nil }
+        let isTrial = portion.isTrial || isSuspicious
         if portion.log != nil { lookAtLog = false }
-        if isTrial { await trials.take() }
+        if isTrial {
+            // Trials go one by one; those that wait for theirs hold nobody up.
+            passTurn()
+            await trials.take()
+        }
         do {
             let done = try await commit(waiting.map { $0.submission }, portion)
             isReachable = true
@@ -259,13 +267,15 @@ extension PartitionWorker {
     private func answer(_ waiting: [Waiting], _ done: Done) {
         var later: [Waiting] = []
         for (one, verdict) in zip(waiting, done.batch.verdicts) {
-            func reply(_ body: [UInt8], isReplay: Bool) {
+            func reply(_ body: [UInt8], offset: Int, isReplay: Bool) {
                 one.caller.resume(
-                    returning: Answer(body: body, partition: partition, offset: done.head, isReplay: isReplay))
+                    returning: Answer(body: body, partition: partition, offset: offset, isReplay: isReplay))
             }
             switch verdict {
-            case .answer(let body): reply(body, isReplay: false)
-            case .replay(let body): reply(body, isReplay: true)
+            case .answer(let body, let events):
+                // Its own place, not that of whatever the batch did after it.
+                reply(body, offset: done.head - (done.batch.events.count - events), isReplay: false)
+            case .replay(let body): reply(body, offset: done.head, isReplay: true)
             case .refused(let error): one.caller.resume(throwing: error)
             case .later: later.append(one)
             }

@@ -81,9 +81,9 @@ struct Statements: Sendable {
         FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)
-    /// Whether an event was committed behind an offset; never, for no id.
+    /// Where an event was committed behind an offset; null where it was not, or for no id.
     static let probe = Statement(
-        "SELECT EXISTS (SELECT FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3)")
+        "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
     let head = Statement("SELECT head FROM bus.partitions WHERE partition = $1")
     let idempotency = Statement(
         "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")

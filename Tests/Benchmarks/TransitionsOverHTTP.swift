@@ -17,7 +17,8 @@ struct TransitionsOverHTTP {
 
     func run() async throws {
         Report.heading("Durable transitions over HTTP")
-        let cluster = try await PrivateCluster.make()
+        // As deploy/up starts it.
+        let cluster = try await PrivateCluster.make(settings: ["shared_buffers": "256MB", "max_wal_size": "2GB"])
         let url = try await cluster.makeDatabase()
         let port = try freePort()
         let program = ChildProcess.product("lifecycle")

@@ -26,7 +26,9 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
     FROM (
         SELECT coalesce(min(m.since), clock_timestamp()) AS since,
             coalesce(min(m.since_time), bus.suite_time(bus.real_now())) AS since_time
-        FROM bus.members AS m WHERE m.consumer = who AND m.expires >= clock_timestamp()) AS l
+        FROM bus.members AS m WHERE m.consumer = who
+            -- Renewed each 700 ms, for 3 s: who has not for longer than 1.5 s may be dead, and serves nobody.
+            AND m.expires >= clock_timestamp() + interval '1.5 seconds') AS l
     WHERE l.since > served_at + interval '1 second' AND l.since_time > served_time
 $$;
 

@@ -3,6 +3,7 @@ import NIOHTTP1
 import Postgres
 import Records
 import ServiceKit
+import TestSupport
 import Testing
 
 @testable import LifecycleService
@@ -46,6 +47,38 @@ import Testing
                 #expect((try rows[0].int(0) > 0) == isThere)
                 #expect((try rows[0].int(1) > 0) == isThere)
             }
+        }
+    }
+
+    @Test func ofTokensThatAreIssuedAtOnceTheLastAloneIsGood() async throws {
+        try await LifecycleBench.run { bench in
+            let first = try await bench.phone("d1")
+            let tokens = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<8 {
+                    group.addTask { try await bench.send("POST", "/v1/devices/d1/token")["token"]?.string }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            let issued = try tokens.map { try #require($0) } + [first]
+            try await eventually(describe: "one token is good") {
+                var good = 0
+                for token in issued where try await bench.send("GET", "/v1/devices/d1", key: token).status == 200 {
+                    good += 1
+                }
+                return good == 1
+            }
+        }
+    }
+
+    @Test func aRepeatedRequestForATokenShowsNone() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            let headers = ["Idempotency-Key": "k1"]
+            let first = try await bench.send("POST", "/v1/devices/d1/token", nil, headers)
+            let token = try #require(first["token"]?.string)
+            let again = try await bench.send("POST", "/v1/devices/d1/token", nil, headers)
+            #expect(again.status == 409 && again.code == "token_shown_once")
+            #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
         }
     }
 

@@ -38,6 +38,16 @@ import Timeline
         #expect(batch.events.map(\.type) == [Added.type])
     }
 
+    @Test func eachAnswerHasThePlaceOfItsOwnLastEvent() throws {
+        var batch = Batch<Counter>(partition: 0, policy: (), aggregates: [:])
+        for device in ["a", "b", "a"] { batch.run(.add(1, to: device), at: start, stored: [:]) }
+        let places = batch.verdicts.map { verdict in
+            if case .answer(_, let events) = verdict { events } else { 0 }
+        }
+        #expect(places == [1, 2, 3])
+        #expect(batch.probe?.index == 0 && batch.probe?.id == batch.events.first?.id)
+    }
+
     private func batchWithDueDeadline() throws -> Batch<Counter> {
         var aggregate = Aggregate<Counter>(key: key)
         _ = try aggregate.decide(.command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: ())

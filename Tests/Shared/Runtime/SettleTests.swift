@@ -24,7 +24,7 @@ import Timeline
             other.run(.add(1, to: device), at: .epoch, stored: [:])
             try await commit(other, at: 1, bench)
             let done = try #require(try await worker.settle(unknown(batch)))
-            #expect(done.head == 2)
+            #expect(done.head == 1)
             #expect(done.batch.verdicts.count == 1)
         }
     }

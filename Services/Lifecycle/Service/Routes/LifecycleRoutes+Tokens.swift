@@ -4,6 +4,7 @@ import Hummingbird
 import LifecycleMachine
 import Records
 import ServiceKit
+import Synchronization
 
 // Tokens: the credentials of devices and fleets.
 extension LifecycleRoutes {
@@ -12,12 +13,18 @@ extension LifecycleRoutes {
             .post, "/v1/devices/{device}/token",
             "Issues another token and voids the former ones: every service refuses them from the next moments on",
             access: .caller,
-            response: TokenDocument.self, status: .created
+            response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
         ) { request, context in
             let device = try context.parameters.identifier("device")
-            let voided = try await submit(.revokeTokens, request, context)
+            let isDecided = Mutex(false)
+            let voided = try await submit(.revokeTokens, request, context) { _, _ in
+                isDecided.withLock { $0 = true }
+                return []
+            }
+            // A repeated request voids nothing, so it gets nothing that could be used beside the first one's token.
+            guard isDecided.withLock({ $0 }) else { throw Problem.tokenShownOnce }
             let fleet = try await registered(request, context).state.fleet
-            // The answer's place in the log lies behind the revocation, so the new token outlives it.
+            // The answer's place in the log is that of the revocation: this token outlives it, and no later one.
             let token = try await tokens.device(device, fleet: fleet ?? "", position: voided.position ?? 0)
             var answer = Response(TokenDocument(device: device, token: token), status: .created)
             answer.headers[.position] = voided.headers[.position]
@@ -38,4 +45,11 @@ extension LifecycleRoutes {
             .get, "/.well-known/jwks.json", "The public keys of the tokens (RFC 7517)", access: .open
         ) { _, _ in Response(json: tokens.keySet.bytes) }
     }
+}
+
+extension Problem {
+    /// A token is neither in the log nor among the answers that are kept for repeated requests.
+    static let tokenShownOnce = Problem(
+        .conflict, "token_shown_once",
+        "The token of this request was shown once: ask for another with another Idempotency-Key")
 }

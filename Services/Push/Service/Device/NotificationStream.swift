@@ -10,6 +10,7 @@ import PushMachine
 import Records
 import Runtime
 import ServiceKit
+import ServiceLifecycle
 import Timeline
 
 /// The persistent connection of a device, in both its forms.
@@ -85,7 +86,9 @@ struct NotificationStream: Sendable {
                 return false
             }
             group.addTask {
-                try await Task.sleep(for: .milliseconds(wait.milliseconds))
+                try? await cancelWhenGracefulShutdown {
+                    try await Task.sleep(for: .milliseconds(wait.milliseconds))
+                }
                 return false
             }
             defer { group.cancelAll() }
