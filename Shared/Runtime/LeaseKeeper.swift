@@ -10,6 +10,8 @@ actor LeaseKeeper<M: Machine> {
     /// A dead owner's partitions are free after this.
     static var term: Double { 3 }
     static var renewal: Duration { .milliseconds(700) }
+    /// By then a death before the start of this process is known: the members' time, and a renewal.
+    static var youth: Duration { .seconds(3) }
     /// Answers are looked for that are 24 h old.
     static var sweepInterval: Duration { .seconds(600) }
     static var sweepLimit: Int { 5000 }
@@ -25,6 +27,7 @@ actor LeaseKeeper<M: Machine> {
     /// What the workers were told of commands that may end the process.
     private var commandGuard: (isOn: Bool, condemned: Set<String>)?
     private var swept: [Int: ContinuousClock.Instant] = [:]
+    private let begun = ContinuousClock.now
 
     init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
         pool = ConnectionPool(options, size: 1, logger: logger)
@@ -57,7 +60,9 @@ actor LeaseKeeper<M: Machine> {
             Call(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
             Call(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
         ])
-        try await guardCommands(rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
+        // What ended the process before this one may come again at once, sooner than its death is known.
+        let isYoung = begun.duration(to: .now) < Self.youth
+        try await guardCommands(isYoung || rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
         let living = try rows[2][0].int(0)
         let share = (workers.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {

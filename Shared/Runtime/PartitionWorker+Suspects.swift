@@ -9,7 +9,7 @@ import Postgres
 /// the notes go with the batch's commit. One that is found noted was there when a process ended: it is run alone, one in a
 /// process at a time. After ``triesOfCommand`` notes it is not run any more. While nobody died nothing is noted or looked up.
 struct CommandGuard: Sendable {
-    /// Until the first word of the members, since the death may have been our own.
+    /// While the process is young: what ended the one before it may come again before anybody knows of the death.
     var isOn = true
     /// Commands that were found noted, by name: each is run alone.
     var suspects: Set<String> = []

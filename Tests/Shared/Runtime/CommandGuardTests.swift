@@ -48,9 +48,18 @@ import Testing
                 END $$;
                 CREATE TRIGGER fails BEFORE INSERT ON bus.suspects FOR EACH ROW EXECUTE FUNCTION public.fail();
                 """, database: bench.database)
-            var command = Submission<Counter>.add(1, to: "a")
-            command.idempotency = Idempotency(key: "k", fingerprint: [])
-            _ = try await runtime.submit(command)
+            // A young process does not know yet who died before it.
+            try await eventuallyTrue {
+                var command = Submission<Counter>.add(1, to: "a")
+                command.idempotency = Idempotency(key: UUID().uuidString, fingerprint: [])
+                do { _ = try await runtime.submit(command) } catch { return false }
+                return true
+            }
+            for number in 0..<20 {
+                var command = Submission<Counter>.add(1, to: "a")
+                command.idempotency = Idempotency(key: "k\(number)", fingerprint: [])
+                _ = try await runtime.submit(command)
+            }
             // A death is known within a round of the leases.
             try await bench.cluster.sql(
                 """
