@@ -4,7 +4,8 @@ public import Timeline
 
 /// The suite's clock as this process last read it from the database: one row for all processes.
 ///
-/// Every batch reads the row in its own transaction and tells it here; in between, time runs by the setting last seen.
+/// Every batch reads the row in its own transaction, goes by what it read itself, and tells it here; in between, time runs by
+/// the setting last seen.
 public final class SharedClock: SuiteClock {
     private let setting: Mutex<ClockSetting>
     private let real: any SuiteClock
