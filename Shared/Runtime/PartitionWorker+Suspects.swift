@@ -42,13 +42,6 @@ extension PartitionWorker {
         commandGuard.noted.removeAll()
     }
 
-    /// How many of the commands that wait are to be run together: those before the first suspect, or that one alone.
-    func together(_ limit: Int) -> Int {
-        guard !commandGuard.suspects.isEmpty else { return limit }
-        let index = queue.prefix(limit).firstIndex { isSuspect($0.submission) } ?? limit
-        return index == 0 ? min(limit, 1) : index
-    }
-
     func isSuspect(_ submission: Submission<M>) -> Bool { submission.name.map(commandGuard.suspects.contains) ?? false }
 
     enum Caution { case none, postponed, noted }

@@ -1,5 +1,4 @@
 import Contracts
-import DequeModule
 import EventLog
 import Foundation
 import Logging
@@ -22,18 +21,7 @@ actor PartitionWorker<M: Machine> {
     /// No look at the log for so long after one that failed; the poll comes back to it.
     static var pauseAfterFailure: Duration { .milliseconds(250) }
 
-    /// A reference: it is handed on several times.
-    final class Waiting {
-        let id: Int
-        let submission: Submission<M>
-        let caller: CheckedContinuation<Answer, any Error>
-
-        init(id: Int, submission: Submission<M>, caller: CheckedContinuation<Answer, any Error>) {
-            self.id = id
-            self.submission = submission
-            self.caller = caller
-        }
-    }
+    typealias Waiting = Inbox<M>.Waiting
 
     let partition: Int
     let pool: ConnectionPool
@@ -49,8 +37,7 @@ actor PartitionWorker<M: Machine> {
     let statements: Statements
     let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    private(set) var queue: Deque<Waiting> = []
-    private var nextID = 0
+    private let inbox = Inbox<M>(limit: PartitionWorker.queueLimit)
     private(set) var isStopping = false
     private var lookAtLog = false
     private var noLookBefore = ContinuousClock.now
@@ -111,27 +98,8 @@ actor PartitionWorker<M: Machine> {
     }
 
     /// Queues a command and waits until it is committed or refused. Cancelled before a batch took it, it is not run.
-    func submit(_ submission: Submission<M>) async throws -> Answer {
-        guard !isStopping else { throw RuntimeError.stopping }
-        guard queue.count < Self.queueLimit else { throw RuntimeError.overloaded }
-        nextID += 1
-        let id = nextID
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { caller in
-                guard !Task.isCancelled else { return caller.resume(throwing: CancellationError()) }
-                queue.append(Waiting(id: id, submission: submission, caller: caller))
-                // Whoever has not taken up those before will find this one with them.
-                if queue.count == 1 { signal.continuation.yield() }
-            }
-        } onCancel: {
-            // The handler can't wait for the actor. The task does one thing there and ends.
-            Task { await self.abandon(id) }
-        }
-    }
-
-    private func abandon(_ id: Int) {
-        guard let index = queue.firstIndex(where: { $0.id == id }) else { return }
-        queue.remove(at: index).caller.resume(throwing: CancellationError())
+    nonisolated func submit(_ submission: Submission<M>) async throws -> Answer {
+        try await inbox.submit(submission) { signal.continuation.yield() }
     }
 
     /// Looks at the log and the deadlines in the next batch, which comes now.
@@ -179,16 +147,16 @@ actor PartitionWorker<M: Machine> {
                 if let portion = nextPortion() { await batch(portion) }
                 passTurn()
             }
-            if isStopping, queue.isEmpty { break }
+            if isStopping, inbox.isEmpty { break }
         }
         // Also where the task was cancelled: nobody would answer those who come now.
-        isStopping = true
-        for waiting in queue { waiting.caller.resume(throwing: RuntimeError.stopping) }
-        queue.removeAll()
+        stop()
+        for waiting in inbox.take(.max) { waiting.caller.resume(throwing: RuntimeError.stopping) }
     }
 
     func stop() {
         isStopping = true
+        inbox.close()
         signal.continuation.yield()
     }
 }
@@ -204,7 +172,7 @@ struct Portion {
 
 extension PartitionWorker {
     private var takesLog: Bool { lookAtLog && lease != nil && halt == nil && !isStopping }
-    private var hasWork: Bool { takesLog || !queue.isEmpty }
+    private var hasWork: Bool { takesLog || !inbox.isEmpty }
 
     /// At the end of a batch, or as soon as it turns out that it takes longer.
     func passTurn() {
@@ -221,14 +189,19 @@ extension PartitionWorker {
             return Portion(commands: Self.batchLimit, log: takesLog ? Self.inputLimit : nil)
         }
         let limit = caution > 0 ? 1 : window
-        logHadItsTurn = takesLog && (queue.isEmpty || !logHadItsTurn)
+        logHadItsTurn = takesLog && (inbox.isEmpty || !logHadItsTurn)
         guard logHadItsTurn else { return Portion(commands: min(limit, Self.batchLimit), log: nil) }
         return Portion(commands: 0, log: min(limit, Self.inputLimit), isTrial: caution > 0)
     }
 
+    /// The commands that are to be run together: those before the first suspect, or that one alone.
+    private func take(_ count: Int) -> [Waiting] {
+        guard !commandGuard.suspects.isEmpty else { return inbox.take(count) }
+        return inbox.take(count) { isSuspect($0) }
+    }
+
     private func batch(_ portion: Portion) async {
-        let waiting = Array(queue.prefix(together(portion.commands)))
-        queue.removeFirst(waiting.count)
+        let waiting = take(portion.commands)
         var portion = portion
         let isSuspicious = waiting.count == 1 && isSuspect(waiting[0].submission)
         // Alone: nothing of the log with it.
@@ -280,7 +253,7 @@ extension PartitionWorker {
             case .later: later.append(one)
             }
         }
-        queue.prepend(contentsOf: later)
+        inbox.putBack(later)
     }
 
     /// Takes in what a batch has left behind. The cache is valid if, and only if, the next batch finds this one's id in
@@ -329,7 +302,7 @@ extension PartitionWorker {
         if portion.log == nil, waiting.count == 1 {
             return waiting[0].caller.resume(throwing: RuntimeError.failed)
         }
-        queue.prepend(contentsOf: waiting)
+        inbox.putBack(waiting)
         guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
         if let name = bad.name {
             condemned[name] = "\(bad.error)"

@@ -130,21 +130,31 @@ struct TransitionsOverHTTP {
         return text.hasSuffix("us") ? number / 1000 : text.hasSuffix("ms") ? number : number * 1000
     }
 
-    /// Each thread has devices of its own and goes round them; home and open take turns.
+    /// Each thread has devices of its own and goes round them; home and open take turns. The requests are made before, so that
+    /// the load generator leaves the processors to what is measured.
     private var lua: String {
         """
         local count = 0
         local threads = 0
+        local requests = {}
         -- wrk asks its first thread for one request that it never sends.
         local isSent = false
         setup = function(thread) thread:set("id", threads); threads = threads + 1 end
+        init = function()
+            for turn, event in ipairs({ "home", "open" }) do
+                for number = 0, \(devicesPerThread) - 1 do
+                    local device = id * \(devicesPerThread) + number
+                    requests[(turn - 1) * \(devicesPerThread) + number] = wrk.format(
+                        "POST", "/v1/devices/bench-" .. device .. "/apps/app/transitions",
+                        { ["Content-Type"] = "application/json" }, '{"event":"' .. event .. '"}')
+                end
+            end
+        end
         request = function()
-            local device = id * \(devicesPerThread) + count % \(devicesPerThread)
-            local event = math.floor(count / \(devicesPerThread)) % 2 == 0 and "home" or "open"
+            local request = requests[count % (2 * \(devicesPerThread))]
             if isSent or id > 0 then count = count + 1 end
             isSent = true
-            return wrk.format("POST", "/v1/devices/bench-" .. device .. "/apps/app/transitions",
-                { ["Content-Type"] = "application/json" }, '{"event":"' .. event .. '"}')
+            return request
         end
         """
     }

@@ -1,0 +1,96 @@
+import DequeModule
+import Machines
+import Synchronization
+
+/// The commands that wait for a partition's next batch.
+///
+/// Outside of the worker, under a lock of its own: whoever submits and whoever is answered would else have to have the worker
+/// for itself for a moment, twice for each command, and these are most of what a busy worker would do.
+final class Inbox<M: Machine>: Sendable {
+    /// A reference: it is handed on several times.
+    final class Waiting: Sendable {
+        let id: UInt64
+        let submission: Submission<M>
+        let caller: CheckedContinuation<Answer, any Error>
+
+        init(id: UInt64, submission: Submission<M>, caller: CheckedContinuation<Answer, any Error>) {
+            self.id = id
+            self.submission = submission
+            self.caller = caller
+        }
+    }
+
+    private struct State {
+        var waiting: Deque<Waiting> = []
+        var isClosed = false
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+    private let nextID = Atomic<UInt64>(0)
+
+    /// - Parameter limit: at most so many wait; more are refused.
+    init(limit: Int) { self.limit = limit }
+
+    /// Queues a command and waits for its answer. Cancelled before a batch took it, it is not run.
+    ///
+    /// - Parameter isFirst: called where nothing waited before. Who has not taken up those before finds this one with them.
+    /// - Throws: ``RuntimeError/stopping``, ``RuntimeError/overloaded``, `CancellationError`; what the batch says.
+    func submit(_ submission: Submission<M>, isFirst: () -> Void) async throws -> Answer {
+        let id = nextID.wrappingAdd(1, ordering: .relaxed).newValue
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { caller in
+                switch enqueue(Waiting(id: id, submission: submission, caller: caller)) {
+                case .success(let count): if count == 1 { isFirst() }
+                case .failure(let error): caller.resume(throwing: error)
+                }
+            }
+        } onCancel: {
+            abandon(id)
+        }
+    }
+
+    /// - Returns: how many wait now.
+    private func enqueue(_ one: Waiting) -> Result<Int, any Error> {
+        state.withLock { state in
+            guard !state.isClosed else { return .failure(RuntimeError.stopping) }
+            guard state.waiting.count < limit else { return .failure(RuntimeError.overloaded) }
+            // Under the lock: a task that is cancelled from here on finds itself among those that wait.
+            guard !Task.isCancelled else { return .failure(CancellationError()) }
+            state.waiting.append(one)
+            return .success(state.waiting.count)
+        }
+    }
+
+    private func abandon(_ id: UInt64) {
+        let found = state.withLock { state in
+            state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
+        }
+        found?.caller.resume(throwing: CancellationError())
+    }
+
+    var count: Int { state.withLock { $0.waiting.count } }
+    var isEmpty: Bool { count == 0 }
+
+    /// Takes those that came first.
+    ///
+    /// - Parameter isAlone: which one is taken by itself, and ends what is taken before it.
+    func take(_ count: Int, isAlone: (Submission<M>) -> Bool = { _ in false }) -> [Waiting] {
+        state.withLock { state in
+            let first = state.waiting.prefix(count)
+            let index = first.firstIndex { isAlone($0.submission) } ?? first.endIndex
+            let taken = Array(first[..<max(index, min(first.endIndex, first.startIndex + 1))])
+            state.waiting.removeFirst(taken.count)
+            return taken
+        }
+    }
+
+    /// Puts some back that were taken: they come first again.
+    func putBack(_ taken: [Waiting]) {
+        guard !taken.isEmpty else { return }
+        state.withLock { $0.waiting.prepend(contentsOf: taken) }
+    }
+
+    /// Refuses all that come from now on. Those that wait are still to be taken.
+    func close() { state.withLock { $0.isClosed = true } }
+}

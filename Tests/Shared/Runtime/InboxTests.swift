@@ -1,0 +1,93 @@
+import Machines
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// What waits for a partition's batch: in order, bounded, and not longer than its caller.
+@Suite(.timeLimit(.minutes(1))) struct InboxTests {
+    private func submit(_ amount: Int, to inbox: Inbox<Counter>, _ first: Signal<Void> = Signal()) async throws
+        -> Answer
+    {
+        try await inbox.submit(.add(amount, to: "a")) { first.fire() }
+    }
+
+    private func amounts(_ taken: [Inbox<Counter>.Waiting]) -> [Int] {
+        taken.map { if case .add(let amount) = $0.submission.command { amount } else { 0 } }
+    }
+
+    /// Submits so many, one after the other has its place.
+    private func fill(
+        _ inbox: Inbox<Counter>, _ count: Int, _ group: inout ThrowingTaskGroup<Answer, any Error>
+    ) async throws {
+        for amount in 1...count {
+            group.addTask { try await submit(amount, to: inbox) }
+            while inbox.count < amount { await Task.yield() }
+        }
+    }
+
+    @Test func theyAreTakenInOrderAndComeFirstWhenPutBack() async throws {
+        let inbox = Inbox<Counter>(limit: 10)
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            try await fill(inbox, 5, &group)
+            let taken = inbox.take(3)
+            #expect(amounts(taken) == [1, 2, 3])
+            inbox.putBack(Array(taken.dropFirst()))
+            let rest = inbox.take(.max)
+            #expect(amounts(rest) == [2, 3, 4, 5] && inbox.isEmpty)
+            for one in [taken[0]] + rest {
+                one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func oneThatGoesAloneEndsWhatIsTakenBeforeIt() async throws {
+        let inbox = Inbox<Counter>(limit: 10)
+        await #expect(throws: RuntimeError.failed) {
+            try await withThrowingTaskGroup(of: Answer.self) { group in
+                try await fill(inbox, 4, &group)
+                func isThird(_ one: Submission<Counter>) -> Bool {
+                    if case .add(3) = one.command { true } else { false }
+                }
+                let portions = [inbox.take(9, isAlone: isThird), inbox.take(9, isAlone: isThird), inbox.take(9)]
+                #expect(portions.map(amounts) == [[1, 2], [3], [4]])
+                for one in portions.joined() { one.caller.resume(throwing: RuntimeError.failed) }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    @Test func moreThanTheLimitAreRefusedAndSoAreAllOnceItIsClosed() async throws {
+        let inbox = Inbox<Counter>(limit: 2)
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            try await fill(inbox, 2, &group)
+            await #expect(throws: RuntimeError.overloaded) { try await submit(3, to: inbox) }
+            inbox.close()
+            await #expect(throws: RuntimeError.stopping) { try await submit(3, to: inbox) }
+            let taken = inbox.take(.max)
+            #expect(amounts(taken) == [1, 2])
+            for one in taken {
+                one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func whoeverStopsWaitingIsNotRun() async throws {
+        let inbox = Inbox<Counter>(limit: 2)
+        let first = Signal<Void>()
+        let waiting = Task { try await submit(1, to: inbox, first) }
+        try await first.value()
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(inbox.isEmpty)
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await submit(2, to: inbox)
+        }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
+        #expect(inbox.isEmpty)
+    }
+}
