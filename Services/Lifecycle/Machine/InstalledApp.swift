@@ -20,9 +20,9 @@ public struct InstalledApp: Record, Equatable {
     /// Handlers that were called and have not returned.
     public var pendingCallbacks: [PendingCallback] = []
     public var tasks: OrderedDictionary<String, BackgroundTask> = [:]
-    /// What is left of the background tasks' time as of ``taskClock``.
-    public var taskTime = Interval.zero
-    /// Since when ``taskTime`` runs; nil outside the background.
+    /// What is left of the background tasks' time as of ``taskClock``; nil outside the background, where it is unlimited.
+    public var taskTime: Interval?
+    /// Since when ``taskTime`` runs; nil while it stands still.
     public var taskClock: Instant?
     public var wakes: OrderedDictionary<String, Wake> = [:]
     /// The last few, so that a completion that comes twice is told from an unknown one.
@@ -44,7 +44,7 @@ public struct InstalledApp: Record, Equatable {
         fields.omittable("ending", &ending)
         fields.field("pendingCallbacks", &pendingCallbacks)
         fields.field("tasks", &tasks)
-        fields.field("taskTime", &taskTime)
+        fields.omittable("taskTime", &taskTime)
         fields.omittable("taskClock", &taskClock)
         fields.field("wakes", &wakes)
         fields.field("completedWakes", &completedWakes)
@@ -67,11 +67,28 @@ public struct InstalledApp: Record, Equatable {
         !pendingCallbacks.isEmpty || !tasks.isEmpty || wakes.values.contains { $0.deadline != nil }
     }
 
-    /// The end of the background tasks' time; nil in the foreground, where it is unlimited.
-    public var taskDeadline: Instant? { taskClock.map { $0 + taskTime } }
+    /// The end of the background tasks' time, as far as it can be told; nil in the foreground and while the device sleeps.
+    public var taskDeadline: Instant? {
+        guard let taskClock, let taskTime else { return nil }
+        return taskClock + taskTime
+    }
 
     /// The rest of the background tasks' time, never below zero; nil in the foreground, where it is unlimited.
-    public func backgroundTimeRemaining(at now: Instant) -> Interval? { taskDeadline.map { max(.zero, $0 - now) } }
+    public func backgroundTimeRemaining(at now: Instant) -> Interval? {
+        taskDeadline.map { max(.zero, $0 - now) } ?? taskTime
+    }
+
+    /// Whether a locked device does not sleep because of it. Its background tasks alone do that before iOS 7 only.
+    func keepsAwake(tasksDo: Bool) -> Bool {
+        state.isForeground || !pendingCallbacks.isEmpty || wakes.values.contains { $0.deadline != nil }
+            || tasksDo && !tasks.isEmpty
+    }
+
+    /// Stops the clock of the background tasks: what is left stays.
+    mutating func stopTaskClock(at now: Instant) {
+        taskTime = backgroundTimeRemaining(at: now)
+        taskClock = nil
+    }
 }
 
 /// A handler that was called and has not returned.

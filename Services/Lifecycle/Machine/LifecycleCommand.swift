@@ -9,6 +9,8 @@ public enum LifecycleCommand: Sendable, Equatable {
     case revokeTokens
     case updateConditions(Conditions)
     case power(PowerEvent)
+    /// Something draws the user's attention to the device.
+    case interrupt(InterruptionKind)
     /// Installs an app, or updates an installed one to another manifest.
     case install(app: String, Manifest)
     case uninstall(app: String)

@@ -10,6 +10,9 @@ extension LifecycleMachine {
         case .deviceDeregistered: self = LifecycleMachine()
         case .deviceRevoked: break
         case .devicePowered(let event): apply(event)
+        case .deviceAwoke(let event): apply(event, at: time)
+        case .deviceSlept: applySleep(at: time)
+        case .deviceInterrupted: break
         case .conditionsChanged(let event): apply(event)
         case .settingsChanged(let event):
             guard let app = event.app else { return backgroundRefresh = event.settings.backgroundRefresh }
@@ -28,7 +31,9 @@ extension LifecycleMachine {
         case .appBackgrounded(let event): apply(event, at: time)
         case .appSuspended(let event):
             change(event.app) {
-                $0.state = event.state; $0.taskClock = nil
+                $0.state = event.state
+                $0.taskClock = nil
+                $0.taskTime = nil
             }
         case .appWoken(let event): apply(event, at: time)
         case .appTerminating(let event): apply(event, at: time)
@@ -88,6 +93,7 @@ extension LifecycleMachine {
         change(event.app) { app in
             app.state = event.state
             app.taskClock = nil
+            app.taskTime = nil
             app.pendingCallbacks = []
             for wake in app.wakes.keys { app.wakes[wake]?.deadline = nil }
             for task in app.tasks.keys { app.tasks[task]?.isExpiring = false }
@@ -95,9 +101,10 @@ extension LifecycleMachine {
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppBackgrounded, at time: Instant) {
+        let isAwake = isAwake
         change(event.app) { app in
             app.state = event.state
-            app.taskClock = time
+            app.taskClock = isAwake ? time : nil
             app.taskTime = event.taskTime
             if let deadline = event.deadline {
                 app.pendingCallbacks.append(PendingCallback(.didEnterBackground, until: deadline))
@@ -129,13 +136,14 @@ extension LifecycleMachine {
         wake.reason = event.reason
         wake.request = event.request
         wake.deadline = event.deadline
+        let isAwake = isAwake
         change(event.app) { app in
             app.state = event.state
             app.wakes[event.wake] = wake
             app.launchedAt = app.launchedAt ?? time
             app.prewarmedAt = nil
             guard let taskTime = event.taskTime else { return }
-            app.taskClock = time
+            app.taskClock = isAwake ? time : nil
             app.taskTime = taskTime
         }
         // The user did not use it: it comes last.
@@ -176,6 +184,7 @@ extension LifecycleMachine {
             app.pendingCallbacks = []
             app.tasks = [:]
             app.taskClock = nil
+            app.taskTime = nil
             app.wakes = [:]
             var end = Termination()
             end.at = time

@@ -34,6 +34,10 @@ public struct LifecycleMachine: Machine {
     /// Nil while the device is not registered.
     public var registration: Registration?
     public var isPoweredOn = true
+    /// A locked device sleeps unless something keeps it awake.
+    public var isAwake = true
+    /// It does not sleep before.
+    public var awakeUntil: Instant?
     public var conditions = Conditions.atRegistration
     /// Background App Refresh for the whole device.
     public var backgroundRefresh = Switch.on
@@ -53,6 +57,8 @@ public struct LifecycleMachine: Machine {
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.omittable("registration", &registration)
         fields.field("isPoweredOn", &isPoweredOn)
+        fields.field("isAwake", &isAwake)
+        fields.omittable("awakeUntil", &awakeUntil)
         fields.field("conditions", &conditions)
         fields.field("backgroundRefresh", &backgroundRefresh)
         fields.field("apps", &apps)
@@ -62,7 +68,11 @@ public struct LifecycleMachine: Machine {
     /// The app on screen, if one is.
     public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }
 
-    public var nextDeadline: Instant? { apps.values.compactMap(\.nextDeadline).min() }
+    public var nextDeadline: Instant? {
+        let limit = apps.values.compactMap(\.nextDeadline).min()
+        guard let sleepDue else { return limit }
+        return min(sleepDue, limit ?? sleepDue)
+    }
 
     public static func decide(
         _ input: Input<LifecycleCommand>, _ decision: inout Decision<LifecycleMachine>
@@ -72,6 +82,7 @@ public struct LifecycleMachine: Machine {
         case .event(let event): try decision.follow(event)
         case .deadline: decision.enforceLimits()
         }
+        decision.watchSleep()
     }
 
     public static func note(_ outage: Outage, _ decision: inout Decision<LifecycleMachine>) {
@@ -89,6 +100,7 @@ extension Decision<LifecycleMachine> {
         case .revokeTokens: emit(.deviceRevoked(.init()))
         case .updateConditions(let report): updateConditions(report)
         case .power(let event): power(event)
+        case .interrupt(let kind): try interrupt(kind)
         case .install(let app, let manifest): install(app, manifest)
         case .uninstall(let app): try uninstall(app)
         case .transition(let app, let event): try transition(app, event)

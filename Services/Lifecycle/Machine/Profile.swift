@@ -63,4 +63,6 @@ public struct LifecyclePolicy: Sendable, Equatable {
 
     /// How long before the end of their time background tasks get their expiration order. Apple says "shortly before".
     public static let expirationNotice = Interval.seconds(5.0)
+    /// How long a locked device stays awake after what woke it (our choice).
+    public static let awakeTime = Interval.seconds(10.0)
 }

@@ -19,6 +19,13 @@ struct Power: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
+/// What drew the user's attention.
+struct Interruption: Record {
+    var kind = InterruptionKind.call
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("kind", &kind) }
+}
+
 /// An app after a command, with the callbacks that the command delivered to it, in order.
 ///
 /// The state is what the command itself led to: an app that leaves the screen answers `background`, with
@@ -193,7 +200,8 @@ extension LifecycleEvent {
         case .appWoken(let event): (event.callbacks, event.state)
         case .appTerminating(let event): (event.callbacks, event.state)
         case .appTerminated(let event): (event.callbacks, event.state)
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
+            .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused, .outageNoted:
             nil

@@ -1,4 +1,5 @@
 public import Records
+public import Timeline
 
 extension LifecycleEvent {
     /// A device came under the suite's care: powered on, unlocked, on Wi-Fi, fully charged.
@@ -74,6 +75,53 @@ extension LifecycleEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("power", &power)
         }
+    }
+
+    /// A device woke, or stays awake for longer.
+    public struct DeviceAwoke: EventData {
+        public static let type = "lifecycle.device.awoke"
+        public static let summary = "A device woke, or stays awake for longer."
+
+        public var cause: AwakeCause = .placeholder
+        /// It does not sleep before, whatever happens to the cause.
+        public var until: Instant = .epoch
+
+        public init() {}
+
+        public init(cause: AwakeCause, until: Instant) {
+            self.cause = cause
+            self.until = until
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("cause", &cause)
+            fields.field("until", &until)
+        }
+    }
+
+    /// A locked device fell asleep: from iOS 7 the clocks of background tasks stand still.
+    public struct DeviceSlept: EventData {
+        public static let type = "lifecycle.device.slept"
+        public static let summary =
+            "A locked device fell asleep: from iOS 7 the clocks of background tasks stand still."
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
+    }
+
+    /// Something drew the user's attention.
+    public struct DeviceInterrupted: EventData {
+        public static let type = "lifecycle.device.interrupted"
+        public static let summary = "Something drew the user's attention."
+
+        public var kind: InterruptionKind = .placeholder
+
+        public init() {}
+
+        public init(kind: InterruptionKind) { self.kind = kind }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("kind", &kind) }
     }
 
     /// Some conditions of a device changed; the rest stays as it was.

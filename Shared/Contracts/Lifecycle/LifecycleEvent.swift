@@ -5,6 +5,9 @@ public enum LifecycleEvent: EventFamily {
     case deviceDeregistered(DeviceDeregistered)
     case deviceRevoked(DeviceRevoked)
     case devicePowered(DevicePowered)
+    case deviceAwoke(DeviceAwoke)
+    case deviceSlept(DeviceSlept)
+    case deviceInterrupted(DeviceInterrupted)
     case conditionsChanged(ConditionsChanged)
     case settingsChanged(SettingsChanged)
     case appInstalled(AppInstalled)
@@ -34,6 +37,9 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.deviceDeregistered),
         EventKind(LifecycleEvent.deviceRevoked),
         EventKind(LifecycleEvent.devicePowered),
+        EventKind(LifecycleEvent.deviceAwoke),
+        EventKind(LifecycleEvent.deviceSlept),
+        EventKind(LifecycleEvent.deviceInterrupted),
         EventKind(LifecycleEvent.conditionsChanged),
         EventKind(LifecycleEvent.settingsChanged),
         EventKind(LifecycleEvent.appInstalled),
@@ -63,6 +69,9 @@ public enum LifecycleEvent: EventFamily {
         case .deviceDeregistered(let data): data
         case .deviceRevoked(let data): data
         case .devicePowered(let data): data
+        case .deviceAwoke(let data): data
+        case .deviceSlept(let data): data
+        case .deviceInterrupted(let data): data
         case .conditionsChanged(let data): data
         case .settingsChanged(let data): data
         case .appInstalled(let data): data

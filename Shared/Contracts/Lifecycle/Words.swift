@@ -40,6 +40,21 @@ public enum AppTransition: String, Word {
 /// Why the foreground app went to the background.
 public enum BackgroundCause: String, Word { case home, otherApp, callAccepted, locked, swiped }
 
+/// What draws the user's attention. A call and a text take the screen.
+public enum InterruptionKind: String, Word {
+    case call, text, email, other
+
+    /// Whether the app on screen becomes inactive by it.
+    public var takesTheScreen: Bool { self == .call || self == .text }
+}
+
+/// Why a device is awake.
+public enum AwakeCause: String, Word {
+    case unlocked, wake, interruption
+    /// An app runs that lets it not sleep.
+    case app
+}
+
 /// What happens to the power of a device.
 public enum PowerEvent: String, Word { case boot, reboot, off }
 

@@ -85,10 +85,11 @@ private struct RandomLife {
         for app in device.apps.values {
             switch app.state {
             case .notRunning, .suspended:
-                #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskClock == nil, seed)
-            case .background: #expect(app.hasWork && app.taskClock != nil, seed)
-            case .inactive, .active: #expect(app.taskClock == nil, seed)
+                #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskTime == nil, seed)
+            case .background: #expect(app.hasWork && app.taskTime != nil, seed)
+            case .inactive, .active: #expect(app.taskTime == nil, seed)
             }
+            #expect((app.taskClock != nil) == (app.taskTime != nil && device.isAwake), seed)
             #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
             #expect(!(app.forceQuit && app.state != .notRunning), seed)
             #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
@@ -97,6 +98,14 @@ private struct RandomLife {
             #expect(app.pendingCallbacks.allSatisfy { $0.deadline > now }, seed)
             #expect(app.wakes.values.allSatisfy { $0.deadline.map { $0 > now } ?? true }, seed)
         }
+        let isHeld =
+            device.conditions.locked != true || device.awakeUntil.map { $0 > now } ?? false
+            || device.apps.values.contains { app in
+                app.state.isForeground || !app.pendingCallbacks.isEmpty
+                    || app.wakes.values.contains { $0.deadline != nil }
+                    || !app.tasks.isEmpty && device.registration?.profile == .ios6
+            }
+        if device.registration != nil { #expect(device.isAwake == isHeld, seed) }
         #expect(Set(device.switcher).isSubset(of: device.apps.keys), seed)
         for (id, app) in device.apps where app.state != .notRunning && app.ending != .forceQuit {
             #expect(device.switcher.contains(id), seed)
@@ -142,6 +151,8 @@ private struct RandomLife {
         case 4:
             let isRare = Int.random(in: 0..<4, using: &random) == 0
             return .power(isRare ? pick(PowerEvent.allCases) ?? .off : .boot)
+        case 5 where Int.random(in: 0..<3, using: &random) == 0:
+            return .interrupt(pick(InterruptionKind.allCases) ?? .call)
         case 5:
             var conditions = Conditions()
             conditions.locked = Bool.random(using: &random)

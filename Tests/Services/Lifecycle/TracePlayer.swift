@@ -89,6 +89,7 @@ struct TracePlayer {
         case "deregister": return .deregister
         case "register": return .register(try Registration(json: document))
         case "conditions": return .updateConditions(try Conditions(json: document))
+        case "interruption": return .interrupt(try InterruptionKind(json: document))
         case "power": return .power(try PowerEvent(json: document))
         case "install": return .install(app: app, try Manifest(json: document))
         case "uninstall": return .uninstall(app: app)

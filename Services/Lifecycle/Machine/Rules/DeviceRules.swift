@@ -14,11 +14,15 @@ extension Decision<LifecycleMachine> {
     }
 
     mutating func updateConditions(_ report: Conditions) {
-        let locksNow = report.locked == true && state.conditions.locked != true
+        let wasLocked = state.conditions.locked == true
+        let locksNow = report.locked == true && !wasLocked
         if state.conditions.merging(report) != state.conditions {
             emit(.conditionsChanged(.init(conditions: report)))
         }
         if locksNow { clearForeground(.locked) }
+        if wasLocked, report.locked == false {
+            emit(.deviceAwoke(.init(cause: .unlocked, until: now + LifecyclePolicy.awakeTime)))
+        }
         // Also where the pressure was the same before: it was not enough then.
         if let pressure = report.memoryPressure { relieve(pressure) }
     }

@@ -12,6 +12,8 @@ import Timeline
 //   moves without an open task too, since the app may begin one. What was used up before stays so: the time that comes with
 //   the outage is over with it.
 //
+// The moment of awakeness of a locked device moves with them, so that the clock of the tasks has as much of it as it had.
+//
 // Nothing here is limited by the system alone: an app is suspended by what it does, and not by a timer. The notice of the
 // expiration is reckoned from the end of the tasks' time, and moves with it.
 extension Decision<LifecycleMachine> {
@@ -25,6 +27,7 @@ extension Decision<LifecycleMachine> {
 extension LifecycleMachine {
     mutating func apply(_ event: LifecycleEvent.OutageNoted) {
         let length = event.until - event.from
+        awakeUntil = awakeUntil.map { $0 + length }
         for (id, app) in apps {
             var app = app
             for index in app.pendingCallbacks.indices {
@@ -33,7 +36,7 @@ extension LifecycleMachine {
             for (wake, record) in app.wakes {
                 app.wakes[wake]?.deadline = record.deadline.map { $0 + length }
             }
-            if app.taskClock != nil { app.taskTime = app.taskTime + length }
+            if app.taskClock != nil { app.taskTime = app.taskTime.map { $0 + length } }
             apps[id] = app
         }
     }

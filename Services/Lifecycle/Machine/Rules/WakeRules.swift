@@ -18,6 +18,7 @@ extension Decision<LifecycleMachine> {
             return emit(
                 .wakeRefused(.init(app: app, reason: reason, refusal: error.refusal, request: request)))
         }
+        rouse(.wake)
         let launching: [Callback] = record.state == .notRunning ? [.willFinishLaunching, .didFinishLaunching] : []
         emit(
             .appWoken(

@@ -50,7 +50,8 @@ extension LifecycleEvent {
             Told(.expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
         case .appSuspended: Told(.suspend, "suspend", [])
         case .appTerminated(let event): event.told
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
+            .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused, .outageNoted:
             nil

@@ -43,6 +43,12 @@ extension LifecycleRoutes {
             try await submit(.power(try await request.document(as: Power.self).event), request, context)
         }
         table.add(
+            .post, device + "/interruptions", "A call, a text, an email or something else draws the user's attention",
+            access: .caller, request: Interruption.self, response: LifecycleMachine.self
+        ) { request, context in
+            try await submit(.interrupt(try await request.document(as: Interruption.self).kind), request, context)
+        }
+        table.add(
             .put, device + "/settings", "The user's settings for the whole device", access: .caller,
             request: Settings.self, response: LifecycleMachine.self
         ) { request, context in
