@@ -11,6 +11,9 @@ public struct InstalledApp: Record, Equatable {
     public var forceQuit = false
     /// The user's switch for this app alone.
     public var backgroundRefresh = Switch.on
+    public var locationAuthorization = LocationAuthorization.notDetermined
+    /// Whether its notifications are shown.
+    public var notifications = Switch.on
     /// When the process began; nil without a process.
     public var launchedAt: Instant?
     /// Since when a process waits for the user's launch, made ahead by the system.
@@ -39,6 +42,8 @@ public struct InstalledApp: Record, Equatable {
         fields.field("state", &state)
         fields.field("forceQuit", &forceQuit)
         fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.field("locationAuthorization", &locationAuthorization)
+        fields.field("notifications", &notifications)
         fields.omittable("launchedAt", &launchedAt)
         fields.omittable("prewarmedAt", &prewarmedAt)
         fields.omittable("ending", &ending)

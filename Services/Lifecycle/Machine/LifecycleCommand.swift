@@ -20,6 +20,6 @@ public enum LifecycleCommand: Sendable, Equatable {
     case beginTask(app: String, TaskRequest)
     case endTask(app: String, task: String)
     case completeWake(app: String, wake: String, WakeCompletion)
-    /// - Parameter app: nil for the whole device.
-    case changeSettings(app: String?, Settings)
+    case changeSettings(app: String, AppSettings)
+    case changeDeviceSettings(DeviceSettings)
 }

@@ -15,8 +15,8 @@ extension LifecycleMachine {
         case .deviceInterrupted: break
         case .conditionsChanged(let event): apply(event)
         case .settingsChanged(let event):
-            guard let app = event.app else { return backgroundRefresh = event.settings.backgroundRefresh }
-            change(app) { $0.backgroundRefresh = event.settings.backgroundRefresh }
+            apply(event.settings, to: event.app)
+        case .backgroundRefreshChanged: break
         case .appInstalled(let event):
             guard let app = event.app else { return }
             apps[app, default: InstalledApp()].manifest = event.manifest

@@ -41,6 +41,7 @@ public struct LifecycleMachine: Machine {
     public var conditions = Conditions.atRegistration
     /// Background App Refresh for the whole device.
     public var backgroundRefresh = Switch.on
+    public var restrictions = Restrictions()
     public var apps: OrderedDictionary<String, InstalledApp> = [:]
     /// The app switcher, most recent first.
     public var switcher: [String] = []
@@ -61,6 +62,7 @@ public struct LifecycleMachine: Machine {
         fields.omittable("awakeUntil", &awakeUntil)
         fields.field("conditions", &conditions)
         fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.field("restrictions", &restrictions)
         fields.field("apps", &apps)
         fields.field("switcher", &switcher)
     }
@@ -110,6 +112,7 @@ extension Decision<LifecycleMachine> {
         case .endTask(let app, let task): try endTask(app, task)
         case .completeWake(let app, let wake, let completion): try completeWake(app, wake, completion)
         case .changeSettings(let app, let settings): try changeSettings(app, settings)
+        case .changeDeviceSettings(let settings): try changeSettings(settings)
         }
     }
 

@@ -10,6 +10,8 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
     case appNotRunning(AppState)
     /// `UIBackgroundTaskIdentifier.invalid`: running in the background is impossible.
     case invalidTask
+    /// The device forbids to change this.
+    case restricted
     case unknownWake(String)
     case alreadyCompleted
     /// The reason of the wake asks for a result.
@@ -28,6 +30,7 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
         case .illegalTransition: "illegal_transition"
         case .appNotRunning: "app_not_running"
         case .invalidTask: "invalid_task"
+        case .restricted: "restricted"
         case .unknownWake: "unknown_wake"
         case .alreadyCompleted: "already_completed"
         case .resultMissing: "result_missing"
@@ -45,6 +48,7 @@ public enum LifecycleRefusal: Error, Sendable, Equatable, CustomStringConvertibl
             "\"\(event.rawValue)\" is not possible for an app in state \"\(state.rawValue)\"."
         case .appNotRunning(let state): "The app runs no code: its state is \"\(state.rawValue)\"."
         case .invalidTask: "The app can't get time in the background."
+        case .restricted: "The device does not allow its user to change this."
         case .unknownWake(let wake): "The app was not woken by \(wake)."
         case .alreadyCompleted: "It was completed before, or there was nothing to complete."
         case .resultMissing(let reason): "The completion of a \(reason.rawValue) wake needs a result."

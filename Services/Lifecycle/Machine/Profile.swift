@@ -9,6 +9,8 @@ public struct Profile: Sendable, Equatable {
     public var launch = Interval.seconds(20.0)
     /// What background tasks get app-wide, after the app entered the background.
     public var backgroundTasks: Interval
+    /// The same in Low Power Mode, which shortens it: half of it (our choice). The generations before iOS 9 have no such mode.
+    public var backgroundTasksInLowPowerMode: Interval
     /// How long `willTerminate` may take (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
     public var willTerminate = Interval.seconds(5.0)
     /// How long `performFetch` may take (Apple: 30 s); nil before iOS 7, which has no background fetch.
@@ -20,8 +22,11 @@ public struct Profile: Sendable, Equatable {
     /// Whether the system makes processes ahead of a launch (Apple, "About the app launch sequence": from iOS 15).
     public var prewarms: Bool
 
-    public init(backgroundTasks: Interval, handlers: Interval?, prewarms: Bool = false) {
+    public init(
+        backgroundTasks: Interval, inLowPowerMode: Interval? = nil, handlers: Interval?, prewarms: Bool = false
+    ) {
         self.backgroundTasks = backgroundTasks
+        backgroundTasksInLowPowerMode = inLowPowerMode ?? backgroundTasks
         fetchHandler = handlers
         remoteNotificationHandler = handlers
         backgroundURLSessionHandler = handlers
@@ -45,9 +50,12 @@ public struct LifecyclePolicy: Sendable, Equatable {
     /// 180 s of background tasks, 30 s for a wake ("Updating an application in the background").
     public var ios7 = Profile(backgroundTasks: .seconds(180.0), handlers: .seconds(30.0))
     /// 30 s of background tasks (secondary sources), 30 s for a wake.
-    public var ios13 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0))
-    public var ios15 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0), prewarms: true)
-    public var ios18 = Profile(backgroundTasks: .seconds(30.0), handlers: .seconds(30.0), prewarms: true)
+    public var ios13 = Profile(
+        backgroundTasks: .seconds(30.0), inLowPowerMode: .seconds(15.0), handlers: .seconds(30.0))
+    public var ios15 = Profile(
+        backgroundTasks: .seconds(30.0), inLowPowerMode: .seconds(15.0), handlers: .seconds(30.0), prewarms: true)
+    public var ios18 = Profile(
+        backgroundTasks: .seconds(30.0), inLowPowerMode: .seconds(15.0), handlers: .seconds(30.0), prewarms: true)
 
     public init() {}
 

@@ -202,7 +202,8 @@ extension LifecycleEvent {
         case .appTerminated(let event): (event.callbacks, event.state)
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
             .deviceSlept, .deviceInterrupted,
-            .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
+            .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
+            .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused, .outageNoted:
             nil
         }

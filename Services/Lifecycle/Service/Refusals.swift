@@ -10,7 +10,8 @@ extension LifecycleRefusal: ProblemConvertible {
         switch self {
         case .deviceNotRegistered, .appNotInstalled, .unknownWake: status = .notFound
         case .resultMissing: status = .unprocessableContent
-        case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .alreadyCompleted, .unsupportedOnProfile:
+        case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .restricted, .alreadyCompleted,
+            .unsupportedOnProfile:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }

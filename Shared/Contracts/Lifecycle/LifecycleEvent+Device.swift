@@ -143,6 +143,28 @@ extension LifecycleEvent {
         }
     }
 
+    /// Background App Refresh became another for an app, by a switch, a restriction or Low Power Mode.
+    public struct BackgroundRefreshChanged: EventData {
+        public static let type = "lifecycle.backgroundRefresh.changed"
+        public static let summary =
+            "Background App Refresh became another for an app, by a switch, a restriction or Low Power Mode."
+
+        public var app: String?
+        public var status: BackgroundRefreshStatus = .placeholder
+
+        public init() {}
+
+        public init(app: String, status: BackgroundRefreshStatus) {
+            self.app = app
+            self.status = status
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("status", &status)
+        }
+    }
+
     /// The user changed a setting, of an app or of the whole device.
     public struct SettingsChanged: EventData {
         public static let type = "lifecycle.settings.changed"
@@ -150,6 +172,7 @@ extension LifecycleEvent {
 
         /// The app; nil for the whole device.
         public var app: String?
+        /// All of them, as they are now.
         public var settings: Settings = .placeholder
 
         public init() {}

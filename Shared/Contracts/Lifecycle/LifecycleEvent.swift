@@ -10,6 +10,7 @@ public enum LifecycleEvent: EventFamily {
     case deviceInterrupted(DeviceInterrupted)
     case conditionsChanged(ConditionsChanged)
     case settingsChanged(SettingsChanged)
+    case backgroundRefreshChanged(BackgroundRefreshChanged)
     case appInstalled(AppInstalled)
     case appUninstalled(AppUninstalled)
     case appPrewarmed(AppPrewarmed)
@@ -42,6 +43,7 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.deviceInterrupted),
         EventKind(LifecycleEvent.conditionsChanged),
         EventKind(LifecycleEvent.settingsChanged),
+        EventKind(LifecycleEvent.backgroundRefreshChanged),
         EventKind(LifecycleEvent.appInstalled),
         EventKind(LifecycleEvent.appUninstalled),
         EventKind(LifecycleEvent.appPrewarmed),
@@ -74,6 +76,7 @@ public enum LifecycleEvent: EventFamily {
         case .deviceInterrupted(let data): data
         case .conditionsChanged(let data): data
         case .settingsChanged(let data): data
+        case .backgroundRefreshChanged(let data): data
         case .appInstalled(let data): data
         case .appUninstalled(let data): data
         case .appPrewarmed(let data): data

@@ -1,8 +1,15 @@
 public import Records
 
-/// Settings of the user, of an app or of the whole device.
+/// The settings of an app, or of the whole device, as they are.
 public struct Settings: Record, Equatable {
+    /// Background App Refresh.
     public var backgroundRefresh: Switch = .on
+    /// Of an app.
+    public var locationAuthorization: LocationAuthorization?
+    /// Of an app.
+    public var notifications: Switch?
+    /// Of the device.
+    public var restrictions: Restrictions?
 
     public init() {}
 
@@ -10,6 +17,53 @@ public struct Settings: Record, Equatable {
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.omittable("locationAuthorization", &locationAuthorization)
+        fields.omittable("notifications", &notifications)
+        fields.omittable("restrictions", &restrictions)
+    }
+}
+
+/// What a device does not allow its user.
+public struct Restrictions: Record, Equatable {
+    /// Background App Refresh is off, and can't be changed.
+    public var backgroundRefresh = false
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.defaulted("backgroundRefresh", &backgroundRefresh)
+    }
+}
+
+/// What the user sets for an app; what is missing stays as it was.
+public struct AppSettings: Record, Equatable {
+    public var backgroundRefresh: Switch?
+    public var locationAuthorization: LocationAuthorization?
+    public var notifications: Switch?
+
+    public init() {}
+
+    public init(backgroundRefresh: Switch) { self.backgroundRefresh = backgroundRefresh }
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("backgroundRefresh", &backgroundRefresh)
+        fields.omittable("locationAuthorization", &locationAuthorization)
+        fields.omittable("notifications", &notifications)
+    }
+}
+
+/// What is set for the whole device; what is missing stays as it was.
+public struct DeviceSettings: Record, Equatable {
+    public var backgroundRefresh: Switch?
+    public var restrictions: Restrictions?
+
+    public init() {}
+
+    public init(backgroundRefresh: Switch) { self.backgroundRefresh = backgroundRefresh }
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("backgroundRefresh", &backgroundRefresh)
+        fields.omittable("restrictions", &restrictions)
     }
 }
 

@@ -84,6 +84,9 @@ public enum HandlersReturn: String, Word {
 /// A switch of the user.
 public enum Switch: String, Word { case on, off }
 
+/// `CLAuthorizationStatus`.
+public enum LocationAuthorization: String, Word { case notDetermined, denied, whenInUse, always }
+
 /// `UIBackgroundRefreshStatus`.
 public enum BackgroundRefreshStatus: String, Word { case available, denied, restricted }
 
@@ -102,7 +105,7 @@ public enum WakeResult: String, Word { case newData, noData, failed }
 /// Why an app was not woken.
 public enum WakeRefusal: String, Word {
     case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
-    case backgroundRefreshDenied, lowPowerMode
+    case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode
     /// It is on screen: the system calls background handlers in the background only.
     case inForeground
     /// Memory is so short that nothing is launched for its own sake.

@@ -135,6 +135,21 @@ private struct RandomLife {
             app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
     }
 
+    private mutating func settings(_ app: String) -> LifecycleCommand {
+        guard Bool.random(using: &random) else {
+            var settings = DeviceSettings()
+            settings.backgroundRefresh = pick(Switch.allCases)
+            settings.restrictions = Restrictions()
+            settings.restrictions?.backgroundRefresh = Bool.random(using: &random)
+            return .changeDeviceSettings(settings)
+        }
+        var settings = AppSettings()
+        settings.backgroundRefresh = pick(Switch.allCases)
+        settings.locationAuthorization = pick(LocationAuthorization.allCases)
+        settings.notifications = pick(Switch.allCases)
+        return .changeSettings(app: app, settings)
+    }
+
     private mutating func command() -> LifecycleCommand {
         let app = anyApp()
         let record = device.apps[app]
@@ -159,7 +174,7 @@ private struct RandomLife {
             conditions.lowPowerMode = Bool.random(using: &random)
             conditions.memoryPressure = pick(MemoryPressure.allCases)
             return .updateConditions(conditions)
-        case 6: return .changeSettings(app: app, Settings(backgroundRefresh: pick(Switch.allCases) ?? .on))
+        case 6: return settings(app)
         case 7, 8:
             return .completeCallback(
                 app: app, record?.pendingCallbacks.first?.callback ?? .didEnterBackground, CallbackCompletion())

@@ -33,6 +33,7 @@ import Testing
         ("DELETE", "/app-switcher/a", nil, nil, nil),
         ("GET", "/orders?wait=0", nil, nil, nil),
         ("POST", "/token", nil, nil, nil),
+        ("POST", "/interruptions", #"{"kind":"call"}"#, #"{"kind":"doorbell"}"#, "/kind"),
         ("POST", "/power", #"{"event":"reboot"}"#, #"{"event":"explode"}"#, "/event"),
         ("DELETE", "/apps/a", nil, nil, nil),
         ("DELETE", "", nil, nil, nil),

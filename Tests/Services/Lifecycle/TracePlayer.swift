@@ -104,7 +104,9 @@ struct TracePlayer {
             return .completeWake(
                 app: app, wake: identifier(try #require(document["wake"]?.string)),
                 try WakeCompletion(json: .object(members)))
-        case "settings": return .changeSettings(app: step.app, try Settings(json: document))
+        case "settings":
+            guard let app = step.app else { return .changeDeviceSettings(try DeviceSettings(json: document)) }
+            return .changeSettings(app: app, try AppSettings(json: document))
         default: throw UnknownAction(name: step.action)
         }
     }

@@ -28,7 +28,7 @@ extension Decision<LifecycleMachine> {
             .appBackgrounded(
                 .init(
                     app: app, cause: cause, callbacks: resigning + [.didEnterBackground], deadline: deadline,
-                    taskTime: profile.backgroundTasks)))
+                    taskTime: taskTime)))
     }
 
     /// Whether leaving the screen ends the app: its manifest or the device says so.

@@ -1,8 +1,9 @@
 import Contracts
 import Machines
 import OrderedCollections
+import Timeline
 
-// Devices, their conditions and power; what is installed and how it is set.
+// Devices, their conditions and power; what is installed.
 extension Decision<LifecycleMachine> {
     mutating func register(_ registration: Registration) {
         guard state.registration != registration else { return }
@@ -17,7 +18,9 @@ extension Decision<LifecycleMachine> {
         let wasLocked = state.conditions.locked == true
         let locksNow = report.locked == true && !wasLocked
         if state.conditions.merging(report) != state.conditions {
+            let before = state
             emit(.conditionsChanged(.init(conditions: report)))
+            if report.lowPowerMode != nil { tellRefreshStatus(since: before) }
         }
         if locksNow { clearForeground(.locked) }
         if wasLocked, report.locked == false {
@@ -49,11 +52,5 @@ extension Decision<LifecycleMachine> {
     mutating func uninstall(_ app: String) throws(LifecycleRefusal) {
         _ = try installed(app)
         emit(.appUninstalled(.init(app: app)))
-    }
-
-    mutating func changeSettings(_ app: String?, _ settings: Settings) throws(LifecycleRefusal) {
-        let current = if let app { try installed(app).backgroundRefresh } else { state.backgroundRefresh }
-        guard current != settings.backgroundRefresh else { return }
-        emit(.settingsChanged(.init(app: app, settings: settings)))
     }
 }

@@ -1,4 +1,4 @@
-public import Contracts
+import Contracts
 import Machines
 import OrderedCollections
 import Records
@@ -25,7 +25,7 @@ extension Decision<LifecycleMachine> {
                 .init(
                     app: app, callbacks: launching + [reason.handler], deadline: now + limit, from: record.state,
                     limit: limit, payload: payload, reason: reason, request: request,
-                    taskTime: record.state == .background ? nil : profile.backgroundTasks, wake: identifier())))
+                    taskTime: record.state == .background ? nil : taskTime, wake: identifier())))
     }
 
     /// The first reason against it decides, from what the app and the device are to what the user chose.
@@ -40,7 +40,8 @@ extension Decision<LifecycleMachine> {
         try refuse(.inForeground, if: record.state.isForeground)
         try refuse(.terminating, if: record.ending != nil)
         try refuse(.forceQuit, if: record.forceQuit)
-        try refuse(.backgroundRefreshDenied, if: state.backgroundRefreshStatus(app) != .available)
+        try refuse(.backgroundRefreshRestricted, if: state.restrictions.backgroundRefresh)
+        try refuse(.backgroundRefreshDenied, if: !state.isBackgroundRefreshOn(app))
         try refuse(.lowPowerMode, if: state.conditions.lowPowerMode == true && reason.isOpportunistic)
         try refuse(
             .memoryPressure,
@@ -102,12 +103,5 @@ extension WakeReason {
         case .push: .pushTimeout
         case .transfer: .transferTimeout
         }
-    }
-}
-
-extension LifecycleMachine {
-    /// `UIApplication.backgroundRefreshStatus`: the switches of the user, for the device and for the app.
-    public func backgroundRefreshStatus(_ app: String) -> BackgroundRefreshStatus {
-        backgroundRefresh == .on && apps[app]?.backgroundRefresh == .on ? .available : .denied
     }
 }

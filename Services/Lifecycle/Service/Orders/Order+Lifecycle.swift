@@ -52,7 +52,8 @@ extension LifecycleEvent {
         case .appTerminated(let event): event.told
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
             .deviceSlept, .deviceInterrupted,
-            .conditionsChanged, .settingsChanged, .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
+            .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
+            .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused, .outageNoted:
             nil
         }

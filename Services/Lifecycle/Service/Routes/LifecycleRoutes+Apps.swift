@@ -25,10 +25,10 @@ extension LifecycleRoutes {
             try await submit($0, $1, status: .noContent) { .uninstall(app: $0) }
         }
         table.add(
-            .put, app + "/settings", "The user's settings for an app", access: .caller, request: Settings.self,
-            response: AppDocument.self
+            .put, app + "/settings", "What the user sets for an app; what is missing stays as it was",
+            access: .caller, request: AppSettings.self, response: AppDocument.self
         ) { request, context in
-            let settings = try await request.document(as: Settings.self)
+            let settings = try await request.document(as: AppSettings.self)
             return try await submit(request, context) { .changeSettings(app: $0, settings) }
         }
         table.add(

@@ -49,11 +49,11 @@ extension LifecycleRoutes {
             try await submit(.interrupt(try await request.document(as: Interruption.self).kind), request, context)
         }
         table.add(
-            .put, device + "/settings", "The user's settings for the whole device", access: .caller,
-            request: Settings.self, response: LifecycleMachine.self
+            .put, device + "/settings", "What is set for the whole device; what is missing stays as it was",
+            access: .caller, request: DeviceSettings.self, response: LifecycleMachine.self
         ) { request, context in
-            let settings = try await request.document(as: Settings.self)
-            return try await submit(.changeSettings(app: nil, settings), request, context)
+            let settings = try await request.document(as: DeviceSettings.self)
+            return try await submit(.changeDeviceSettings(settings), request, context)
         }
         table.add(
             .get, device + "/app-switcher", "The app switcher, most recent first", access: .caller,
