@@ -122,7 +122,9 @@ var targets: [Target] = [
         durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
     tests(
         "LifecycleTests", "Services/Lifecycle",
-        durable + ["LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + [
+            "Lives", "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1,
+        ],
         resources: [.copy("Traces")]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
@@ -130,17 +132,18 @@ var targets: [Target] = [
     tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
     tests(
         "PushTests", "Services/Push",
-        durable + ["PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
+        durable + ["Lives", "PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
         resources: [.copy("Traces")]),
     tests(
         "TransferTests", "Services/Transfer",
         durable + [
-            "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, crypto,
+            "Lives", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix,
+            crypto,
         ],
         resources: [.copy("Traces")]),
     tests(
         "FetchTests", "Services/Fetch",
-        durable + ["FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + ["Lives", "FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
         resources: [.copy("Traces")]),
 ]
 targets += service("Lifecycle", [asyncAlgorithms])
@@ -164,14 +167,20 @@ targets += service("Ops", machine: false)
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
 targets += [
+    // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
+    .target(
+        name: "Lives",
+        dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "TestSupport"],
+        path: "Tests/Lives", exclude: ["Main"], swiftSettings: strict),
+    .executableTarget(name: "playlife", dependencies: ["Lives"], path: "Tests/Lives/Main", swiftSettings: strict),
     // The whole suite as processes: the executables are there to be run, the machines to fold what they logged.
     tests(
         "SuiteTests", "Suite",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer",
-            "ops", "fleet", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
-        ])
+            "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+        ]),
 ]
 
 let package = Package(

@@ -31,7 +31,8 @@ public struct LogStream: AsyncSequence, Sendable {
         /// How far the replay has read.
         var positions: [Int: Int]
         private var read: ArraySlice<Event> = []
-        private var live: LogTail.Live.Iterator?
+        private var live: LogTail.Live.Events.Iterator?
+        private var taken: LogTail.Taken?
 
         init(tail: LogTail, selection: LogSelection, positions: [Int: Int]) {
             self.tail = tail
@@ -42,12 +43,19 @@ public struct LogStream: AsyncSequence, Sendable {
         public mutating func next() async throws -> Event? {
             while true {
                 if let event = read.popFirst() { return event }
-                if live != nil { return try await live?.next() }
+                if live != nil {
+                    guard let event = try await live?.next() else { return nil }
+                    taken?.add()
+                    return event
+                }
                 try Task.checkCancellation()
                 let found = try await tail.replay(selection, after: positions)
                 positions = found.positions
                 read = found.events[...]
-                if found.isAtHead { live = tail.join(selection, at: positions)?.makeAsyncIterator() }
+                if found.isAtHead, let joined = tail.join(selection, at: positions) {
+                    live = joined.events.makeAsyncIterator()
+                    taken = joined.taken
+                }
             }
         }
     }

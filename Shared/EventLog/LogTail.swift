@@ -7,7 +7,7 @@ import Timeline
 
 /// Why a stream of the log ended.
 public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The reader let ``LogTail/readerLimit`` events pile up. It may resume after its last event.
+    /// The reader let more pile up than ``LogTail/readerLimit`` allows. It may resume after its last event.
     case slowReader
 
     public var description: String { "the reader was too slow and was cut; resume after the last event" }
@@ -16,17 +16,50 @@ public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
 /// The one reader of the log's new events in a process: reads each partition that somebody follows once, and routes in
 /// memory. A new stream replays from the database what it asks for, and joins when it has caught up.
 public final class LogTail: Service {
-    /// A live stream's unread events; one more cuts it.
+    /// A live stream may leave so many events unread for each partition that it follows. Who has left more when the next come
+    /// is cut. What is handed over at once counts only then: nobody can read it before it is there.
     public static let readerLimit = 1000
     static let chunk = 500
 
-    typealias Live = AsyncThrowingStream<Event, any Error>
+    /// What a reader that has joined is handed.
+    struct Live: Sendable {
+        typealias Events = AsyncThrowingStream<Event, any Error>
+
+        let events: Events
+        let taken: Taken
+    }
+
+    /// How many events a reader has taken.
+    final class Taken: Sendable {
+        private let number = Atomic(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        func add() { number.add(1, ordering: .relaxed) }
+    }
 
     private struct Reader {
         let selection: LogSelection
         /// By partition: what it has already.
         let from: [Int: Int]
-        let continuation: Live.Continuation
+        let continuation: Live.Events.Continuation
+        let taken = Taken()
+        private var handed = 0
+        /// The last pass that had something for it.
+        private var pass = 0
+
+        init(selection: LogSelection, from: [Int: Int], continuation: Live.Events.Continuation) {
+            (self.selection, self.from, self.continuation) = (selection, from, continuation)
+        }
+
+        /// - Returns: false where it has left too much unread of what the passes before this one handed it.
+        mutating func hand(_ event: Event, in pass: Int) -> Bool {
+            if self.pass != pass {
+                guard handed - taken.count <= LogTail.readerLimit * from.count else { return false }
+                self.pass = pass
+            }
+            handed += 1
+            continuation.yield(event)
+            return true
+        }
     }
 
     private struct Place {
@@ -41,6 +74,7 @@ public final class LogTail: Service {
         var places: [Int: Place] = [:]
         var readers: [Int: Reader] = [:]
         var joined = 0
+        var passes = 0
         var touched: Set<Int> = []
     }
 
@@ -126,11 +160,13 @@ public final class LogTail: Service {
     /// Reads the touched partitions to their heads.
     private func read() async {
         while true {
-            let positions = state.withLock { state in
+            let (pass, positions) = state.withLock { state in
                 defer { state.touched.removeAll() }
-                return state.touched.sorted().compactMap { partition in
+                state.passes += 1
+                let positions = state.touched.sorted().compactMap { partition in
                     state.places[partition].map { (partition, $0.position) }
                 }
+                return (state.passes, positions)
             }
             guard !positions.isEmpty else { return }
             do {
@@ -138,7 +174,8 @@ public final class LogTail: Service {
                     Call(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
                 }
                 for ((partition, position), rows) in zip(positions, try await pool.run(calls)) {
-                    route(try rows.map { row throws(PostgresError) in try LogReader.event(row) }, partition, position)
+                    let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+                    route(events, partition, position, pass)
                 }
             } catch {
                 // The poll looks again: what was touched is in the log still.
@@ -147,15 +184,15 @@ public final class LogTail: Service {
         }
     }
 
-    private func route(_ events: [Event], _ partition: Int, _ position: Int) {
-        let slow = state.withLock { state -> [Live.Continuation] in
+    private func route(_ events: [Event], _ partition: Int, _ position: Int, _ pass: Int) {
+        let slow = state.withLock { state -> [Live.Events.Continuation] in
             // Whoever followed when the read began may have left, and others come.
             guard let place = state.places[partition], place.position == position, let last = events.last else {
                 return []
             }
             state.places[partition]?.position = last.offset
             if events.count == Self.chunk { state.touched.insert(partition) }
-            var slow: [Live.Continuation] = []
+            var slow: [Live.Events.Continuation] = []
             // Nothing more for whoever missed one: the last event that it got is where it resumes.
             var cut: Set<Int> = []
             for event in events {
@@ -164,7 +201,7 @@ public final class LogTail: Service {
                         event.offset > reader.from[partition, default: 0],
                         reader.selection.wants(event)
                     else { continue }
-                    if case .dropped = reader.continuation.yield(event) {
+                    if state.readers[id]?.hand(event, in: pass) == false {
                         cut.insert(id)
                         slow.append(reader.continuation)
                     }
@@ -178,14 +215,16 @@ public final class LogTail: Service {
 
     /// Joins a reader that has everything up to `positions`; nil where the tail is ahead of it, so that it must read on.
     func join(_ selection: LogSelection, at positions: [Int: Int]) -> Live? {
-        let joined: (stream: Live, id: Int)? = state.withLock { state in
+        let joined: Live? = state.withLock { state in
             guard positions.allSatisfy({ state.places[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
                 return nil
             }
-            let (stream, continuation) = Live.makeStream(bufferingPolicy: .bufferingOldest(Self.readerLimit))
+            // Bounded by `hand`, which sees how much of it is old.
+            let (events, continuation) = Live.Events.makeStream(bufferingPolicy: .unbounded)
             state.joined += 1
             let id = state.joined
-            state.readers[id] = Reader(selection: selection, from: positions, continuation: continuation)
+            let reader = Reader(selection: selection, from: positions, continuation: continuation)
+            state.readers[id] = reader
             for (partition, position) in positions {
                 var place = state.places[partition] ?? Place(position: position)
                 if case .key(let key) = selection {
@@ -196,10 +235,10 @@ public final class LogTail: Service {
                 state.places[partition] = place
             }
             continuation.onTermination = { [weak self] _ in self?.leave(id) }
-            return (stream, id)
+            return Live(events: events, taken: reader.taken)
         }
         if joined != nil { look(at: Array(positions.keys)) }
-        return joined?.stream
+        return joined
     }
 
     private func leave(_ id: Int) {

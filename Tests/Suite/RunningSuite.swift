@@ -29,15 +29,19 @@ final class RunningSuite: Sendable {
     private let ports: [SuiteService: Int]
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
-    /// Migrates a new database and starts all services.
+    /// Migrates a new database and starts services.
     ///
-    /// - Parameter fsync: whether a commit reaches the disk, as in production.
-    static func start(virtualTime: Bool = false, fsync: Bool = false) async throws -> RunningSuite {
+    /// - Parameters:
+    ///   - services: those that are started; the database is made ready for all of them.
+    ///   - fsync: whether a commit reaches the disk, as in production.
+    static func start(
+        _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, fsync: Bool = false
+    ) async throws -> RunningSuite {
         let cluster = try await PrivateCluster.make(fsync: fsync)
         let suite = try await RunningSuite(cluster)
         for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for service in SuiteService.allCases { group.addTask { try await suite.launch(service) } }
+            for service in services { group.addTask { try await suite.launch(service) } }
             try await group.waitForAll()
         }
         return suite
@@ -147,9 +151,7 @@ final class RunningSuite: Sendable {
     }
 
     private func migrate(_ service: SuiteService, virtualTime: Bool) async throws {
-        var settings = settings(of: service)
-        settings["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
-        settings["ROLE_PASSWORD_FILE"] = path(service.rawValue)
+        var settings = migrationSettings(of: service)
         settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
         let migration = try ChildProcess.start(
             ChildProcess.product(service.rawValue), ["migrate"], environment: settings)
@@ -157,8 +159,16 @@ final class RunningSuite: Sendable {
         guard status == .exited(0) else { throw Unexpected("\(service) migrate: \(migration.errors.tail())") }
     }
 
+    /// As the owner of the tables, who gives the service's role its password.
+    func migrationSettings(of service: SuiteService) -> [String: String] {
+        var settings = settings(of: service)
+        settings["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
+        settings["ROLE_PASSWORD_FILE"] = path(service.rawValue)
+        return settings
+    }
+
     /// Over TCP as its own role: what a service may not do fails here as it would in a deployment.
-    private func settings(of service: SuiteService) -> [String: String] {
+    func settings(of service: SuiteService) -> [String: String] {
         [
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),

@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import Lives
 import Machines
 import OrderedCollections
 import Records
@@ -32,12 +33,12 @@ import Timeline
     }
 
     @Test func theSkippedSlotsOfTheLastDayAreExplained() throws {
-        var life = RandomLife(seededRandom(1))
+        var life = FetchLife(seededRandom(1))
         try life.begin()
         try life.runtime.submit(
-            .setInterval(app: "a", .atLeast(.hours(2))), to: RandomLife.key, at: .monday + .seconds(Int64(1)))
+            .setInterval(app: "a", .atLeast(.hours(2))), to: FetchLife.key, at: .monday + .seconds(Int64(1)))
         let now = Instant.monday + .hours(1)
-        let forecast = try #require(life.device.forecast("a", RandomLife.key, now: now, policy: life.policy))
+        let forecast = try #require(life.device.forecast("a", FetchLife.key, now: now, policy: life.policy))
         #expect(forecast.skipped.count >= 3)
         #expect(forecast.skipped.allSatisfy { $0.factor == .rateLimit && $0.slot < now })
         #expect(forecast.usage == Array(repeating: 0, count: 168))

@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import Lives
 import Machines
 import OrderedCollections
 import Records
@@ -11,7 +12,7 @@ import Timeline
 @Suite struct FetchProperties {
     @Test func anyLifeKeepsTheLaws() async throws {
         try await propertyTest(count: 60) { random in
-            var life = RandomLife(random)
+            var life = FetchLife(random)
             try life.begin()
             for _ in 0..<120 {
                 try life.step()
@@ -25,17 +26,17 @@ import Timeline
     @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
         var held = 0
         try await propertyTest(seedsFrom: 1000, count: 40) { random in
-            var life = RandomLife(random)
+            var life = FetchLife(random)
             try life.begin()
             for _ in 0..<60 {
                 try life.step()
-                for app in RandomLife.apps { held += try checkForecast(app, life) ? 1 : 0 }
+                for app in FetchLife.apps { held += try checkForecast(app, life) ? 1 : 0 }
             }
         }
         #expect(held > 500, "enough forecasts named a moment")
     }
 
-    private func checkState(_ life: RandomLife) throws {
+    private func checkState(_ life: FetchLife) throws {
         let device = life.device
         if let next = device.nextDeadline { try #require(next > life.now, "no deadline is left behind") }
         for app in device.apps.values {
@@ -67,9 +68,9 @@ import Timeline
     }
 
     /// Lets time pass in a copy of the life: the refresh comes at the moment that the forecast names, or never.
-    private func checkForecast(_ app: String, _ life: RandomLife) throws -> Bool {
+    private func checkForecast(_ app: String, _ life: FetchLife) throws -> Bool {
         guard
-            let forecast = life.device.forecast(app, RandomLife.key, now: life.now, policy: life.policy),
+            let forecast = life.device.forecast(app, FetchLife.key, now: life.now, policy: life.policy),
             life.device.apps[app]?.running == nil
         else { return false }
         var future = life.runtime

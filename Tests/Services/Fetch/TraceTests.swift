@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import Lives
 import Foundation
 import Machines
 import Records
@@ -47,13 +48,4 @@ extension TracePlayer<FetchMachine>.Script {
                 }
             }, code: \.code)
     }
-}
-
-extension FetchPolicy {
-    static var forTests: FetchPolicy { FetchPolicy { zone, _ in zone == "Test/TwoHoursEast" ? 7200 : 0 } }
-}
-
-extension Instant {
-    /// Monday, 2025-06-16T00:00:00Z.
-    static let monday = Instant(milliseconds: 1_750_032_000_000)
 }

@@ -1,8 +1,13 @@
 import AsyncHTTPClient
+import Contracts
+import EventLog
 import NIOCore
 import Records
+import ServiceKit
 import TestSupport
 import Testing
+
+@testable import OpsService
 
 @Suite("The live feed", .timeLimit(.minutes(5))) struct FeedTests {
     @Test func aStreamHasWhatIsAppendedAndResumesWithoutLoss() async throws {
@@ -51,6 +56,31 @@ import Testing
         }
     }
 
+    @Test func aReaderThatStopsReadingIsToldThatItWasCut() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append("x.y.z", to: "a")
+            var feed = bench.feed().makeAsyncIterator()
+            // It has caught up: from here on events wait for it.
+            _ = try #require(try await feed.next())
+            var other = bench.feed().makeAsyncIterator()
+            _ = try #require(try await other.next())
+            let count = LogTail.readerLimit * OpsBench.partitions + 500
+            try await bench.append(count, to: "a")
+            for _ in 0..<count { #expect(try await other.next()?.event == nil) }
+            try await bench.append("x.y.z", to: "a")
+            #expect(try await other.next()?.event == nil)
+            var last: ServerSentEvent?
+            var ids: Set<String> = []
+            while let event = try await feed.next() {
+                if event.event == nil { #expect(ids.insert(event.id ?? "").inserted) }
+                last = event
+            }
+            #expect(last?.event == "cut" && last?.data.contains("slow_reader") == true)
+            // It got what was there before it was cut, to resume behind it.
+            #expect(ids.count == count)
+        }
+    }
+
     @Test func aStreamTakesNoPaging() async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get("/v1/events/stream?limit=5&order=newest")
@@ -60,6 +90,28 @@ import Testing
 }
 
 extension OpsBench {
+    /// The feed itself, from the log's start on: what a client doesn't take may wait in its connection.
+    fileprivate func feed() -> EventFeed {
+        var start: LogVector = [:]
+        for partition in 0..<Self.partitions { start[partition] = 0 }
+        return EventFeed(tail: tail, filter: EventFilter(), start: start)
+    }
+
+    /// Appends so many events of one device at once, with one hint.
+    fileprivate func append(_ count: Int, to device: String) async throws {
+        let key = AggregateKey.device(device)
+        let partition = key.partition(of: Self.partitions)
+        try await sql(
+            """
+            WITH place AS (
+                UPDATE bus.partitions SET head = head + \(count) WHERE partition = \(partition) RETURNING head)
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT \(partition), head - \(count) + n, current_date, gen_random_uuid(), 'x', 'x.y.z', 1, '\(key)', 0,
+                gen_random_uuid(), '{}' FROM place, generate_series(1, \(count)) AS n
+            """)
+        try await sql("SELECT pg_notify('dormouse', 'other:\(partition)')")
+    }
+
     /// Opens a stream, does something once it is open, and reads until so many events came.
     func follow(
         _ path: String, _ count: Int, after id: String? = nil, _ body: () async throws -> Void

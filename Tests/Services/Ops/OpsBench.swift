@@ -38,6 +38,7 @@ struct OpsBench: Sendable {
     let port: Int
     let owner: ConnectionPool
     let options: ConnectionOptions
+    let tail: LogTail
     let logger: Logger
 
     static func run(virtual: Bool = false, _ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
@@ -83,7 +84,8 @@ struct OpsBench: Sendable {
             do {
                 let port = try await withTimeout(seconds: 30, "the server") { try await ready.value() }
                 try await withTimeout(seconds: 180) {
-                    try await body(OpsBench(port: port, owner: owner, options: options, logger: logger))
+                    try await body(
+                        OpsBench(port: port, owner: owner, options: options, tail: tail, logger: logger))
                 }
             } catch {
                 await group.triggerGracefulShutdown()

@@ -1,4 +1,5 @@
 import Contracts
+import Lives
 import Machines
 import OrderedCollections
 import PushMachine
@@ -11,9 +12,9 @@ import Timeline
 @Suite struct PushProperties {
     @Test func anyLifeKeepsTheLaws() async throws {
         try await propertyTest(seedsFrom: 11, count: 40) { random in
-            var life = try RandomLife()
+            var life = try PushLife(random)
             for _ in 0..<250 {
-                try life.step(&random)
+                try life.step()
                 try life.checkLaws()
             }
             try #require(try life.runtime.foldCheck().isEmpty)
@@ -21,43 +22,8 @@ import Timeline
     }
 }
 
-private struct RandomLife {
-    static let key = AggregateKey.device("d")
-    static let policy = PushPolicy(partitions: 16)
-    var runtime = InMemoryRuntime<PushMachine>(policy: policy, seed: "life")
-    var now = Instant(milliseconds: 1_750_000_000_000)
-    var count = 0
-    /// How many silent wakes were charged, by app, with their moments.
-    var charged: [String: [Instant]] = [:]
-    var device: PushMachine { runtime.state(Self.key) }
-
-    init() throws {
-        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios15)))
-        for app in ["a", "b", "c"] { try install(app) }
-    }
-
-    mutating func install(_ app: String) throws {
-        let manifest = Manifest(backgroundModes: app == "c" ? [] : [.remoteNotification])
-        try deliver(LifecycleEvent.AppInstalled(app: app, manifest: manifest))
-    }
-
-    mutating func step(_ random: inout SplitMix64) throws {
-        count += 1
-        now = now + .milliseconds(Int64.random(in: 0...600_000, using: &random))
-        let logged = runtime.log.count
-        try runtime.advance(to: now)
-        let before = device.binary
-        do { try act(&random) } catch is PushRefusal {
-            try #require(device.binary == before, "a refusal changes nothing")
-        }
-        for event in runtime.log[logged...] where event.type == PushEvent.BudgetChanged.type {
-            let change = try PushEvent.BudgetChanged(jsonBytes: event.data)
-            guard let app = change.app else { continue }
-            if change.charged { charged[app, default: []].append(event.time) } else { charged[app]?.removeLast() }
-        }
-    }
-
-    func checkLaws() throws {
+extension PushLife {
+    fileprivate func checkLaws() throws {
         let device = self.device
         if let next = device.nextDeadline { try #require(next > now) }
         for app in device.apps.keys {
@@ -82,86 +48,5 @@ private struct RandomLife {
             try #require(lastHour <= 6, "the silent budget")
         }
         try #require(PushMachine(binary: device.binary)?.binary == device.binary)
-    }
-
-    private mutating func deliver(_ data: some EventData) throws {
-        let id = DecisionIdentifiers.derived("life", String(runtime.log.count), String(count))
-        try runtime.deliver(
-            Event(
-                id: id, source: LifecycleEvent.source, type: Swift.type(of: data).type, version: 1, key: Self.key,
-                app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
-    }
-
-    private mutating func submit(_ command: PushCommand) throws { try runtime.submit(command, to: Self.key, at: now) }
-
-    private mutating func act(_ random: inout SplitMix64) throws {
-        let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
-        let message = device.messages.elements.randomElement(using: &random)
-        let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<30, using: &random) {
-        case 0, 1: try submit(.register(app: app, .sandbox))
-        case 2: if Bool.random(using: &random) { try submit(.unregister(app: app)) }
-        case 3, 4: try submit(.connect(connection: "c\(count)"))
-        case 5: try submit(.disconnect(connection: device.connection?.id ?? "none"))
-        case 6: try submit(.poll(connection: "p\(count)", wait: .seconds(30.0)))
-        case 7, 8: try submit(.acknowledge(notification: message?.key ?? "none"))
-        case 9: try submit(.keepAlive)
-        case 10: try submit(.setThrottle(Int.random(in: 0..<4, using: &random) != 0))
-        case 11, 12: try deliver(LifecycleEvent.ConditionsChanged(conditions: conditions(&random)))
-        case 13: try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))
-        case 14: try deliver(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
-        case 15:
-            if Int.random(in: 0..<5, using: &random) == 0 {
-                try deliver(LifecycleEvent.AppUninstalled(app: app))
-                charged[app] = nil
-            } else {
-                try install(app)
-            }
-        case 16: try deliver(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash))
-        case 17: try deliver(LifecycleEvent.DevicePowered(power: Bool.random(using: &random) ? .boot : .off))
-        case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app, &random)
-        default: try submit(.receive(push(app, &random)))
-        }
-    }
-
-    private mutating func answerWake(_ id: String, _ app: String, _ random: inout SplitMix64) throws {
-        switch Int.random(in: 0..<4, using: &random) {
-        case 0, 1:
-            try deliver(
-                LifecycleEvent.AppWoken(
-                    app: app, callbacks: [], deadline: now, from: .suspended, limit: .zero, reason: .fetch, request: id,
-                    wake: "w"))
-        case 2:
-            try deliver(LifecycleEvent.WakeCompleted(app: app, reason: .fetch, request: id, result: .noData, wake: "w"))
-        default:
-            let refusal = WakeRefusal.allCases.randomElement(using: &random) ?? .forceQuit
-            try deliver(LifecycleEvent.WakeRefused(app: app, reason: .fetch, refusal: refusal, request: id))
-        }
-    }
-
-    private func conditions(_ random: inout SplitMix64) -> Conditions {
-        var conditions = Conditions()
-        conditions.locked = Bool.random(using: &random)
-        conditions.lowPowerMode = Int.random(in: 0..<4, using: &random) == 0
-        var network = Network()
-        network.kind = Int.random(in: 0..<4, using: &random) == 0 ? .none : .wifi
-        conditions.network = network
-        return conditions
-    }
-
-    private func push(_ app: String, _ random: inout SplitMix64) -> IncomingPush {
-        var aps: [JSON.Member] = []
-        if Bool.random(using: &random) { aps.append(.init("content-available", 1)) }
-        if Bool.random(using: &random) { aps.append(.init("alert", "x")) }
-        let expiration = Int.random(in: -600...7200, using: &random)
-        let isLarge = Int.random(in: 0..<4, using: &random) == 0
-        return IncomingPush(
-            token: device.apps[app]?.registration?.token ?? "", app: app, topic: app, pushType: .alert,
-            environment: .sandbox, apnsID: "", notification: "n\(count)",
-            priority: [10, 5, 1].randomElement(using: &random) ?? 10,
-            collapseID: Bool.random(using: &random) ? "x" : nil,
-            expiration: expiration < 0 ? nil : now + .seconds(Int64(expiration)),
-            neverStored: Int.random(in: 0..<8, using: &random) == 0,
-            payload: ["aps": .object(aps), "x": .string(String(repeating: "x", count: isLarge ? 4000 : 10))])
     }
 }

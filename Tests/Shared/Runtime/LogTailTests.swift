@@ -7,6 +7,7 @@ import Runtime
 import ServiceLifecycle
 import TestSupport
 import Testing
+import Timeline
 
 @Suite("The tail of the log") struct LogTailTests {
     @Test func aStreamReplaysAndGoesOnLiveWithoutLossOrRepetition() async throws {
@@ -126,6 +127,27 @@ import Testing
         }
     }
 
+    @Test func aPassOfAnySizeCutsNobody() async throws {
+        try await withTail { bench, runtime, tail in
+            var places: [Int: Int] = [:]
+            for partition in 0..<bench.partitions { places[partition] = 0 }
+            var stream = tail.events(in: places) { $0.type == "other.thing.pinged" }.makeAsyncIterator()
+            try await bench.append(to: "a")
+            // Its replay is over: what comes now it is handed.
+            _ = try #require(try await stream.next())
+            // Far more than it may leave unread of one partition, and all of it at once.
+            let count = 900
+            try #require(count < LogTail.readerLimit && count * bench.partitions > 3 * LogTail.readerLimit)
+            try await bench.appendAtOnce(count)
+            var seen: [Int: Int] = [:]
+            for _ in 0..<count * bench.partitions {
+                let event = try #require(try await stream.next())
+                seen[event.partition, default: 0] += 1
+            }
+            #expect(seen.count == bench.partitions && seen.values.allSatisfy { $0 == count })
+        }
+    }
+
     private func offsets(_ tail: LogTail, _ count: Int) async throws -> [Int] {
         var offsets: [Int] = []
         for try await event in tail.events(of: .device("a"), after: 0) {
@@ -154,5 +176,28 @@ import Testing
             }
         }
         await bench.pool.close()
+    }
+}
+
+extension RuntimeBench {
+    /// Appends so many pings to each partition in one transaction, with one notification.
+    fileprivate func appendAtOnce(_ count: Int) async throws {
+        let devices = oneDeviceInEach
+        var calls = [Call(Statement("BEGIN"))]
+        let statement = Statement(
+            """
+            WITH place AS (UPDATE bus.partitions SET head = head + $3::int8 WHERE partition = $1 RETURNING head)
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT $1, head - $3::int8 + n, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1, $2, $4,
+                gen_random_uuid(), '{}' FROM place, generate_series(1, $3::int8) AS n
+            """)
+        for (partition, device) in devices.enumerated() {
+            let now = Int(RealClock().now.milliseconds)
+            let key = AggregateKey.device(device).description
+            calls.append(Call(statement, [.int4(Int32(partition)), .text(key), .int(count), .int(now)]))
+        }
+        calls.append(Call(Statement("COMMIT")))
+        _ = try await pool.run(calls)
+        try await hint(Array(devices.indices))
     }
 }

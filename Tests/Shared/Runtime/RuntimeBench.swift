@@ -89,9 +89,12 @@ struct RuntimeBench: Sendable {
 
     /// Appends an event as another service would, with the notification that goes with it.
     ///
+    /// - Parameter isHinted: false leaves the notification out, as if it were lost.
     /// - Returns: its id.
     @discardableResult
-    func append(ping data: String = "{}", version: Int = 1, to device: String) async throws -> UUID {
+    func append(
+        ping data: String = "{}", version: Int = 1, to device: String, isHinted: Bool = true
+    ) async throws -> UUID {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: partitions))
         let id = UUID()
@@ -111,9 +114,15 @@ struct RuntimeBench: Sendable {
                     .json(Array(data.utf8)),
                 ], rowsExpected: 1),
             Call(Statement("COMMIT")),
-            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:\(partition)")]),
         ])
+        if isHinted { try await hint([Int(partition)]) }
         return id
+    }
+
+    /// Says that partitions have news, as another process would.
+    func hint(_ partitions: [Int]) async throws {
+        let payload = "other:" + partitions.map(String.init).joined(separator: ",")
+        _ = try await pool.run(Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text(payload)]))
     }
 
     /// A device in each partition.

@@ -134,6 +134,48 @@ private struct Amount: Record {
         }
     }
 
+    @Test func aFullQueueIsToldToComeAgainAndTheOtherPartitionsGoOn() async throws {
+        try await withCounters { service async throws in
+            let runtime = try await service.runtime.value()
+            let key = AggregateKey.device("d1")
+            let partition = key.partition(of: 4)
+            let other = try #require((2..<99).first { AggregateKey.device("d\($0)").partition(of: 4) != partition })
+            // Somebody else holds the partition: nothing that waits is taken up.
+            let holder = try await Connection.open(
+                try ConnectionOptions(url: service.configuration.databaseURL), logger: service.logger)
+            try await holder.script(
+                "BEGIN; SELECT 1 FROM bus.cursors WHERE partition = \(partition) AND consumer = 'counter' FOR UPDATE")
+            let isFull = Signal<Void>()
+            let accepted = try await withThrowingTaskGroup(of: Bool.self) { group in
+                // What waits, what a batch has taken already, and some more.
+                for _ in 0..<(4096 + 500 + 100) {
+                    group.addTask {
+                        do {
+                            let origin = Origin(id: .random())
+                            _ = try await runtime.submit(
+                                Submission(key: key, command: .add(1), origin: origin) { _, _ in [] })
+                            return true
+                        } catch RuntimeError.overloaded {
+                            isFull.fire()
+                            return false
+                        }
+                    }
+                }
+                try await isFull.value()
+                let refused = try await service.add(1, to: "d1")
+                #expect(refused.status == 503 && refused.code == "overloaded")
+                #expect(refused.headers["retry-after"] == "1")
+                #expect(try await service.add(1, to: "d\(other)").status == 200)
+                try await holder.script("COMMIT")
+                return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            await holder.close()
+            #expect(accepted >= 4096)
+            // Nothing that was refused was run, and there is room again.
+            #expect(try await service.add(1, to: "d1").json["total"]?.int == accepted + 1)
+        }
+    }
+
     private func withCounters(_ body: @Sendable @escaping (CounterService) async throws -> Void) async throws {
         let service = try await CounterService.prepare()
         try await service.run { try await body(service) }
@@ -151,6 +193,8 @@ struct CounterService: Sendable {
     let pool: ConnectionPool
     let issuer: TokenIssuer
     let port: Int
+    /// What it runs on, once it serves.
+    let runtime = Signal<DurableRuntime<Counter>>()
 
     static func prepare() async throws -> CounterService {
         var logger = Logger(label: "counter")
@@ -205,6 +249,7 @@ struct CounterService: Sendable {
     func serve() async throws {
         try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
         { parts, table in
+            runtime.fire(parts.runtime)
             table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
                 request, context in
                 let key = AggregateKey.device(try context.parameters.identifier("device"))

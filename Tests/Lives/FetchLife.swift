@@ -1,30 +1,29 @@
-import Contracts
-import FetchMachine
-import Machines
+package import Contracts
+package import FetchMachine
+package import Machines
 import OrderedCollections
 import Records
-import TestSupport
-import Testing
-import Timeline
+package import TestSupport
+package import Timeline
 
 /// A random life of a device, with a `lifecycle` that answers as it likes, or not at all.
-struct RandomLife {
-    static let key = AggregateKey.device("d")
-    static let apps = ["a", "b", "c"]
+package struct FetchLife: Life {
+    package static let key = AggregateKey.device("d")
+    package static let apps = ["a", "b", "c"]
 
-    let policy = FetchPolicy.forTests
-    var random: SplitMix64
-    var runtime: InMemoryRuntime<FetchMachine>
-    var now = Instant.monday
+    package let policy = FetchPolicy.forTests
+    private var random: SplitMix64
+    package var runtime: InMemoryRuntime<FetchMachine>
+    package private(set) var now = Instant.monday
     private var told = 0
-    var device: FetchMachine { runtime.state(Self.key) }
+    package var device: FetchMachine { runtime.state(Self.key) }
 
-    init(_ random: SplitMix64) {
+    package init(_ random: SplitMix64) {
         self.random = random
         runtime = InMemoryRuntime(policy: .forTests, seed: "life")
     }
 
-    mutating func begin() throws {
+    package mutating func begin() throws {
         var registration = Registration(profile: .ios15)
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
@@ -33,15 +32,18 @@ struct RandomLife {
         }
     }
 
-    mutating func step() throws {
+    @discardableResult
+    package mutating func step() throws -> (any Error)? {
         let pause: Int64 = chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
         try runtime.advance(to: now)
         let before = device.binary
         do {
             if chance(4) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
-        } catch is FetchRefusal {
-            try #require(device.binary == before, "a refusal changes nothing")
+            return nil
+        } catch let refusal as FetchRefusal {
+            try hold(device.binary == before, "a refusal changes nothing")
+            return refusal
         }
     }
 
@@ -126,4 +128,13 @@ struct RandomLife {
                 id: id, source: LifecycleEvent.source, type: Swift.type(of: data).type, version: 1, key: Self.key,
                 app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
     }
+}
+
+extension FetchPolicy {
+    package static var forTests: FetchPolicy { FetchPolicy { zone, _ in zone == "Test/TwoHoursEast" ? 7200 : 0 } }
+}
+
+extension Instant {
+    /// Monday, 2025-06-16T00:00:00Z.
+    package static let monday = Instant(milliseconds: 1_750_032_000_000)
 }

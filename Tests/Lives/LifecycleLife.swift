@@ -1,0 +1,146 @@
+package import Contracts
+package import LifecycleMachine
+package import Machines
+import OrderedCollections
+import Records
+import TestSupport
+package import Timeline
+
+/// With outages of the service.
+package struct LifecycleLife: Life {
+    package static let key = AggregateKey.device("d")
+    package let seed: UInt64
+    private var random: SplitMix64
+    package private(set) var runtime: InMemoryRuntime<LifecycleMachine>
+    package private(set) var now = Instant(milliseconds: 1_750_000_000_000)
+    package var device: LifecycleMachine { runtime.state(Self.key) }
+
+    package init(seed: UInt64) {
+        self.seed = seed
+        random = SplitMix64(seed: seed)
+        runtime = InMemoryRuntime(policy: LifecyclePolicy(), seed: String(seed))
+    }
+
+    @discardableResult
+    package mutating func step() throws -> (any Error)? {
+        now = now + .milliseconds(Int64.random(in: 0...9000, using: &random))
+        if Int.random(in: 0..<12, using: &random) == 0 { try sufferOutage() }
+        try runtime.advance(to: now)
+        let before = device.binary
+        do {
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                try runtime.deliver(wake())
+            } else {
+                try runtime.submit(command(), to: Self.key, at: now)
+            }
+            return nil
+        } catch let refusal as LifecycleRefusal {
+            try hold(device.binary == before, "a refusal changes nothing")
+            return refusal
+        }
+    }
+
+    /// Every limit that runs at its beginning is there at its end, and has as much left as it had.
+    private mutating func sufferOutage() throws {
+        let from = now - .milliseconds(Int64.random(in: 0...4000, using: &random))
+        let until = now + .milliseconds(Int64.random(in: 1...60_000, using: &random))
+        try runtime.advance(to: max(from, .epoch))
+        let before = device
+        let decidedAt = runtime.aggregates[Self.key]?.now ?? .epoch
+        let events = try runtime.pass(Outage(from: from, until: until))
+        now = until
+        guard before.nextDeadline != nil else {
+            try hold(events.isEmpty, "an outage is of no matter where nothing runs")
+            return
+        }
+        try hold(events.map(\.type) == [LifecycleEvent.OutageNoted.type], "an outage is noted once")
+        let law = "limits stand still while nobody answers"
+        let length = until - max(from, decidedAt)
+        for (id, app) in before.apps {
+            let after = device.apps[id]
+            try hold(after?.state == app.state, law)
+            try hold(after?.pendingCallbacks.map(\.deadline) == app.pendingCallbacks.map { $0.deadline + length }, law)
+            let wakes = app.wakes.values.map { wake in wake.deadline.map { $0 + length } }
+            try hold(after?.wakes.values.map(\.deadline) == wakes, law)
+            try hold(after?.taskDeadline == app.taskDeadline.map { $0 + length }, law)
+            try hold(after?.backgroundTimeRemaining(at: until) == app.backgroundTimeRemaining(at: until - length), law)
+        }
+    }
+
+    private mutating func pick<T>(_ items: some Collection<T>) -> T? { items.randomElement(using: &random) }
+
+    private mutating func anyApp() -> String { ["a", "b", "c"][Int.random(in: 0..<3, using: &random)] }
+
+    /// Another service asks for a wake.
+    private mutating func wake() -> Event {
+        let request = "r\(now.milliseconds)"
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
+        case 1: return event(PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1]))
+        default: return event(TransferEvent.WakeRequested(app: anyApp(), session: request))
+        }
+    }
+
+    private func event<D: EventData>(_ data: D) -> Event {
+        let id = DecisionIdentifiers.derived(String(seed), D.type, String(now.milliseconds))
+        return Event(
+            id: id, source: String(D.type.prefix { $0 != "." }), type: D.type, version: D.version, key: Self.key,
+            app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
+    }
+
+    private mutating func settings(_ app: String) -> LifecycleCommand {
+        guard Bool.random(using: &random) else {
+            var settings = DeviceSettings()
+            settings.backgroundRefresh = pick(Switch.allCases)
+            settings.restrictions = Restrictions()
+            settings.restrictions?.backgroundRefresh = Bool.random(using: &random)
+            return .changeDeviceSettings(settings)
+        }
+        var settings = AppSettings()
+        settings.backgroundRefresh = pick(Switch.allCases)
+        settings.locationAuthorization = pick(LocationAuthorization.allCases)
+        settings.notifications = pick(Switch.allCases)
+        return .changeSettings(app: app, settings)
+    }
+
+    private mutating func command() -> LifecycleCommand {
+        let app = anyApp()
+        let record = device.apps[app]
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0: return .register(Registration(profile: pick(ProfileName.allCases) ?? .ios7))
+        case 1, 2:
+            return .install(
+                app: app,
+                Manifest(
+                    backgroundModes: [.fetch, .remoteNotification],
+                    exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
+                    handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
+        case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
+        case 4:
+            let isRare = Int.random(in: 0..<4, using: &random) == 0
+            return .power(isRare ? pick(PowerEvent.allCases) ?? .off : .boot)
+        case 5 where Int.random(in: 0..<3, using: &random) == 0:
+            return .interrupt(pick(InterruptionKind.allCases) ?? .call)
+        case 5:
+            var conditions = Conditions()
+            conditions.locked = Bool.random(using: &random)
+            conditions.lowPowerMode = Bool.random(using: &random)
+            conditions.memoryPressure = pick(MemoryPressure.allCases)
+            return .updateConditions(conditions)
+        case 6: return settings(app)
+        case 7, 8:
+            return .completeCallback(
+                app: app, record?.pendingCallbacks.first?.callback ?? .didEnterBackground, CallbackCompletion())
+        case 9, 10: return .beginTask(app: app, TaskRequest(expirationHandler: Bool.random(using: &random)))
+        case 11, 12: return .endTask(app: app, task: record?.tasks.keys.last ?? "none")
+        case 13, 14:
+            return .completeWake(
+                app: app, wake: record?.wakes.keys.first ?? record?.completedWakes.last ?? "none",
+                WakeCompletion(result: pick(WakeResult.allCases)))
+        case 15, 16, 17: return .transition(app: app, .launch)
+        case 18: return .transition(app: app, .open)
+        case 19, 20: return .transition(app: app, .home)
+        default: return .transition(app: app, pick(AppTransition.allCases) ?? .home)
+        }
+    }
+}

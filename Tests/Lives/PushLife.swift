@@ -1,0 +1,131 @@
+package import Contracts
+package import Machines
+import OrderedCollections
+package import PushMachine
+import Records
+package import TestSupport
+package import Timeline
+
+package struct PushLife: Life {
+    package static let key = AggregateKey.device("d")
+    package static let policy = PushPolicy(partitions: 16)
+    private var random: SplitMix64
+    package private(set) var runtime = InMemoryRuntime<PushMachine>(policy: policy, seed: "life")
+    package private(set) var now = Instant(milliseconds: 1_750_000_000_000)
+    private var count = 0
+    /// How many silent wakes were charged, by app, with their moments.
+    package private(set) var charged: [String: [Instant]] = [:]
+    package var device: PushMachine { runtime.state(Self.key) }
+
+    package init(_ random: SplitMix64) throws {
+        self.random = random
+        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios15)))
+        for app in ["a", "b", "c"] { try install(app) }
+    }
+
+    private mutating func install(_ app: String) throws {
+        let manifest = Manifest(backgroundModes: app == "c" ? [] : [.remoteNotification])
+        try deliver(LifecycleEvent.AppInstalled(app: app, manifest: manifest))
+    }
+
+    @discardableResult
+    package mutating func step() throws -> (any Error)? {
+        count += 1
+        now = now + .milliseconds(Int64.random(in: 0...600_000, using: &random))
+        let logged = runtime.log.count
+        try runtime.advance(to: now)
+        let before = device.binary
+        var refusal: PushRefusal?
+        do { try act() } catch let error as PushRefusal {
+            try hold(device.binary == before, "a refusal changes nothing")
+            refusal = error
+        }
+        for event in runtime.log[logged...] where event.type == PushEvent.BudgetChanged.type {
+            let change = try PushEvent.BudgetChanged(jsonBytes: event.data)
+            guard let app = change.app else { continue }
+            if change.charged { charged[app, default: []].append(event.time) } else { charged[app]?.removeLast() }
+        }
+        return refusal
+    }
+
+    private mutating func deliver(_ data: some EventData) throws {
+        let id = DecisionIdentifiers.derived("life", String(runtime.log.count), String(count))
+        try runtime.deliver(
+            Event(
+                id: id, source: LifecycleEvent.source, type: Swift.type(of: data).type, version: 1, key: Self.key,
+                app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
+    }
+
+    private mutating func submit(_ command: PushCommand) throws { try runtime.submit(command, to: Self.key, at: now) }
+
+    private mutating func act() throws {
+        let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
+        let message = device.messages.elements.randomElement(using: &random)
+        let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
+        switch Int.random(in: 0..<30, using: &random) {
+        case 0, 1: try submit(.register(app: app, .sandbox))
+        case 2: if Bool.random(using: &random) { try submit(.unregister(app: app)) }
+        case 3, 4: try submit(.connect(connection: "c\(count)"))
+        case 5: try submit(.disconnect(connection: device.connection?.id ?? "none"))
+        case 6: try submit(.poll(connection: "p\(count)", wait: .seconds(30.0)))
+        case 7, 8: try submit(.acknowledge(notification: message?.key ?? "none"))
+        case 9: try submit(.keepAlive)
+        case 10: try submit(.setThrottle(Int.random(in: 0..<4, using: &random) != 0))
+        case 11, 12: try deliver(LifecycleEvent.ConditionsChanged(conditions: conditions()))
+        case 13: try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))
+        case 14: try deliver(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
+        case 15:
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                try deliver(LifecycleEvent.AppUninstalled(app: app))
+                charged[app] = nil
+            } else {
+                try install(app)
+            }
+        case 16: try deliver(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash))
+        case 17: try deliver(LifecycleEvent.DevicePowered(power: Bool.random(using: &random) ? .boot : .off))
+        case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
+        default: try submit(.receive(push(app)))
+        }
+    }
+
+    private mutating func answerWake(_ id: String, _ app: String) throws {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0, 1:
+            try deliver(
+                LifecycleEvent.AppWoken(
+                    app: app, callbacks: [], deadline: now, from: .suspended, limit: .zero, reason: .fetch, request: id,
+                    wake: "w"))
+        case 2:
+            try deliver(LifecycleEvent.WakeCompleted(app: app, reason: .fetch, request: id, result: .noData, wake: "w"))
+        default:
+            let refusal = WakeRefusal.allCases.randomElement(using: &random) ?? .forceQuit
+            try deliver(LifecycleEvent.WakeRefused(app: app, reason: .fetch, refusal: refusal, request: id))
+        }
+    }
+
+    private mutating func conditions() -> Conditions {
+        var conditions = Conditions()
+        conditions.locked = Bool.random(using: &random)
+        conditions.lowPowerMode = Int.random(in: 0..<4, using: &random) == 0
+        var network = Network()
+        network.kind = Int.random(in: 0..<4, using: &random) == 0 ? .none : .wifi
+        conditions.network = network
+        return conditions
+    }
+
+    private mutating func push(_ app: String) -> IncomingPush {
+        var aps: [JSON.Member] = []
+        if Bool.random(using: &random) { aps.append(.init("content-available", 1)) }
+        if Bool.random(using: &random) { aps.append(.init("alert", "x")) }
+        let expiration = Int.random(in: -600...7200, using: &random)
+        let isLarge = Int.random(in: 0..<4, using: &random) == 0
+        return IncomingPush(
+            token: device.apps[app]?.registration?.token ?? "", app: app, topic: app, pushType: .alert,
+            environment: .sandbox, apnsID: "", notification: "n\(count)",
+            priority: [10, 5, 1].randomElement(using: &random) ?? 10,
+            collapseID: Bool.random(using: &random) ? "x" : nil,
+            expiration: expiration < 0 ? nil : now + .seconds(Int64(expiration)),
+            neverStored: Int.random(in: 0..<8, using: &random) == 0,
+            payload: ["aps": .object(aps), "x": .string(String(repeating: "x", count: isLarge ? 4000 : 10))])
+    }
+}

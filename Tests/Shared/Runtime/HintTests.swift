@@ -1,0 +1,103 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Runtime
+import ServiceLifecycle
+import Synchronization
+import TestSupport
+import Testing
+
+/// Hints are few, and nothing depends on them.
+@Suite("Hints", .timeLimit(.minutes(5))) struct HintTests {
+    @Test func manyHintsMakeFewNotificationsAndTheFirstGoesOutAtOnce() async throws {
+        let bench = try await RuntimeBench()
+        let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
+        let ears = try Ears(bench)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await sender.run() }
+            group.addTask { try await ears.receiver.run() }
+            try await ears.isListening.value()
+            // The leading edge: one hint needs no other behind it.
+            sender.hint(3)
+            try await ears.count.reaches(1)
+            let begin = ContinuousClock.now
+            var hints = 0
+            while ears.count.count < 21 {
+                try Task.checkCancellation()
+                sender.hint(hints % 3)
+                hints += 1
+                await Task.yield()
+            }
+            // At most one every 10 ms, however slow the machine; one more may have been on its way.
+            let most = Int(begin.duration(to: .now) / .milliseconds(10)) + 2
+            #expect(ears.count.count - 1 <= most)
+            #expect(hints > 10 * ears.count.count)
+            #expect(ears.partitions.all == [0, 1, 2, 3])
+            group.cancelAll()
+        }
+        await bench.pool.close()
+    }
+
+    @Test func anEventWhoseHintWasLostIsTakenInAllTheSame() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            let heard = try await bench.append(to: "a")
+            try await bench.waitForLog { $0.contains { $0.causation == heard } }
+            let unheard = try await bench.append(to: "a", isHinted: false)
+            try await bench.waitForLog { $0.contains { $0.causation == unheard } }
+        }
+        try await bench.audit()
+        await bench.pool.close()
+    }
+
+    @Test func aStreamFindsAnEventWhoseHintWasLost() async throws {
+        let bench = try await RuntimeBench()
+        // No runtime: its own events would come with hints.
+        let ears = try Ears(bench)
+        let tail = LogTail(
+            pool: bench.pool, partitions: bench.partitions, news: ears.receiver, logger: bench.logger)
+        let group = ServiceGroup(services: [ears.receiver, tail], logger: bench.logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            try await ears.isListening.value()
+            var stream = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
+            for isHinted in [true, true, false, false] {
+                let id = try await bench.append(to: "a", isHinted: isHinted)
+                #expect(try await stream.next()?.id == id)
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+        await bench.pool.close()
+    }
+}
+
+/// Another process that listens.
+private struct Ears {
+    let receiver: HintReceiver
+    let isListening = Signal<Void>()
+    let count = Tally()
+    let partitions = Partitions()
+
+    final class Partitions: Sendable {
+        private let state = Mutex<Set<Int>>([])
+        var all: Set<Int> { state.withLock { $0 } }
+        func add(_ more: [Int]) { state.withLock { $0.formUnion(more) } }
+    }
+
+    init(_ bench: RuntimeBench) throws {
+        let nobody = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
+        receiver = HintReceiver(try ConnectionOptions(url: bench.url), sender: nobody, logger: bench.logger)
+        receiver.follow { [isListening, count, partitions] news in
+            switch news {
+            case .everything: isListening.fire()
+            case .partitions(let touched, _):
+                partitions.add(touched)
+                count.add()
+            case .clock: break
+            }
+        }
+    }
+}
