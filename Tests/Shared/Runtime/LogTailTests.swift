@@ -113,7 +113,13 @@ import Timeline
                 try await group.waitForAll()
             }
             #expect(try await live == Array(1...count))
-            _ = try await runtime.submit(.add(1, to: "a"))
+            // Once another has the first of two more, everything before the second was handed out.
+            var other = tail.events(of: .device("a"), after: count - 1).makeAsyncIterator()
+            #expect(try await other.next()?.offset == count)
+            for offset in [count + 1, count + 2] {
+                _ = try await runtime.submit(.add(1, to: "a"))
+                #expect(try await other.next()?.offset == offset)
+            }
             var got = 1
             await #expect(throws: TailError.slowReader) {
                 while let event = try await slow.next() {
