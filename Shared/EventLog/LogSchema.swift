@@ -74,7 +74,7 @@ public enum LogSchema {
             GRANT UPDATE (log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked,
                 last_batch) ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
-            GRANT INSERT, DELETE ON bus.idempotency TO \(role);
+            GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
