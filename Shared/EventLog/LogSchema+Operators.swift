@@ -28,13 +28,6 @@ extension LogSchema {
             -- A row policy leaves it those of its own.
             GRANT SELECT, INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             """
-        // Roles belong to the whole cluster: see ``grant(service:password:_:)``.
-        for attempt in 1... {
-            do {
-                return try await connection.script(script)
-            } catch {
-                guard error.sqlState == "XX000", attempt < 20 else { throw error }
-            }
-        }
+        try await grant(script, connection)
     }
 }

@@ -79,14 +79,20 @@ public enum LogSchema {
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """
-        // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
-        // makes one of the two fail with "tuple concurrently updated".
+        try await grant(script, connection)
+    }
+
+    /// Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
+    /// makes one of the two fail with "tuple concurrently updated".
+    static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
         for attempt in 1... {
             do {
                 return try await connection.script(script)
             } catch {
                 guard error.sqlState == "XX000", attempt < 20 else { throw error }
             }
+            // Many databases that begin at once must not meet each time. A cancelled task's next attempt fails by itself.
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 1...20)))
         }
     }
 

@@ -45,7 +45,9 @@ import Timeline
             // Meanwhile somebody else moves the clock.
             try await bench.sql("SELECT bus.step_clock(\((start + .seconds(100)).milliseconds))")
             try await bench.sql(
-                "UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition")
+                """
+                UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition
+                """)
             let answer = try await bench.send("POST", path, patient, key)
             #expect(answer.json["now"] == .string((start + .seconds(600)).description))
         }

@@ -79,7 +79,10 @@ import Timeline
     @Test func theRoleOfOpsMovesTheClockThroughItsFunctionsOnly() async throws {
         let bench = try await OpsBench(virtual: true)
         _ = try await bench.sql(
-            "INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer) VALUES (0, 'counter', 'k', '', '')")
+            """
+            INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer)
+            VALUES (0, 'counter', 'k', '', '')
+            """)
         try await bench.pool.withConnection { connection in
             _ = try await connection.run(Call(Statement("SET ROLE dormouse_ops")))
             _ = try await connection.run(Call(Statement("SELECT bus.set_clock(2, false)"), rowsExpected: 1))
@@ -88,7 +91,7 @@ import Timeline
                 "UPDATE bus.clock SET rate = 3", "SELECT * FROM counter.states", "DELETE FROM bus.events",
                 "UPDATE bus.cursors SET log_offset = 0", "SELECT bus.take_snapshots(0, current_date, 'counter')",
                 "SELECT * FROM bus.signing_keys",
-                "INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer) VALUES (0, 'a', 'k', '', '')",
+                "INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer) VALUES (0, 'a', '', '', '')",
                 "UPDATE bus.idempotency SET service = 'a'",
             ] {
                 do {
