@@ -13,15 +13,23 @@ extension ClockControl {
         WHERE c.log_offset < p.head GROUP BY c.consumer ORDER BY c.consumer
         """)
 
+    /// The clock is one for all partitions; what is kept of its requests is in the first.
+    private static let book = RequestBook(service: "ops", partition: 0)
+
     /// Moves time forward: to the earliest deadline of any service, waits until all is settled, and on to the next one, to
     /// the end.
     ///
     /// One advance at a time: another one waits. What live devices do meanwhile is outside the promise.
     ///
-    /// - Parameter patience: how long each step may take to settle, in real time.
-    /// - Returns: the clock after it, with everything settled.
-    /// - Throws: ``ClockError``, or a `PostgresError`.
-    public func advance(by interval: Interval, patience: Duration = .seconds(30)) async throws -> ClockReading {
+    /// - Parameters:
+    ///   - patience: how long each step may take to settle, in real time.
+    ///   - request: given when the caller may repeat it. The moment that it leads to is kept before the first step: what
+    ///     repeats it goes on to the same one, and once that is reached changes nothing.
+    /// - Returns: the clock after it, with everything settled; for a repeated one, with the moment that it came to then.
+    /// - Throws: ``ClockError``, ``IdempotencyConflict``, or a `PostgresError`.
+    public func advance(
+        by interval: Interval, patience: Duration = .seconds(30), request: Idempotency? = nil
+    ) async throws -> ClockReading {
         let end = ContinuousClock.now + patience
         var pause = Pause()
         while true {
@@ -30,7 +38,7 @@ extension ClockControl {
             let reading: ClockReading? = try await pool.withConnection { connection in
                 guard try await connection.run(Call(Self.lock))[0].bool(0) else { return nil }
                 do {
-                    let reading = try await advance(by: interval, patience, connection)
+                    let reading = try await advance(by: interval, patience, request, connection)
                     _ = try await connection.run(Call(Self.unlock))
                     return reading
                 } catch {
@@ -46,20 +54,45 @@ extension ClockControl {
     }
 
     private func advance(
-        by interval: Interval, _ patience: Duration, _ connection: Connection
+        by interval: Interval, _ patience: Duration, _ request: Idempotency?, _ connection: Connection
     ) async throws -> ClockReading {
-        let start = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
+        var start = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
-        let target = start.now + interval
+        var target = Int((start.now + interval).milliseconds)
+        if let request {
+            switch try await begin(request, until: target, connection) {
+            case .new: break
+            case .underWay(let former): target = former
+            case .answered(let answer):
+                guard let moment = Int64(String(decoding: answer, as: UTF8.self)) else { throw IdempotencyConflict() }
+                start.now = Instant(milliseconds: moment)
+                return start
+            }
+        }
         try await settle(patience, connection)
         while true {
             let next = try await connection.run(Call(Self.deadlines)).map { try $0.int(1) }.min()
-            let moment = min(next ?? .max, Int(target.milliseconds))
+            let moment = min(next ?? .max, target)
             let reached = try await connection.run(Call(Self.step, [.int(moment)], rowsExpected: 1))[0].int(0)
             try await settle(patience, connection)
-            guard reached < target.milliseconds else { break }
+            guard reached < target else { break }
         }
-        return try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
+        let end = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
+        if let request {
+            let answer = Array(String(end.now.milliseconds).utf8)
+            _ = try await connection.run(Self.book.closing(request, answer: answer))
+        }
+        return end
+    }
+
+    /// Takes the request down, with the moment that it leads to, and forgets old ones.
+    private func begin(
+        _ request: Idempotency, until target: Int, _ connection: Connection
+    ) async throws -> RequestBook.Entry {
+        _ = try await connection.run([Call(Statement("BEGIN")), Self.book.forgetting(limit: 1000)])
+        let entry = try await Self.book.open(request, progress: target, connection)
+        _ = try await connection.run(Call(.commit))
+        return entry
     }
 
     /// Waits until nothing is left to do at this moment: the heads are H, every cursor is at H, no deadline has come, and the

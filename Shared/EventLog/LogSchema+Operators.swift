@@ -5,7 +5,7 @@ extension LogSchema {
     public static let operatorsRole = "dormouse_ops"
 
     /// Creates the role of `ops` if need be, sets its password, and grants it what it may do: read the log, keep days ahead,
-    /// and move the virtual clock. It can write to no table.
+    /// and move the virtual clock. It can write to no table, but for its own answers to requests that may be repeated.
     public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
         let role = operatorsRole
         let quoted = password.map {
@@ -25,14 +25,9 @@ extension LogSchema {
                 bus.retention, bus.snapshots, bus.dead_letters, bus.revocations, bus.revocations_read TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
+            -- A row policy leaves it those of its own.
+            GRANT SELECT, INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             """
-        // Roles belong to the whole cluster: see ``grant(service:password:_:)``.
-        for attempt in 1... {
-            do {
-                return try await connection.script(script)
-            } catch {
-                guard error.sqlState == "XX000", attempt < 20 else { throw error }
-            }
-        }
+        try await grant(script, connection)
     }
 }

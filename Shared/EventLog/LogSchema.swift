@@ -74,19 +74,25 @@ public enum LogSchema {
             GRANT UPDATE (log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked,
                 last_batch) ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
-            GRANT INSERT, DELETE ON bus.idempotency TO \(role);
+            GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """
-        // Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
-        // makes one of the two fail with "tuple concurrently updated".
+        try await grant(script, connection)
+    }
+
+    /// Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
+    /// makes one of the two fail with "tuple concurrently updated".
+    static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
         for attempt in 1... {
             do {
                 return try await connection.script(script)
             } catch {
                 guard error.sqlState == "XX000", attempt < 20 else { throw error }
             }
+            // Many databases that begin at once must not meet each time. A cancelled task's next attempt fails by itself.
+            try? await Task.sleep(for: .milliseconds(Int.random(in: 1...20)))
         }
     }
 

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Machines
 import OrderedCollections
 import Postgres

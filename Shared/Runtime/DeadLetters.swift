@@ -1,5 +1,5 @@
 public import Contracts
-import EventLog
+public import EventLog
 import Machines
 import Postgres
 public import Timeline
@@ -72,121 +72,31 @@ extension DurableRuntime {
 
     /// Takes in, in order, what was set aside of a device, and frees it.
     ///
+    /// - Parameter request: given when the caller may repeat the order. It goes on from where it came to then, and once it is
+    ///   done its answer is given again.
     /// - Returns: how many letters there were.
-    /// - Throws: ``DeadLetterError``; what went well before the fault is done, and the device stays parked.
+    /// - Throws: ``DeadLetterError``; what went well before the fault is done, and the device stays parked. `IdempotencyConflict`.
     @discardableResult
-    public func replay(_ key: AggregateKey) async throws -> Int { try await worker(of: key).replay(key) }
+    public func replay(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
+        try await worker(of: key).release(Release(key: key, discardsFirst: false, request: request))
+    }
 
     /// Forgets the event at fault, takes in what waits behind it, and frees the device.
     ///
+    /// - Parameter request: given when the caller may repeat the order: it forgets one event, however often it is repeated.
     /// - Returns: how many letters were taken in.
-    /// - Throws: ``DeadLetterError``.
+    /// - Throws: ``DeadLetterError``, `IdempotencyConflict`.
     @discardableResult
-    public func discard(_ key: AggregateKey) async throws -> Int {
-        let worker = worker(of: key)
-        return try await worker.discardFirst(of: key) ? try await worker.replay(key) : 0
-    }
-}
-
-extension PartitionWorker {
-    /// Each letter in a transaction of its own: what went well stays so.
-    func replay(_ key: AggregateKey) async throws -> Int {
-        var count = 0
-        while true {
-            let progress = try await inTime { try await self.replayFirst(of: key, count == 0, $0) }
-            switch progress {
-            case .tookSome: continue
-            case .tookLetter: count += 1
-            case .tookLast:
-                wake()
-                return count + 1
-            }
-        }
+    public func discard(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
+        try await worker(of: key).release(Release(key: key, discardsFirst: true, request: request))
     }
 
-    /// Gives up where somebody holds the cursor too long: a connection that waits is one less for everybody else.
-    private func inTime<T: Sendable>(_ body: (Connection) async throws -> T) async throws -> T {
-        do { return try await pool.withConnection(body) } catch let error as PostgresError where error.isLockTimeout {
-            throw DeadLetterError.heldUp
-        }
-    }
-
-    private enum Progress { case tookSome, tookLetter, tookLast }
-
-    private func replayFirst(of key: AggregateKey, _ isFirst: Bool, _ connection: Connection) async throws -> Progress {
-        let place = Parameter.int4(Int32(partition))
-        guard let found = try await letter(of: key, connection) else { throw DeadLetterError.notParked(key) }
-        var gathered = Gathered<M>()
-        let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
-        try await read(Array(states), connection, &gathered)
-        var batch = Batch<M>(partition: partition, policy: policy, aggregates: gathered.aggregates)
-        batch.faults = gathered.faults
-        batch.refreshed = gathered.refreshed
-        let isDone: Bool
-        if let due = found.due {
-            isDone = batch.run(deadlinesOf: key, until: due)
-        } else {
-            let event = try await event(at: found.offset, connection)
-            if let reason = tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
-            isDone = batch.run(event)
-        }
-        if let reason = batch.setAside.lazy.compactMap(\.reason).first {
-            throw DeadLetterError.failsAgain(reason: reason)
-        }
-        var after: [Call] = []
-        if isDone {
-            let parameters = [place, .text(M.name), .text(key.description), .int(found.offset)]
-            after.append(Call(Statements.removeLetter, parameters))
-            if found.isLast { after.append(Call(Statements.unpark, Array(parameters.prefix(2)))) }
-        }
-        _ = try await connection.run(
-            batch.flight(statements, position: found.position, epoch: nil, after: after))
-        if !batch.events.isEmpty { hints.hint(partition) }
-        return isDone ? (found.isLast ? .tookLast : .tookLetter) : .tookSome
-    }
-
-    private struct Letter {
-        var offset: Int
-        var due: Instant?
-        var isLast: Bool
-        var position: Int
-    }
-
-    /// The first letter of a key, under the cursor's lock.
-    private func letter(of key: AggregateKey, _ connection: Connection) async throws -> Letter? {
-        let place = Parameter.int4(Int32(partition))
-        let rows = try await connection.run([
-            Call(statements.begin), Call(Statements.limitLocks),
-            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-            Call(Statements.firstLetter, [place, .text(M.name), .text(key.description)]),
-        ])
-        guard let row = rows[3].first else { return nil }
-        return Letter(
-            offset: try row.int(0), due: try row.optionalInt(1).map { Instant(milliseconds: Int64($0)) },
-            isLast: rows[3].count == 1, position: try rows[2][0].int(0))
-    }
-
-    private func event(at offset: Int, _ connection: Connection) async throws -> Event {
-        let rows = try await connection.run(
-            Call(LogReader.all, [.int4(Int32(partition)), .int(offset - 1), .int(1)]))
-        guard let event = try rows.first.map({ try LogReader.event($0) }), event.offset == offset else {
-            throw DeadLetterError.eventGone(partition: partition, offset: offset)
-        }
-        return event
-    }
-
-    /// - Returns: whether others wait behind it.
-    func discardFirst(of key: AggregateKey) async throws -> Bool {
-        try await inTime { connection in
-            guard let found = try await self.letter(of: key, connection) else { throw DeadLetterError.notParked(key) }
-            guard found.due == nil else { throw DeadLetterError.deadlineStays }
-            let parameters: [Parameter] = [
-                .int4(Int32(self.partition)), .text(M.name), .text(key.description), .int(found.offset),
-            ]
-            var calls = [Call(Statements.removeLetter, parameters)]
-            if found.isLast { calls.append(Call(Statements.unpark, Array(parameters.prefix(2)))) }
-            _ = try await connection.run(calls + [Call(self.statements.commit)])
-            return !found.isLast
-        }
+    /// Takes down a request that is no command of the machine, and what it is answered, once.
+    ///
+    /// - Parameter key: whose partition it is kept in.
+    /// - Returns: the answer that it got before; nil where it is new.
+    /// - Throws: `IdempotencyConflict`, or a `PostgresError`.
+    public func once(_ request: Idempotency, of key: AggregateKey, answer: [UInt8] = []) async throws -> [UInt8]? {
+        try await worker(of: key).book.once(request, answer: answer, pool)
     }
 }

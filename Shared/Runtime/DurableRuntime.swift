@@ -135,6 +135,9 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// How many partitions this process owns now.
     public var ownedPartitions: Int { get async { await leases.owned.count } }
+    /// Whether this process took part in sharing out the partitions within the term of the leases. With more replicas than
+    /// partitions some own none and wait.
+    public var sharesPartitions: Bool { get async { await leases.isCurrent } }
     /// Whether the listening connection is up.
     public var isListening: Bool { get async { await news.isListening } }
 

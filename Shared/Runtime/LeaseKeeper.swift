@@ -28,6 +28,10 @@ actor LeaseKeeper<M: Machine> {
     private var commandGuard: (isOn: Bool, condemned: Set<String>)?
     private var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
+    private var lastRound: ContinuousClock.Instant?
+
+    /// Whether a round succeeded within the term: what this process owns is its own, and what it lacks others have.
+    var isCurrent: Bool { lastRound.map { $0.duration(to: .now) < .seconds(Self.term) } ?? false }
 
     init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
         pool = ConnectionPool(options, size: 1, logger: logger)
@@ -38,7 +42,10 @@ actor LeaseKeeper<M: Machine> {
 
     func run() async {
         while !Task.isCancelled {
-            do { try await round() } catch {
+            do {
+                try await round()
+                lastRound = .now
+            } catch {
                 logger.warning("leases could not be renewed", metadata: ["error": "\(error)"])
             }
             try? await Task.sleep(for: Self.renewal)
@@ -89,7 +96,8 @@ actor LeaseKeeper<M: Machine> {
         guard let partition = overdue.min() else { return }
         let place: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
         let rows = try await pool.run([
-            Call(Statements.forgetAnswers, place + [.int(Self.sweepLimit)]), Call(Statements.forgetSuspects, place),
+            RequestBook(service: M.name, partition: partition).forgetting(limit: Self.sweepLimit),
+            Call(Statements.forgetSuspects, place),
         ])
         // A full sweep leaves more for the next round.
         if rows[0].affected < Self.sweepLimit { swept[partition] = .now }

@@ -43,14 +43,6 @@ extension Statements {
         SELECT partition::int8 FROM bus.cursors
         WHERE consumer = $1 AND (owner IS NULL OR lease_expires < clock_timestamp()) ORDER BY partition
         """)
-    /// Forgets answers after 24 h, some at a time.
-    static let forgetAnswers = Statement(
-        """
-        DELETE FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key IN (
-            SELECT key FROM bus.idempotency
-            WHERE partition = $1 AND service = $2 AND created_at < clock_timestamp() - interval '24 hours'
-            ORDER BY created_at LIMIT $3)
-        """)
     /// Trials that never came to an end and were never repeated either.
     static let forgetSuspects = Statement(
         """

@@ -1,4 +1,5 @@
 public import Contracts
+public import EventLog
 public import Machines
 
 /// A command on its way to its aggregate.
@@ -26,18 +27,6 @@ public struct Submission<M: Machine>: Sendable {
         self.idempotency = idempotency
         self.check = check
         self.answer = answer
-    }
-}
-
-/// What makes a repeated request recognisable. Kept for 24 h.
-public struct Idempotency: Sendable, Hashable {
-    public var key: String
-    /// A digest of the request: the same key with another one is refused.
-    public var fingerprint: [UInt8]
-
-    public init(key: String, fingerprint: [UInt8]) {
-        self.key = key
-        self.fingerprint = fingerprint
     }
 }
 

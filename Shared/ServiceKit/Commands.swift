@@ -1,5 +1,5 @@
 public import Contracts
-import Crypto
+import EventLog
 import Foundation
 public import HTTPTypes
 public import Hummingbird
@@ -42,13 +42,8 @@ public struct Commands<M: Machine>: Sendable {
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
-            idempotency: try request.idempotencyKey().map {
-                // The command is the decoded request, so its description stands for all that makes two requests the same.
-                let words = "\(request.method) \(request.uri.path) \(command)"
-                // One caller's keys are no other's.
-                return Idempotency(
-                    key: "\(caller.description) \($0)", fingerprint: Array(SHA256.hash(data: Array(words.utf8))))
-            },
+            // The command is the decoded request, so its description stands for all that makes two requests the same.
+            idempotency: try request.idempotency(of: caller, content: "\(command)"),
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
                 guard !match.isEmpty else { return }
@@ -143,11 +138,17 @@ extension Problem {
     public static let behind = Problem(
         .serviceUnavailable, "behind", "The service has not come as far as Dormouse-Position", retryAfter: 1)
 
+    /// The service is going; what was under way can be repeated.
+    public static let stopping = Problem(
+        .serviceUnavailable, "stopping", "The service is stopping", retryAfter: 1)
+    public static let idempotencyConflict = Problem(
+        .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
+
     /// How an error of the runtime looks over HTTP.
     public init(_ error: RuntimeError) {
         switch error {
         case .overloaded: self.init(.serviceUnavailable, "overloaded", "Too much is waiting", retryAfter: 1)
-        case .stopping: self.init(.serviceUnavailable, "stopping", "The service is stopping", retryAfter: 1)
+        case .stopping: self = .stopping
         case .databaseUnavailable:
             self.init(.serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
         case .outcomeUnknown:
@@ -157,9 +158,7 @@ extension Problem {
                 retryAfter: 1)
         case .parked: self.init(.conflict, "parked", "The device is parked until an operator has looked at it")
         case .failed: self = .internalError
-        case .idempotencyConflict:
-            self.init(
-                .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
+        case .idempotencyConflict: self = .idempotencyConflict
         case .stateTooLarge: self.init(.conflict, "state_too_large", "The device has too much on it")
         case .newerState, .malformedState: self = .internalError
         }

@@ -68,7 +68,7 @@ public enum DurableService {
             &table, news: runtime.news, isKeeper: M.name == tokenIssuer,
             checks: [
                 HealthCheck("listener") { await runtime.isListening ? nil : "the listening connection is down" },
-                HealthCheck("leases") { await runtime.ownedPartitions > 0 ? nil : "no partition is held yet" },
+                HealthCheck("leases") { await runtime.sharesPartitions ? nil : "the leases were not renewed in time" },
             ],
             loops: [
                 runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),

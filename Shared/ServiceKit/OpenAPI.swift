@@ -53,13 +53,17 @@ extension Route {
     fileprivate var openAPI: JSON {
         var members = [JSON.Member("summary", .string(summary)), JSON.Member("responses", .object(responses))]
         let names = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
-        if !names.isEmpty {
-            let parameters = names.map { name -> JSON in
-                [
-                    "name": .string(name), "in": "path", "required": true,
-                    "schema": ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"],
-                ]
-            }
+        var parameters = names.map { name -> JSON in
+            ["name": .string(name), "in": "path", "required": true, "schema": Self.identifier]
+        }
+        if honoursIdempotencyKey {
+            parameters.append([
+                "name": .string(HTTPField.Name.idempotencyKey.rawName), "in": "header", "required": false,
+                "description": "Repeated with the same key within 24 h, the request has its effect once",
+                "schema": Self.identifier,
+            ])
+        }
+        if !parameters.isEmpty {
             members.append(JSON.Member("parameters", .array(parameters)))
         }
         if let request {
@@ -92,6 +96,8 @@ extension Route {
         }
         return members
     }
+
+    private static let identifier: JSON = ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]
 
     private static func content(_ type: any Record.Type) -> JSON { ["application/json": ["schema": type.schema]] }
 }

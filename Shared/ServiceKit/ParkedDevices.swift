@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import HTTPTypes
 import Hummingbird
 import Machines
@@ -72,24 +73,26 @@ extension DurableRuntime {
         table.add(
             .post, order + "replay", "Takes in, in order, what was set aside of a device, and frees it",
             access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
-        ) { _, context in
-            try await release(context) { try await self.replay($0) }
+        ) { request, context in
+            try await release(request, context) { try await self.replay($0, $1) }
         }
         table.add(
             .post, order + "discard", "Forgets the event at fault, takes in what waits behind it, and frees the device",
             access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
-        ) { _, context in
-            try await release(context) { try await self.discard($0) }
+        ) { request, context in
+            try await release(request, context) { try await self.discard($0, $1) }
         }
     }
 }
 
 private func release(
-    _ context: ServiceContext, _ body: (AggregateKey) async throws -> Int
+    _ request: Request, _ context: ServiceContext, _ body: (AggregateKey, Idempotency?) async throws -> Int
 ) async throws -> Response {
     var document = ReleaseDocument()
+    let key = AggregateKey(try context.parameters.identifier("key"))
+    let idempotency = try request.idempotency(of: try context.requireCaller())
     do {
-        document.taken = try await body(AggregateKey(try context.parameters.identifier("key")))
+        document.taken = try await body(key, idempotency)
     } catch let error as DeadLetterError { throw Problem(error) }
     return Response(document)
 }

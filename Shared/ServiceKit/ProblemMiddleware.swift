@@ -1,3 +1,4 @@
+import EventLog
 import HTTPTypes
 public import Hummingbird
 import Logging
@@ -38,6 +39,7 @@ public struct ProblemMiddleware: RouterMiddleware {
         case let error as DocumentError: return Problem(error)
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge
+        case is IdempotencyConflict: return .idempotencyConflict
         case let error as HTTPError: return problem(of: error, request, context)
         // What only reads asks the database itself, not the runtime: not to reach it is no fault of ours either.
         case let error as PostgresError where error.isConnectionProblem:

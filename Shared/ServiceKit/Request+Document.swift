@@ -41,17 +41,6 @@ extension Request {
         }
         return number
     }
-
-    /// The `Idempotency-Key`, under which a repeated request has its effect once; nil where there is none.
-    ///
-    /// - Throws: `invalid_header` where it is no identifier.
-    public func idempotencyKey() throws(Problem) -> String? {
-        guard let key = headers[.idempotencyKey] else { return nil }
-        guard isIdentifier(key) else {
-            throw .invalidHeader.because("Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
-        }
-        return key
-    }
 }
 
 extension JSON {

@@ -29,11 +29,17 @@ public struct Route: Sendable {
     public let problems: [Problem]
     let handler: Handler
 
+    /// Whether an `Idempotency-Key` is honoured: on each `POST` whose caller is known.
+    var honoursIdempotencyKey: Bool {
+        if case .open = access { false } else { method == .post }
+    }
+
     /// Every problem that the route may answer.
     var allProblems: [Problem] {
         var all = problems
         if path.contains("{") { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
+        if honoursIdempotencyKey { all += [.invalidHeader, .idempotencyConflict] }
         switch access {
         case .open: break
         case .caller: all += [.unauthenticated, .invalidCredential, .rateLimited]

@@ -12,6 +12,7 @@ public final class Faults: Sendable {
 
     public var isBroken: Bool { broken.withLock { $0 } }
     public func mend() { broken.withLock { $0 = false } }
+    public func breakAgain() { broken.withLock { $0 = true } }
 }
 
 /// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and

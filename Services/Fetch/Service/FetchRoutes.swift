@@ -84,12 +84,12 @@ struct FetchRoutes: Sendable {
             let fetch = try context.parameters.identifier("fetch")
             let found = try await find(request, context)
             if let running = found.record.running, running.fetch == fetch {
-                return Response(FetchDocument(found.app, running))
+                return Response(FetchDocument(found.app, running), etag: found.etag)
             }
             guard let record = try await history.record(found.key, app: found.app, fetch: fetch) else {
                 throw Problem.notFound.because("The app has no refresh \(fetch).")
             }
-            return Response(FetchDocument(record))
+            return Response(FetchDocument(record), etag: found.etag)
         }
     }
 
@@ -98,7 +98,9 @@ struct FetchRoutes: Sendable {
         (.device(try context.parameters.identifier("device")), try context.parameters.identifier("app"))
     }
 
-    private typealias Found = (key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp)
+    private typealias Found = (
+        key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp, etag: ETag
+    )
 
     /// The device and the app that the path names.
     private func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
@@ -106,6 +108,6 @@ struct FetchRoutes: Sendable {
         guard let aggregate = try await commands.read(key, request, context)?.aggregate, aggregate.state.profile != nil
         else { throw FetchRefusal.deviceNotRegistered.problem }
         guard let record = aggregate.state.apps[app] else { throw FetchRefusal.appNotInstalled(app).problem }
-        return (key, aggregate.state, aggregate.now, app, record)
+        return (key, aggregate.state, aggregate.now, app, record, ETag(version: aggregate.eventCount))
     }
 }

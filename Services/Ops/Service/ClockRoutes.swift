@@ -2,6 +2,7 @@ import EventLog
 import Hummingbird
 import Records
 import ServiceKit
+import ServiceLifecycle
 import Timeline
 
 /// The suite's clock over HTTP.
@@ -32,15 +33,28 @@ struct ClockRoutes: Sendable {
         table.add(
             .post, "/v1/clock/advance", "Steps virtual time through every deadline, and answers when all is settled",
             access: .scope(.operate), request: Advance.self, response: Advanced.self, problems: Problem.ofClock
-        ) { request, _ in
+        ) { request, context in
             let advance = try await request.document(as: Advance.self)
+            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(advance)")
             let reading = try await asking {
-                try await control.advance(
-                    by: .seconds(advance.seconds), patience: .milliseconds(Int64(advance.timeout * 1000)))
+                try await endingWithTheService {
+                    try await control.advance(
+                        by: .seconds(advance.seconds), patience: .milliseconds(Int64(advance.timeout * 1000)),
+                        request: idempotency)
+                }
             }
             return Response(Advanced(now: reading.now))
         }
     }
+}
+
+/// A service that stops waits for the requests under way, and an advance may take as long as it wants.
+private func endingWithTheService<T: Sendable>(
+    _ body: @Sendable @escaping () async throws -> T
+) async throws -> T {
+    do { return try await cancelWhenGracefulShutdown(body) } catch let error as ClockError { throw error } catch
+        where Task.isShuttingDownGracefully
+    { throw Problem.stopping }
 }
 
 /// What the clock says.

@@ -15,7 +15,7 @@ extension Problem {
     static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The question takes too long to answer")
 
     /// What the clock's routes may answer beside success.
-    static let ofClock: [Problem] = [.clockNotVirtual, .advanceUnderWay, .notSettled, .databaseUnavailable]
+    static let ofClock: [Problem] = [.clockNotVirtual, .advanceUnderWay, .notSettled, .stopping, .databaseUnavailable]
     /// What questions to the log may answer beside success.
     static let ofLog: [Problem] = [.databaseUnavailable, .tooMuch]
 }

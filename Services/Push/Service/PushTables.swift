@@ -1,5 +1,7 @@
 import Contracts
+import EventLog
 import Foundation
+import Machines
 import Postgres
 import PushMachine
 import Timeline
@@ -44,7 +46,7 @@ struct PushTables: Sendable {
         """)
     private static let history = Statement(
         """
-        SELECT type, version::int8, data::text, time FROM bus.events
+        SELECT type, version::int8, data::text, time, log_offset FROM bus.events
         WHERE partition = $1 AND key = $2 AND source = $3 AND data ->> 'notification' = $4 ORDER BY log_offset
         """)
 
@@ -59,8 +61,10 @@ struct PushTables: Sendable {
         return nil
     }
 
-    /// What happened to a notification, oldest first.
-    func history(of id: String, _ key: AggregateKey) async throws -> [(event: PushEvent, time: Instant)] {
+    /// What happened to a notification, oldest first, and the offset of the last of it.
+    func history(
+        of id: String, _ key: AggregateKey
+    ) async throws -> (events: [(event: PushEvent, time: Instant)], last: Int) {
         let rows = try await pool.run(
             Call(
                 Self.history,
@@ -68,10 +72,11 @@ struct PushTables: Sendable {
                     .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(PushEvent.source),
                     .text(id),
                 ]))
-        return try rows.map { row in
+        let events = try rows.map { row in
             let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
             return (event, Instant(milliseconds: Int64(try row.int(3))))
         }
+        return (events, try rows.last?.int(4) ?? 0)
     }
 
     // MARK: Provider keys
@@ -96,9 +101,8 @@ struct PushTables: Sendable {
     private static let removeKey = Statement(
         "DELETE FROM push.provider_keys WHERE partition = $1 AND team = $2 AND key_id = $3")
 
-    private func partition(ofTeam team: String) -> Parameter {
-        .int4(Int32(AggregateKey("team:" + team).partition(of: partitions)))
-    }
+    private func home(ofTeam team: String) -> Int { AggregateKey("team:" + team).partition(of: partitions) }
+    private func partition(ofTeam team: String) -> Parameter { .int4(Int32(home(ofTeam: team))) }
 
     func keys(ofTeam team: String) async throws(PostgresError) -> [ProviderKeyDocument] {
         let rows = try await pool.run(Call(Self.keys, [partition(ofTeam: team), .text(team)]))
@@ -110,15 +114,23 @@ struct PushTables: Sendable {
         return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
     }
 
-    /// - Throws: SQLSTATE 23505 where the key is registered, 23514 or 23505 where the team has two keys for all topics.
-    func add(_ key: ProviderKeyDocument) async throws(PostgresError) {
-        _ = try await pool.run(
-            Call(
-                Self.addKey,
-                [
-                    partition(ofTeam: key.teamID), .text(key.teamID), .text(key.environment.rawValue),
-                    .text(key.keyID), .text(key.publicKey), .texts(key.topics),
-                ]))
+    /// - Parameter request: given when the caller may repeat it: it adds the key once.
+    /// - Throws: SQLSTATE 23505 where the key is registered, 23514 or 23505 where the team has two keys for all topics;
+    ///   `IdempotencyConflict`.
+    func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
+        let call = Call(
+            Self.addKey,
+            [
+                partition(ofTeam: key.teamID), .text(key.teamID), .text(key.environment.rawValue),
+                .text(key.keyID), .text(key.publicKey), .texts(key.topics),
+            ])
+        guard let request else {
+            _ = try await pool.run(call)
+            return
+        }
+        // The same request has the same answer, the key itself: there is none to keep.
+        let book = RequestBook(service: PushMachine.name, partition: home(ofTeam: key.teamID))
+        _ = try await book.once(request, answer: [], pool, [call])
     }
 
     /// - Returns: whether there was one.

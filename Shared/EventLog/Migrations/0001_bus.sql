@@ -120,7 +120,10 @@ CREATE TABLE bus.idempotency (
     service text NOT NULL,
     key text NOT NULL,
     fingerprint bytea NOT NULL,
+    -- Empty while the request is under way.
     answer bytea NOT NULL,
+    -- How far a request of several transactions has come, in its own terms; null once it is answered.
+    progress bigint,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT idempotency_one PRIMARY KEY (partition, service, key)
 );
@@ -165,6 +168,10 @@ CREATE POLICY events_append ON bus.events FOR INSERT WITH CHECK (current_user = 
 ALTER TABLE bus.cursors ENABLE ROW LEVEL SECURITY;
 CREATE POLICY cursors_read ON bus.cursors FOR SELECT USING (true);
 CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (current_user = 'dormouse_' || consumer);
+ALTER TABLE bus.members ENABLE ROW LEVEL SECURITY;
+CREATE POLICY members_read ON bus.members FOR SELECT USING (true);
+CREATE POLICY members_own ON bus.members
+    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
 ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
 CREATE POLICY idempotency_own ON bus.idempotency
     USING (current_user = 'dormouse_' || service) WITH CHECK (current_user = 'dormouse_' || service);

@@ -21,6 +21,7 @@ struct FetchBench: Sendable {
     struct Answer {
         let status: Int
         let position: String?
+        let etag: String?
         let json: JSON
         var code: String? { json["code"]?.string }
     }
@@ -54,11 +55,13 @@ struct FetchBench: Sendable {
 
     /// Calls the service. With a position it has taken in the log so far before it answers.
     func send(
-        _ method: String = "GET", _ path: String, _ body: String? = nil, after position: String? = nil
+        _ method: String = "GET", _ path: String, _ body: String? = nil, after position: String? = nil,
+        unless tag: String? = nil
     ) async throws -> Answer {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/v1/devices/\(path)")
         request.method = HTTPMethod(rawValue: method)
         if let position { request.headers.add(name: "Dormouse-Position", value: position) }
+        if let tag { request.headers.add(name: "If-None-Match", value: tag) }
         if let body {
             request.body = .bytes(ByteBuffer(string: body))
             request.headers.add(name: "Content-Type", value: "application/json")
@@ -67,7 +70,7 @@ struct FetchBench: Sendable {
         let bytes = try await response.body.collect(upTo: 1 << 20)
         return Answer(
             status: Int(response.status.code), position: response.headers["Dormouse-Position"].first,
-            json: (try? JSON(parsing: Array(bytes.readableBytesView))) ?? .null)
+            etag: response.headers["ETag"].first, json: (try? JSON(parsing: Array(bytes.readableBytesView))) ?? .null)
     }
 
     /// Appends an event of `lifecycle`, with the notification that goes with it.

@@ -17,6 +17,8 @@ import Timeline
             let fetch = try await bench.due("d1")
             let running = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)")
             #expect(running.json["result"] == .null)
+            let before = try #require(running.etag)
+            #expect(try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", unless: before).status == 304)
             // It was due exactly when the answer to the interval, and the forecast, said.
             #expect(running.json["dueAt"] == set.json["nextFetch"])
             #expect(forecast.json["nextFetch"]?["at"] == running.json["dueAt"])
@@ -29,8 +31,10 @@ import Timeline
             let done = try await bench.tell(
                 LifecycleEvent.WakeCompleted(app: "a", reason: .fetch, request: fetch, result: .newData, wake: "w"),
                 of: "d1")
-            let ended = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", after: done)
+            let ended = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", after: done, unless: before)
             #expect(ended.status == 200)
+            let after = try #require(ended.etag)
+            #expect(try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", unless: after).status == 304)
             #expect(ended.json["result"]?.string == "newData")
             #expect(ended.json["startedAt"]?.string != nil)
             #expect(try #require(ended.json["elapsedSeconds"]?.double) >= 0)

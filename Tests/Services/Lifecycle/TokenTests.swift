@@ -35,7 +35,9 @@ import Testing
             let repeated = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, headers)
             #expect(repeated.status == 200 && repeated["token"] == nil)
             // What no search must find, the search finds where it is: the device's name.
-            for (text, isThere) in [(token, false), (replaced, false), ("d1", true)] {
+            let fleets = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers.mapValues { $0 + "c" })
+            let fleet = try #require(fleets["token"]?.string)
+            for (text, isThere) in [(token, false), (replaced, false), (fleet, false), ("d1", true)] {
                 let rows = try await bench.pool.run(
                     Call(
                         Statement(
@@ -79,6 +81,28 @@ import Testing
             let again = try await bench.send("POST", "/v1/devices/d1/token", nil, headers)
             #expect(again.status == 409 && again.code == "token_shown_once")
             #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
+        }
+    }
+
+    @Test func aRepeatedRequestForAFleetsTokenShowsNone() async throws {
+        try await LifecycleBench.run { bench in
+            let headers = ["Idempotency-Key": "k1"]
+            let first = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers)
+            #expect(first.status == 201 && first["token"] != nil)
+            let again = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers)
+            #expect(again.status == 409 && again.code == "token_shown_once" && again["token"] == nil)
+            // Of those that share a partition one fleet's key is not another's.
+            let home = AggregateKey("fleet:blue").partition(of: LifecycleBench.partitions)
+            let other = try #require(
+                (0..<100).map { "f\($0)" }.first {
+                    AggregateKey("fleet:" + $0).partition(of: LifecycleBench.partitions) == home
+                })
+            let conflict = try await bench.send("POST", "/v1/fleets/\(other)/token", nil, headers)
+            #expect(conflict.status == 422 && conflict.code == "idempotency_conflict")
+            let wrong = try await bench.send("POST", "/v1/fleets/blue/token", nil, ["Idempotency-Key": "not a key"])
+            #expect(wrong.code == "invalid_header")
+            #expect(try await bench.send("POST", "/v1/fleets/blue/token", nil, ["Idempotency-Key": "k2"]).status == 201)
+            #expect(try await bench.send("POST", "/v1/fleets/blue/token").status == 201)
         }
     }
 

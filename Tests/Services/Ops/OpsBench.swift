@@ -34,12 +34,14 @@ struct OpsBench: Sendable {
     static let partitions = 3
     static let readKey = "reader"
     static let operateKey = "operator"
+    static let otherKey = "other"
 
     let port: Int
     let owner: ConnectionPool
     let options: ConnectionOptions
     let tail: LogTail
     let logger: Logger
+    let group: ServiceGroup
 
     static func run(virtual: Bool = false, _ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -67,6 +69,7 @@ struct OpsBench: Sendable {
         let keys = [
             OperatorKeys.line(name: "r", scopes: [.read], key: readKey),
             OperatorKeys.line(name: "o", scopes: [.read, .operate], key: operateKey),
+            OperatorKeys.line(name: "p", scopes: [.operate], key: otherKey),
         ]
         let authenticator = Authenticator(
             operators: try OperatorKeys(file: keys.joined(separator: "\n")), tokens: DeviceTokenVerifier())
@@ -85,7 +88,7 @@ struct OpsBench: Sendable {
                 let port = try await withTimeout(seconds: 30, "the server") { try await ready.value() }
                 try await withTimeout(seconds: 180) {
                     try await body(
-                        OpsBench(port: port, owner: owner, options: options, tail: tail, logger: logger))
+                        OpsBench(port: port, owner: owner, options: options, tail: tail, logger: logger, group: group))
                 }
             } catch {
                 await group.triggerGracefulShutdown()
@@ -112,8 +115,10 @@ struct OpsBench: Sendable {
         try await answer(to: request(path, key: key, headers))
     }
 
-    func send(_ method: String, _ path: String, _ body: String, key: String = operateKey) async throws -> Answer {
-        var request = request(path, method, key: key, ["Content-Type": "application/json"])
+    func send(
+        _ method: String, _ path: String, _ body: String, _ headers: [String: String] = [:], key: String = operateKey
+    ) async throws -> Answer {
+        var request = request(path, method, key: key, headers.merging(["Content-Type": "application/json"]) { $1 })
         request.body = .bytes(ByteBuffer(string: body))
         return try await answer(to: request)
     }

@@ -39,6 +39,26 @@ import Testing
         }
     }
 
+    @Test func aTimelineThatGrowsHasAnotherVersion() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
+            let path = "/v1/notifications/\(try #require(sent.headers["apns-unique-id"]))"
+            let stored = try await suite.send("GET", path)
+            let tag = try #require(stored.headers["etag"])
+            #expect(try await suite.send("GET", path, nil, ["If-None-Match": tag]).status == 304)
+            var stream = try await DeviceStream(suite, "phone")
+            _ = try await stream.next()
+            let delivered = try await suite.send("GET", path, nil, ["If-None-Match": tag])
+            #expect(delivered.status == 200 && delivered.headers["etag"] != tag)
+            #expect(delivered.json["statuses"] != stored.json["statuses"])
+            // What happens to others is no part of it.
+            #expect(try await suite.notify(token, ["aps": ["alert": "y"]]).status == 200)
+            let later = try #require(delivered.headers["etag"])
+            #expect(try await suite.send("GET", path, nil, ["If-None-Match": later]).status == 304)
+        }
+    }
+
     @Test func whatWaitsForADeviceComesWithItsNextConnection() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("tablet")
@@ -150,6 +170,31 @@ import Testing
             #expect(try await suite.send("DELETE", path).status == 204)
             #expect(try await suite.send("DELETE", path).status == 404)
             #expect(try await suite.send("GET", "/v1/provider-keys").json["items"]?.items?.count == 2)
+        }
+    }
+    @Test func aRepeatedRequestRegistersItsKeyOnce() async throws {
+        try await PushSuite.run { suite async throws -> Void in
+            func add(_ id: String, _ key: String) async throws -> PushSuite.Answer {
+                try await suite.send(
+                    "POST", "/v1/provider-keys",
+                    [
+                        "keyID": .string(id), "teamID": .string(suite.signer.teamID), "environment": "sandbox",
+                        "publicKey": .string(suite.signer.publicKey),
+                    ], ["Idempotency-Key": key])
+            }
+            let path = "/v1/provider-keys"
+            // What is refused is not kept: it may go well later.
+            #expect(try await add("KEYKEYKEY1", "k1").code == "provider_key_exists")
+            let first = try await add("KEYKEYKEY2", "k1")
+            #expect(first.status == 201)
+            let again = try await add("KEYKEYKEY2", "k1")
+            #expect(again.status == 201 && again.json == first.json)
+            #expect(try await add("KEYKEYKEY2", "k2").status == 409)
+            #expect(try await add("KEYKEYKEY3", "k1").code == "idempotency_conflict")
+            #expect(try await add("KEYKEYKEY3", "not a key").code == "invalid_header")
+            #expect(try await suite.send("DELETE", path + "/\(suite.signer.teamID)/KEYKEYKEY2").status == 204)
+            #expect(try await add("KEYKEYKEY2", "k1").status == 201)
+            #expect(try await suite.send("GET", path).json["items"]?.items?.count == 1)
         }
     }
 }

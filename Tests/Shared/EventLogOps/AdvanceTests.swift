@@ -121,6 +121,50 @@ import Timeline
         _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
     }
 
+    @Test func anAdvanceThatIsRepeatedAfterItsProcessDiedGoesOnToTheSameMoment() async throws {
+        let bench = try await OpsBench(virtual: true)
+        let start = try await bench.control.freeze().now
+        let request = Idempotency(key: "k", fingerprint: [1])
+        try await bench.running { runtime in
+            _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
+        }
+        // It has come to the first deadline, which nobody fires, when it is cut off.
+        await #expect(throws: (any Error).self) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { _ = try await bench.control.advance(by: .seconds(60), request: request) }
+                try await eventually(describe: "the first step") {
+                    try await bench.control.read().now == start + .seconds(10)
+                }
+                group.cancelAll()
+                try await group.waitForAll()
+            }
+        }
+        try await bench.running { _ in
+            for _ in 1...2 {
+                let end = try await bench.control.advance(by: .seconds(60), request: request)
+                #expect(end.now == start + .seconds(60))
+            }
+            #expect(try await bench.control.read().now == start + .seconds(60))
+            let other = Idempotency(key: "k", fingerprint: [2])
+            await #expect(throws: IdempotencyConflict()) {
+                try await bench.control.advance(by: .seconds(60), request: other)
+            }
+        }
+    }
+
+    @Test func requestsForAdvancesAreForgottenAfterADay() async throws {
+        let bench = try await OpsBench(virtual: true)
+        try await bench.control.freeze()
+        for key in ["old", "young"] {
+            _ = try await bench.control.advance(by: .zero, request: Idempotency(key: key, fingerprint: []))
+        }
+        _ = try await bench.sql(
+            "UPDATE bus.idempotency SET created_at = created_at - interval '25 hours' WHERE key = 'old'")
+        _ = try await bench.control.advance(by: .zero, request: Idempotency(key: "new", fingerprint: []))
+        let keys = try await bench.sql("SELECT key FROM bus.idempotency ORDER BY key").map { try $0.text(0) }
+        #expect(keys == ["new", "young"])
+    }
+
     @Test func whatAnAdvanceSetsOffInOtherConsumersIsWaitedFor() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()

@@ -78,6 +78,11 @@ import Timeline
 
     @Test func theRoleOfOpsMovesTheClockThroughItsFunctionsOnly() async throws {
         let bench = try await OpsBench(virtual: true)
+        _ = try await bench.sql(
+            """
+            INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer)
+            VALUES (0, 'counter', 'k', '', '')
+            """)
         try await bench.pool.withConnection { connection in
             _ = try await connection.run(Call(Statement("SET ROLE dormouse_ops")))
             _ = try await connection.run(Call(Statement("SELECT bus.set_clock(2, false)"), rowsExpected: 1))
@@ -85,13 +90,17 @@ import Timeline
             for forbidden in [
                 "UPDATE bus.clock SET rate = 3", "SELECT * FROM counter.states", "DELETE FROM bus.events",
                 "UPDATE bus.cursors SET log_offset = 0", "SELECT bus.take_snapshots(0, current_date, 'counter')",
-                "SELECT * FROM bus.signing_keys", "SELECT * FROM bus.idempotency",
+                "SELECT * FROM bus.signing_keys",
+                "INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer) VALUES (0, 'a', '', '', '')",
+                "UPDATE bus.idempotency SET service = 'a'",
             ] {
                 do {
                     _ = try await connection.run(Call(Statement(forbidden)))
                     Issue.record("\(forbidden) was let through")
                 } catch let error as PostgresError { #expect(error.sqlState == "42501") }
             }
+            let others = try await connection.run(Call(Statement("SELECT FROM bus.idempotency")))
+            #expect(others.isEmpty)
             _ = try await connection.run(Call(Statement("RESET ROLE")))
         }
         #expect(try await bench.control.read().rate == 2)

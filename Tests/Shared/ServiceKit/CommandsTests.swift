@@ -196,7 +196,7 @@ struct CounterService: Sendable {
     /// What it runs on, once it serves.
     let runtime = Signal<DurableRuntime<Counter>>()
 
-    static func prepare() async throws -> CounterService {
+    static func prepare(partitions: Int = 4) async throws -> CounterService {
         var logger = Logger(label: "counter")
         logger.logLevel = .critical
         let url = try await PrivateCluster.shared().makeDatabase()
@@ -209,7 +209,7 @@ struct CounterService: Sendable {
         let port = try freePort()
         let arguments = [
             "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
-            "--partitions", "4",
+            "--partitions", String(partitions),
         ]
         let configuration = try configuration(arguments, port: port)
         try await DurableService.migrate(Counter.self, configuration, logger: logger)

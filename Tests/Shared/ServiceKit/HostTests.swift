@@ -115,6 +115,9 @@ import Testing
             #expect(schema?["required"] == ["name", "minutes"])
             #expect(nap?["responses"]?["422"]?["description"]?.string?.contains("invalid_document") == true)
             #expect(paths?["/v1/devices/{device}"]?["get"]?["parameters"]?[0]?["name"] == "device")
+            #expect(nap?["parameters"]?[0]?["name"] == "Idempotency-Key" && nap?["parameters"]?[0]?["in"] == "header")
+            #expect(nap?["responses"]?["422"]?["description"]?.string?.contains("idempotency_conflict") == true)
+            #expect(nap?["responses"]?["400"]?["description"]?.string?.contains("invalid_header") == true)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Foundation
 import Machines
 import Runtime

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import LifecycleMachine
 import Records
+import Runtime
 import ServiceKit
 import Synchronization
 
@@ -36,9 +37,14 @@ extension LifecycleRoutes {
         ) { try await submit(.revokeTokens, $0, $1, status: .noContent) }
         table.add(
             .post, "/v1/fleets/{fleet}/token", "Issues a token that registers and opens the devices of a fleet",
-            access: .scope(.operate), response: TokenDocument.self, status: .created
-        ) { _, context in
+            access: .scope(.operate), response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
+        ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
+            if let idempotency = try request.idempotency(of: try context.requireCaller()) {
+                // What is kept is that it was shown, never the token.
+                let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
+                guard before == nil else { throw Problem.tokenShownOnce }
+            }
             return Response(TokenDocument(fleet: fleet, token: try await tokens.fleet(fleet)), status: .created)
         }
         table.add(

@@ -113,7 +113,7 @@ struct DeviceRoutes: Sendable {
             guard let timeline = try await NotificationTimeline(tables: tables).find(id) else { throw Problem.notFound }
             // Another's notification is as if it were not there.
             _ = try await commands.read(timeline.key, request, context)
-            return Response(timeline.document)
+            return Response(timeline.document, etag: timeline.etag)
         }
     }
 

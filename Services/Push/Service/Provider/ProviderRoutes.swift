@@ -62,9 +62,10 @@ struct ProviderRoutes: Sendable {
             .post, path, "Registers a key that a team's providers sign with", access: .scope(.operate),
             request: ProviderKeyDocument.self, response: ProviderKeyDocument.self, status: .created,
             problems: [.providerKeyExists, .tooManyProviderKeys]
-        ) { request, _ in
+        ) { request, context in
             let key = try await request.document(as: ProviderKeyDocument.self)
-            do { try await tables.add(key) } catch let error as PostgresError { throw problem(error) }
+            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(key)")
+            do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
             keys.forget(team: key.teamID)
             return Response(key, status: .created)
         }

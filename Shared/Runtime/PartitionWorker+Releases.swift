@@ -1,0 +1,155 @@
+import Contracts
+import EventLog
+import Machines
+import Postgres
+import Timeline
+
+/// An operator's order to free a parked device, and how far it has come.
+struct Release: Sendable {
+    let key: AggregateKey
+    let discardsFirst: Bool
+    let request: Idempotency?
+    /// How many letters were taken in.
+    var taken = 0
+    /// Whether any of it was committed, by this call or by a former one of the same request.
+    var isBegun = false
+    var isOver = false
+}
+
+extension PartitionWorker {
+    /// Where the requests of operators are kept.
+    nonisolated var book: RequestBook { RequestBook(service: M.name, partition: partition) }
+
+    /// Each letter in a transaction of its own: what went well stays so.
+    ///
+    /// - Returns: how many letters were taken in.
+    func release(_ order: Release) async throws -> Int {
+        var order = order
+        while !order.isOver {
+            let now = order
+            order = try await inTime { try await self.advance(now, $0) }
+        }
+        wake()
+        return order.taken
+    }
+
+    /// Gives up where somebody holds the cursor too long: a connection that waits is one less for everybody else.
+    private func inTime<T: Sendable>(_ body: (Connection) async throws -> T) async throws -> T {
+        do { return try await pool.withConnection(body) } catch let error as PostgresError where error.isLockTimeout {
+            throw DeadLetterError.heldUp
+        }
+    }
+
+    /// One transaction. The request is taken down with its first effect, and each one after that is noted with it: whatever
+    /// ends this process in between, the order goes on behind what is done.
+    private func advance(_ order: Release, _ connection: Connection) async throws -> Release {
+        var order = order
+        let found = try await letter(of: order.key, connection)
+        if let request = order.request {
+            switch try await book.open(request, progress: order.taken, connection) {
+            case .new: break
+            case .underWay(let taken):
+                order.taken = taken
+                order.isBegun = true
+            case .answered(let answer):
+                guard let taken = Int(String(decoding: answer, as: UTF8.self)) else { throw IdempotencyConflict() }
+                _ = try await connection.run(Call(statements.rollback))
+                order.taken = taken
+                order.isOver = true
+                return order
+            }
+        }
+        guard let found else {
+            guard order.isBegun else { throw DeadLetterError.notParked(order.key) }
+            // Another order has done the rest of this one.
+            order.isOver = true
+            _ = try await connection.run(noted(order) + [Call(statements.commit)])
+            return order
+        }
+        if order.discardsFirst, !order.isBegun {
+            guard found.due == nil else { throw DeadLetterError.deadlineStays }
+            order.isOver = found.isLast
+            _ = try await connection.run(removal(of: found, order.key) + noted(order) + [Call(statements.commit)])
+        } else {
+            try await takeIn(found, &order, connection)
+        }
+        order.isBegun = true
+        return order
+    }
+
+    private func takeIn(_ found: Letter, _ order: inout Release, _ connection: Connection) async throws {
+        let key = order.key
+        let place = Parameter.int4(Int32(partition))
+        var gathered = Gathered<M>()
+        let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
+        try await read(Array(states), connection, &gathered)
+        var batch = Batch<M>(partition: partition, policy: policy, aggregates: gathered.aggregates)
+        batch.faults = gathered.faults
+        batch.refreshed = gathered.refreshed
+        let isDone: Bool
+        if let due = found.due {
+            isDone = batch.run(deadlinesOf: key, until: due)
+        } else {
+            let event = try await event(at: found.offset, connection)
+            if let reason = tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
+            isDone = batch.run(event)
+        }
+        if let reason = batch.setAside.lazy.compactMap(\.reason).first {
+            throw DeadLetterError.failsAgain(reason: reason)
+        }
+        var after: [Call] = []
+        if isDone {
+            order.taken += 1
+            order.isOver = found.isLast
+            after = removal(of: found, key) + noted(order)
+        }
+        _ = try await connection.run(batch.flight(statements, position: found.position, epoch: nil, after: after))
+        if !batch.events.isEmpty { hints.hint(partition) }
+    }
+
+    private func removal(of letter: Letter, _ key: AggregateKey) -> [Call] {
+        let parameters: [Parameter] = [
+            .int4(Int32(partition)), .text(M.name), .text(key.description), .int(letter.offset),
+        ]
+        let remove = Call(Statements.removeLetter, parameters)
+        return letter.isLast ? [remove, Call(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
+    }
+
+    /// How far the order has come, in the book of requests.
+    private func noted(_ order: Release) -> [Call] {
+        guard let request = order.request else { return [] }
+        return order.isOver
+            ? [book.closing(request, answer: Array(String(order.taken).utf8))]
+            : [book.noting(request, progress: order.taken)]
+    }
+
+    private struct Letter {
+        var offset: Int
+        var due: Instant?
+        var isLast: Bool
+        var position: Int
+    }
+
+    /// The first letter of a key, under the cursor's lock.
+    private func letter(of key: AggregateKey, _ connection: Connection) async throws -> Letter? {
+        let place = Parameter.int4(Int32(partition))
+        let rows = try await connection.run([
+            Call(statements.begin), Call(Statements.limitLocks),
+            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
+            Call(Statements.firstLetter, [place, .text(M.name), .text(key.description)]),
+        ])
+        guard let row = rows[3].first else { return nil }
+        return Letter(
+            offset: try row.int(0), due: try row.optionalInt(1).map { Instant(milliseconds: Int64($0)) },
+            isLast: rows[3].count == 1, position: try rows[2][0].int(0))
+    }
+
+    private func event(at offset: Int, _ connection: Connection) async throws -> Event {
+        let rows = try await connection.run(
+            Call(LogReader.all, [.int4(Int32(partition)), .int(offset - 1), .int(1)]))
+        guard let event = try rows.first.map({ try LogReader.event($0) }), event.offset == offset else {
+            throw DeadLetterError.eventGone(partition: partition, offset: offset)
+        }
+        return event
+    }
+}

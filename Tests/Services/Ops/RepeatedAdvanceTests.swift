@@ -1,0 +1,100 @@
+import AsyncHTTPClient
+import Postgres
+import Records
+import ServiceLifecycle
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Advances over HTTP that are repeated", .timeLimit(.minutes(5))) struct RepeatedAdvanceTests {
+    private let key = ["Idempotency-Key": "k1"]
+    private let advance = #"{"seconds":600}"#
+
+    @Test func aRepeatedAdvanceAnswersTheSameAndMovesNothing() async throws {
+        try await frozen { bench, start async throws in
+            let there = JSON.string((start + .seconds(600)).description)
+            for _ in 1...3 {
+                let answer = try await bench.send("POST", path, advance, key)
+                #expect(answer.status == 200 && answer.json == ["now": there, "settled": true])
+            }
+            #expect(try await bench.get("/v1/clock").json["now"] == there)
+            // Later on the answer is still that of then.
+            let further = try await bench.send("POST", path, advance, ["Idempotency-Key": "k2"])
+            #expect(further.json["now"] == .string((start + .seconds(1200)).description))
+            #expect(try await bench.send("POST", path, advance, key).json["now"] == there)
+        }
+    }
+
+    @Test func aKeyStandsForOneAdvanceOfOneCaller() async throws {
+        try await frozen { bench, start async throws in
+            #expect(try await bench.send("POST", path, advance, key).status == 200)
+            let other = try await bench.send("POST", path, #"{"seconds":601}"#, key)
+            #expect(other.status == 422 && other.code == "idempotency_conflict")
+            let wrong = try await bench.send("POST", path, advance, ["Idempotency-Key": "not a key"])
+            #expect(wrong.status == 400 && wrong.code == "invalid_header")
+            let anothers = try await bench.send("POST", path, advance, key, key: OpsBench.otherKey)
+            #expect(anothers.json["now"] == .string((start + .seconds(1200)).description))
+        }
+    }
+
+    @Test func whatDidNotSettleGoesOnToTheSameMoment() async throws {
+        try await frozen { bench, start async throws in
+            let patient = #"{"seconds":600,"timeout":0.2}"#
+            try await bench.append(to: "a")
+            for _ in 1...2 { #expect(try await bench.send("POST", path, patient, key).code == "not_settled") }
+            // Meanwhile somebody else moves the clock.
+            try await bench.sql("SELECT bus.step_clock(\((start + .seconds(100)).milliseconds))")
+            try await bench.sql(
+                """
+                UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition
+                """)
+            let answer = try await bench.send("POST", path, patient, key)
+            #expect(answer.json["now"] == .string((start + .seconds(600)).description))
+        }
+    }
+
+    @Test func aServiceThatStopsEndsTheAdvanceUnderWay() async throws {
+        try await frozen { bench, start async throws in
+            // Nobody reads it, so the advance would take its ten minutes.
+            try await bench.append(to: "a")
+            let patient = #"{"seconds":600,"timeout":600}"#
+            // Sooner than the service would be cut off.
+            let stopped = try await withTimeout(seconds: 8, "the answer") {
+                try await withThrowingTaskGroup(of: Answer.self) { group in
+                    group.addTask { try await bench.send("POST", path, patient, key) }
+                    try await eventually(describe: "the advance is under way") {
+                        try await !bench.advancesUnderWay().isEmpty
+                    }
+                    await bench.group.triggerGracefulShutdown()
+                    return try #require(try await group.next())
+                }
+            }
+            #expect(stopped.status == 503 && stopped.code == "stopping" && stopped.headers["retry-after"] == "1")
+            // Whoever serves next goes on to the same moment.
+            #expect(try await bench.advancesUnderWay() == [Int((start + .seconds(600)).milliseconds)])
+            let lock = Statement(
+                """
+                SELECT FROM pg_locks JOIN pg_database AS d ON d.oid = database
+                WHERE locktype = 'advisory' AND d.datname = current_database()
+                """)
+            try await eventually(describe: "the lock is let go") { try await bench.owner.run(Call(lock)).isEmpty }
+        }
+    }
+
+    private let path = "/v1/clock/advance"
+
+    private func frozen(_ body: @Sendable @escaping (OpsBench, Instant) async throws -> Void) async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            let clock = try await bench.send("PUT", "/v1/clock", #"{"frozen":true}"#).json
+            try await body(bench, try #require(Instant(clock["now"]?.string ?? "")))
+        }
+    }
+}
+
+extension OpsBench {
+    /// The moments that unfinished advances lead to.
+    fileprivate func advancesUnderWay() async throws -> [Int] {
+        let statement = Statement("SELECT progress FROM bus.idempotency WHERE service = 'ops' AND progress IS NOT NULL")
+        return try await owner.run(Call(statement)).map { try $0.int(0) }
+    }
+}

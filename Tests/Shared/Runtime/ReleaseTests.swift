@@ -1,0 +1,134 @@
+import Contracts
+import EventLog
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// Operators' orders about parked devices, repeated because their answer was lost.
+@Suite struct ReleaseTests {
+    private let first = Idempotency(key: "first", fingerprint: [1])
+    private let second = Idempotency(key: "second", fingerprint: [1])
+
+    @Test func aRepeatedDiscardForgetsOneEvent() async throws {
+        try await withParked(heavy, heavy, light) { bench, runtime, _, pings async throws in
+            // The first one goes, and the order ends at the second: whoever ordered it may not know how far it came.
+            for _ in 1...3 {
+                await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
+                #expect(try await runtime.deadLetters().map(\.offset) == [2, 3])
+            }
+            #expect(try await runtime.discard(.device("a"), second) == 1)
+            #expect(try await bench.causes() == [pings[2]])
+            // Another order has done the rest of the first one.
+            #expect(try await runtime.discard(.device("a"), first) == 0)
+            // The device is parked again: that is no matter of orders that are done.
+            try await park(bench, runtime)
+            #expect(try await runtime.discard(.device("a"), first) == 0)
+            #expect(try await runtime.discard(.device("a"), second) == 1)
+            #expect(try await runtime.deadLetters().count == 1)
+        }
+    }
+
+    @Test func aRepeatedOrderGoesOnAndCountsWhatItTookInBefore() async throws {
+        try await withParked(heavy, light, heavy, light) { bench, runtime, faults, pings async throws in
+            await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
+            #expect(try await runtime.deadLetters().map(\.offset) == [3, 4])
+            faults.mend()
+            #expect(try await runtime.discard(.device("a"), first) == 3)
+            #expect(try await runtime.discard(.device("a"), first) == 3)
+            #expect(try await bench.causes() == Array(pings.dropFirst()))
+        }
+    }
+
+    @Test func aRepeatedReplayTakesInNothingMore() async throws {
+        try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
+            await #expect(throws: DeadLetterError.self) { try await runtime.replay(.device("a"), first) }
+            faults.mend()
+            #expect(try await runtime.replay(.device("a"), first) == 2)
+            faults.breakAgain()
+            try await park(bench, runtime)
+            faults.mend()
+            #expect(try await runtime.replay(.device("a"), first) == 2)
+            #expect(try await runtime.deadLetters().count == 1)
+            #expect(try await runtime.replay(.device("a"), second) == 1)
+            #expect(try await bench.causes().prefix(2) == pings[...])
+        }
+    }
+
+    @Test func aKeyStandsForOneOrder() async throws {
+        try await withParked(heavy, light) { _, runtime, _, _ async throws in
+            #expect(try await runtime.discard(.device("a"), first) == 1)
+            await #expect(throws: IdempotencyConflict()) {
+                try await runtime.replay(.device("a"), Idempotency(key: first.key, fingerprint: [2]))
+            }
+        }
+    }
+
+    @Test func ofOrdersWithOneKeyAtOnceOneForgetsAnEvent() async throws {
+        try await withParked(heavy, heavy, light) { _, runtime, _, _ async throws in
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 {
+                    group.addTask {
+                        // Each ends at the second event.
+                        await #expect(throws: DeadLetterError.self) {
+                            try await runtime.discard(.device("a"), first)
+                        }
+                    }
+                }
+            }
+            #expect(try await runtime.deadLetters().map(\.offset) == [2, 3])
+        }
+    }
+
+    /// Whatever fails: the letter is gone and the order is noted, or neither.
+    @Test(arguments: ["INSERT ON bus.idempotency", "DELETE ON bus.dead_letters", "UPDATE ON bus.idempotency"])
+    func theOrderIsNotedWithItsEffect(_ failing: String) async throws {
+        try await withParked(heavy) { bench, runtime, _, _ async throws in
+            try await bench.cluster.sql(
+                """
+                CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS
+                    $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
+                CREATE TRIGGER fails BEFORE \(failing) FOR EACH ROW EXECUTE FUNCTION public.fail();
+                """, database: bench.database)
+            await #expect(throws: PostgresError.self) { try await runtime.discard(.device("a"), first) }
+            #expect(try await runtime.deadLetters().count == 1)
+            #expect(try await bench.pool.run(Call(Statement("SELECT FROM bus.idempotency"))).isEmpty)
+            let table = failing.split(separator: " ").last ?? ""
+            try await bench.cluster.sql("DROP TRIGGER fails ON \(table)", database: bench.database)
+            #expect(try await runtime.discard(.device("a"), first) == 0)
+        }
+    }
+
+    private let heavy = #"{"heavy":true}"#
+    private let light = "{}"
+
+    /// A device that is parked by the first of these events.
+    private func withParked(
+        _ events: String...,
+        body: @Sendable @escaping (RuntimeBench, DurableRuntime<Brittle>, Faults, [UUID]) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        let faults = Faults()
+        try await bench.running(Brittle.self, faults) { runtime in
+            var pings: [UUID] = []
+            for event in events { pings.append(try await bench.append(ping: event, to: "a")) }
+            try await eventuallyTrue { try await runtime.deadLetters().count == events.count }
+            try await body(bench, runtime, faults, pings)
+        }
+        await bench.pool.close()
+    }
+
+    private func park(_ bench: RuntimeBench, _ runtime: DurableRuntime<Brittle>) async throws {
+        try await bench.append(ping: heavy, to: "a")
+        try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
+    }
+}
+
+extension RuntimeBench {
+    /// The pings that were counted.
+    fileprivate func causes() async throws -> [UUID] {
+        try await log().filter { $0.type == PingCounted.type }.compactMap(\.causation)
+    }
+}

@@ -1,0 +1,42 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+/// A role writes its own service's rows only, whoever's it may read.
+@Suite struct RowPolicyTests {
+    @Test(arguments: [
+        (
+            "bus.members",
+            "INSERT INTO bus.members (consumer, member, since_time, expires) VALUES ('%', gen_random_uuid(), 0, now())",
+            "UPDATE bus.members SET expires = 'infinity'", readsAll: true
+        ),
+        (
+            "bus.idempotency",
+            "INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer) VALUES (0, '%', 'k', '', '')",
+            "UPDATE bus.idempotency SET progress = 1", readsAll: false
+        ),
+    ])
+    func ofTheRowsOfServicesItsOwnAloneAreItsOwn(
+        _ table: String, _ insert: String, _ update: String, readsAll: Bool
+    ) async throws {
+        let bench = try await RuntimeBench()
+        func adding(_ service: String) -> String { insert.split(separator: "%").joined(separator: service) }
+        try await bench.pool.withConnection { connection in
+            func run(_ sql: String) async throws -> Int {
+                try await connection.run(Call(Statement(sql))).affected
+            }
+            _ = try await run(adding("other"))
+            _ = try await run("SET ROLE dormouse_counter")
+            #expect(try await run(adding("counter")) == 1)
+            let error = await #expect(throws: PostgresError.self) { _ = try await run(adding("another")) }
+            #expect(error?.sqlState == "42501")
+            #expect(try await run("SELECT FROM \(table)") == (readsAll ? 2 : 1))
+            #expect(try await run(update) == 1)
+            #expect(try await run("DELETE FROM \(table)") == 1)
+            _ = try await run("RESET ROLE")
+            #expect(try await run("SELECT FROM \(table)") == 1)
+        }
+        await bench.pool.close()
+    }
+}

@@ -1,0 +1,43 @@
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// Whether a process takes part in sharing out the partitions: what its readiness says.
+@Suite struct SharingTests {
+    @Test func aReplicaThatGetsNoPartitionTakesPartAllTheSame() async throws {
+        let bench = try await RuntimeBench()
+        // One more than there are partitions.
+        try await bench.running { first in
+            try await bench.running { second in
+                try await bench.running { third in
+                    try await bench.running { fourth in
+                        try await eventuallyTrue { try await bench.owners() == [1, 1, 1, 1] }
+                        try await bench.running { fifth in
+                            try await eventuallyTrue { await fifth.sharesPartitions }
+                            #expect(await fifth.ownedPartitions == 0)
+                            for replica in [first, second, third, fourth] { #expect(await replica.sharesPartitions) }
+                        }
+                    }
+                }
+            }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func whoeverIsCutOffForTheTermOfTheLeasesDoesNot() async throws {
+        let bench = try await RuntimeBench()
+        let proxy = try await TCPProxy.start(port: bench.cluster.port)
+        let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)
+        try await bench.running(url: url) { runtime in
+            try await eventuallyTrue { await runtime.sharesPartitions }
+            proxy.refuse(true)
+            try await proxy.cutAll()
+            #expect(await runtime.sharesPartitions, "a moment is nothing")
+            try await eventuallyTrue { await !runtime.sharesPartitions }
+            proxy.refuse(false)
+            try await eventuallyTrue { await runtime.sharesPartitions }
+        }
+        await bench.pool.close()
+    }
+}

@@ -1,0 +1,63 @@
+import Contracts
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+/// What every service with a machine has for those who run it.
+@Suite("Operations over HTTP", .timeLimit(.minutes(5))) struct OperationsTests {
+    @Test func aRepeatedDiscardAnswersTheSameAndForgetsNothingMore() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            let (path, key) = ("/v1/parked/device:d1/discard", ["Idempotency-Key": "k1"])
+            #expect(try await service.send("POST", path, nil, key).code == "not_parked")
+            try await service.park("d1", at: 1)
+            let first = try await service.send("POST", path, nil, key)
+            #expect(first.status == 200 && first.json["taken"] == 0)
+            try await service.park("d1", at: 2)
+            let again = try await service.send("POST", path, nil, key)
+            #expect(again.status == 200 && again.body == first.body)
+            let conflict = try await service.send("POST", "/v1/parked/device:d1/replay", nil, key)
+            #expect(conflict.status == 422 && conflict.code == "idempotency_conflict")
+            let wrong = try await service.send("POST", path, nil, ["Idempotency-Key": "not a key"])
+            #expect(wrong.status == 400 && wrong.code == "invalid_header")
+            #expect(try await service.send("GET", "/v1/dead-letters").json["items"]?.items?.count == 1)
+            #expect(try await service.send("POST", path, nil, ["Idempotency-Key": "k2"]).status == 200)
+            #expect(try await service.send("GET", "/v1/dead-letters").json["items"]?.items == [])
+        }
+        await service.pool.close()
+    }
+
+    @Test func replicasThatOutnumberThePartitionsAreReady() async throws {
+        let service = try await CounterService.prepare(partitions: 1)
+        let second = try service.replica()
+        try await service.run { () async throws in
+            // Each returns when it is ready.
+            try await second.run { () async throws in
+                let owners = Statement("SELECT DISTINCT owner FROM bus.cursors WHERE owner IS NOT NULL")
+                #expect(try await service.pool.run(Call(owners)).count == 1)
+                #expect(try await service.send("GET", "/readyz").status == 200)
+            }
+        }
+        await service.pool.close()
+    }
+}
+
+extension CounterService {
+    /// Sets an event aside that the log need not have.
+    fileprivate func park(_ device: String, at offset: Int) async throws {
+        let key = AggregateKey.device(device)
+        let place = Parameter.int4(Int32(key.partition(of: 4)))
+        _ = try await pool.run([
+            Call(
+                Statement(
+                    """
+                    INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, reason)
+                    VALUES ($1, 'counter', $2, $3, 'test')
+                    """), [place, .text(key.description), .int(offset)]),
+            Call(
+                Statement("UPDATE bus.cursors SET parked = parked + 1 WHERE partition = $1 AND consumer = 'counter'"),
+                [place]),
+        ])
+    }
+}
