@@ -3,6 +3,7 @@ public import Hummingbird
 import HummingbirdCore
 public import Logging
 import NIOCore
+import NIOPosix
 public import ServiceLifecycle
 public import UnixSignals
 
@@ -74,11 +75,26 @@ public struct ServiceHost: Sendable {
             let address = "\(scheme)://\(configuration.host):\(port)"
             FileHandle.standardOutput.write(Data("\(name) is ready on \(address)\n".utf8))
         }
-        do { try await group.run() } catch let error as IOError where error.errnoCode == EADDRINUSE {
+        do {
+            try await tryPort()
+            try await group.run()
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
             throw StartupError.portInUse(configuration.port)
         } catch let error as IOError where error.errnoCode == EACCES {
             throw StartupError.portForbidden(configuration.port)
         }
+    }
+}
+
+extension ServiceHost {
+    /// Looks whether the port can be had before any loop begins: a process that is to end at once takes no leases, which
+    /// others would have to wait out.
+    private func tryPort() async throws {
+        guard configuration.port != 0 else { return }
+        let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .bind(host: configuration.host, port: configuration.port).get()
+        try await probe.close().get()
     }
 }
 

@@ -1,0 +1,112 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What keeps a service from starting is one line on standard error that says what to do.
+@Suite("Start errors", .timeLimit(.minutes(8))) struct StartErrorTests {
+    @Test(arguments: [SuiteService.lifecycle, .ops])
+    func areOneLineThatSaysWhatToDo(service: SuiteService) async throws {
+        let suite = try await RunningSuite.start([])
+        let taken = try await TCPProxy.start(port: suite.cluster.port)
+        for fault in try Fault.all(of: service, suite, takenPort: taken.port) {
+            try await check(fault, service)
+        }
+        // Last, since it stays: as if a file of the history had been edited since it was applied.
+        try await suite.cluster.sql(
+            "UPDATE bus.migrations SET checksum = 'another' WHERE number = 2", database: suite.database)
+        let edited = Fault(
+            "an edited applied migration", suite.migrationSettings(of: service), command: "migrate",
+            says: ["migration 2", "was edited after it was applied", "restore the file"])
+        try await check(edited, service)
+        try await taken.stop()
+        try await suite.cluster.destroy()
+    }
+
+    private func check(_ fault: Fault, _ service: SuiteService) async throws {
+        let process = try ChildProcess.start(
+            ChildProcess.product(service.rawValue), [fault.command] + fault.options, environment: fault.settings)
+        let status = try await process.exit(within: 120)
+        let (lines, place) = (process.errors.lines, Comment(rawValue: "\(service) with \(fault.name)"))
+        #expect(status == .exited(fault.status), place)
+        #expect(lines.count == 1, "\(service) with \(fault.name): \(lines)")
+        #expect(process.output.lines.isEmpty, place)
+        let line = lines.first ?? ""
+        #expect(line.hasPrefix("\(service): "), place)
+        for words in fault.says { #expect(line.contains(words), place) }
+        for secret in [Fault.secret, "secret-of", "Stack dump", "Fatal error", ".swift", "0x"] {
+            #expect(!line.contains(secret), place)
+        }
+    }
+}
+
+/// A way to start a service that can't work.
+private struct Fault {
+    static let secret = "hunter2-not-the-one"
+
+    let name: String
+    let command: String
+    var options: [String] = []
+    let settings: [String: String]
+    /// 78 for what is set wrongly, 1 for all else.
+    let status: Int32
+    let says: [String]
+
+    init(
+        _ name: String, _ settings: [String: String], command: String = "serve", options: [String] = [],
+        status: Int32 = 1, says: [String]
+    ) {
+        (self.name, self.command, self.settings, self.options) = (name, command, settings, options)
+        (self.status, self.says) = (status, says)
+    }
+
+    static func all(of service: SuiteService, _ suite: RunningSuite, takenPort: Int) throws -> [Fault] {
+        let good = suite.settings(of: service).merging(["PORT": "0"]) { $1 }
+        func with(_ more: [String: String]) -> [String: String] { good.merging(more) { $1 } }
+        func url(_ place: String) -> [String: String] {
+            with([
+                "DATABASE_URL": "postgresql://dormouse_\(service.rawValue):\(secret)@\(place)",
+                // An empty variable is an unset one.
+                "DATABASE_PASSWORD_FILE": "",
+            ])
+        }
+        let (database, port) = (suite.database, suite.cluster.port)
+        let nobody = try freePort()
+        return [
+            Fault(
+                "no DATABASE_URL", with(["DATABASE_URL": "", "PGPORT": "\(nobody)"]),
+                says: ["no connection to PostgreSQL at localhost", "check host and port"]),
+            Fault(
+                "no MIGRATION_DATABASE_URL", with(["MIGRATION_DATABASE_URL": ""]), command: "migrate", status: 78,
+                says: ["MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate"]),
+            Fault(
+                "an unreachable database", url("127.0.0.1:\(nobody)/\(database)"),
+                says: ["127.0.0.1:\(nobody)/\(database)", "nothing answers there", "check host and port"]),
+            Fault(
+                "a wrong password", url("127.0.0.1:\(port)/\(database)"),
+                says: ["127.0.0.1:\(port)/\(database)", "refuses the role or password; check both"]),
+            Fault(
+                "an unknown database", with(["DATABASE_URL": (good["DATABASE_URL"] ?? "") + "_not"]),
+                says: ["the database does not exist"]),
+            Fault(
+                "a database without a log",
+                with(["DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(port)/postgres"]),
+                says: ["the database has no event log", "`migrate` command"]),
+            Fault(
+                "a URL that is none", with(["DATABASE_URL": "postgresql://x:\(secret)@host:port:1/\(database)"]),
+                says: []),
+            Fault("a port in use", with(["PORT": "\(takenPort)"]), says: ["port \(takenPort) is in use", "--port"]),
+            Fault(
+                "other partitions than the log's", with(["PARTITIONS": "7"]),
+                says: ["PARTITIONS is 7", "created with 16", "set PARTITIONS=16"]),
+            Fault(
+                "an unknown option", good, options: ["--pahse", "1"], status: 78,
+                says: ["--pahse is not an option; --help lists them"]),
+            Fault(
+                "a setting out of its range", with(["PORT": "66666"]), status: 78,
+                says: ["PORT (--port) must be a number from 0 to 65535"]),
+            Fault(
+                "a password file that is not there", with(["DATABASE_PASSWORD_FILE": "/nowhere/at/all"]), status: 78,
+                says: ["DATABASE_PASSWORD_FILE: cannot read the file"]),
+        ]
+    }
+}
