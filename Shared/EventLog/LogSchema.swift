@@ -83,16 +83,14 @@ public enum LogSchema {
     }
 
     /// Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
-    /// makes one of the two fail with "tuple concurrently updated".
+    /// makes one of the two fail with "tuple concurrently updated". Of many at once one gets through at a time.
     static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
         for attempt in 1... {
             do {
                 return try await connection.script(script)
             } catch {
-                guard error.sqlState == "XX000", attempt < 20 else { throw error }
+                guard error.sqlState == "XX000", attempt < 200 else { throw error }
             }
-            // Many databases that begin at once must not meet each time. A cancelled task's next attempt fails by itself.
-            try? await Task.sleep(for: .milliseconds(Int.random(in: 1...20)))
         }
     }
 
