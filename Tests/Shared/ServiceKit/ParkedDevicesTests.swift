@@ -1,0 +1,95 @@
+import Contracts
+import Foundation
+import Postgres
+import Records
+import ServiceKit
+import TestSupport
+import Testing
+
+/// What operators do about devices of which something was set aside.
+@Suite("Parked devices over HTTP", .timeLimit(.minutes(5))) struct ParkedDevicesTests {
+    @Test func whatWasSetAsideIsListedAndReplayedOnceItCanBeTakenIn() async throws {
+        try await withBrittle { service, faults in
+            let letters = try await park("sick", service)
+            #expect(letters.map { $0["key"]?.string } == ["device:sick", "device:sick"])
+            #expect(letters.map { $0["offset"]?.int } == [1, 2])
+            // The second one only waits behind the first.
+            #expect(letters.map { $0["reason"]?.string == nil } == [false, true])
+            #expect(letters.allSatisfy { $0["due"]?.string == nil && $0["setAsideAt"]?.string != nil })
+
+            let replay = "/v1/parked/device:sick/replay"
+            #expect(try await service.send("POST", replay).code == "fails_again")
+            #expect(try await self.letters(service) == letters)
+            #expect(try await service.send("POST", "/v1/parked/device:well/replay").code == "not_parked")
+            faults.mend()
+            let taken = try await service.send("POST", replay)
+            #expect(taken.status == 200 && taken.json["taken"]?.int == 2)
+            #expect(try await self.letters(service).isEmpty)
+            let again = try await service.send("POST", replay)
+            #expect(again.status == 404 && again.code == "not_parked")
+        }
+    }
+
+    @Test func discardingForgetsWhatIsAtFaultAlone() async throws {
+        try await withBrittle { service, _ in
+            _ = try await park("sick", service)
+            let freed = try await service.send("POST", "/v1/parked/device:sick/discard")
+            #expect(freed.status == 200 && freed.json["taken"]?.int == 1)
+            #expect(try await letters(service).isEmpty)
+        }
+    }
+
+    @Test func onlyOperatorsMayLookAndOnlyThoseWhoOperateMayFree() async throws {
+        try await withBrittle { service, _ in
+            let letters = try await park("sick", service)
+            let device = try await service.device("sick")
+            for path in ["/v1/dead-letters", "/v1/parked/device:sick/replay", "/v1/parked/device:sick/discard"] {
+                let method = path.hasSuffix("letters") ? "GET" : "POST"
+                #expect(try await service.send(method, path, key: nil).status == 401, "\(path)")
+                #expect(try await service.send(method, path, key: device).status == 403, "\(path)")
+                let isReading = method == "GET"
+                let answer = try await service.send(method, path, key: CounterService.readersKey)
+                #expect(answer.status == (isReading ? 200 : 403), "\(path)")
+            }
+            #expect(try await self.letters(service) == letters)
+        }
+    }
+
+    /// Sends a device one event that it can't take in and one that it could.
+    private func park(_ device: String, _ service: CounterService) async throws -> [JSON] {
+        for data in [#"{"heavy":true}"#, "{}"] {
+            let statement = Statement(
+                """
+                WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+                SELECT $1, head, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1, $2, 0,
+                    gen_random_uuid(), $3::json FROM place
+                """)
+            let key = AggregateKey.device(device)
+            let place = Parameter.int4(Int32(key.partition(of: service.configuration.partitions)))
+            _ = try await service.pool.run(
+                Call(statement, [place, .text(key.description), .json(Array(data.utf8))], rowsExpected: 1))
+        }
+        try await eventually(within: 90, describe: "both events are set aside") {
+            try await letters(service).count == 2
+        }
+        return try await letters(service)
+    }
+
+    private func letters(_ service: CounterService) async throws -> [JSON] {
+        try await service.send("GET", "/v1/dead-letters").json["items"]?.items ?? []
+    }
+
+    private func withBrittle(
+        _ body: @Sendable @escaping (CounterService, Faults) async throws -> Void
+    ) async throws {
+        let service = try await CounterService.prepare()
+        let faults = Faults()
+        try await service.run(serving: {
+            try await DurableService.serve(
+                Brittle.self, service.configuration, policy: faults, tokenIssuer: "counter", logger: service.logger
+            ) { _, _ in [] }
+        }) { try await body(service, faults) }
+        await service.pool.close()
+    }
+}
