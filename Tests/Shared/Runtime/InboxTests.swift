@@ -1,11 +1,13 @@
+import EventLog
 import Machines
+import Postgres
 import TestSupport
 import Testing
 
 @testable import Runtime
 
 /// What waits for a partition's batch: in order, bounded, and not longer than its caller.
-@Suite(.timeLimit(.minutes(1))) struct InboxTests {
+@Suite(.timeLimit(.minutes(3))) struct InboxTests {
     private func submit(_ amount: Int, to inbox: Inbox<Counter>, _ first: Signal<Void> = Signal()) async throws
         -> Answer
     {
@@ -89,5 +91,32 @@ import Testing
         late.cancel()
         await #expect(throws: CancellationError.self) { try await late.value }
         #expect(inbox.isEmpty)
+    }
+
+    @Test func aFullPartitionRefusesOneMoreAndAnswersAllThatWait() async throws {
+        let bench = try await RuntimeBench()
+        let worker = bench.worker()
+        let device = try #require(bench.oneDeviceInEach.first)
+        let limit = PartitionWorker<Counter>.queueLimit
+        #expect(limit == 4096)
+        try await withThrowingTaskGroup(of: Result<Int, any Error>.self) { group in
+            for _ in 0...limit {
+                group.addTask {
+                    do { return .success(try await worker.submit(.add(1, to: device)).offset) } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            // The worker does not run, so whoever is answered is the one too many.
+            let first = try #require(try await group.next())
+            #expect(throws: RuntimeError.overloaded) { try first.get() }
+            async let running: Void = worker.run()
+            var offsets: Set<Int> = []
+            for try await answer in group { offsets.insert(try answer.get()) }
+            #expect(offsets == Set(1...limit))
+            await worker.stop()
+            await running
+        }
+        await bench.pool.close()
     }
 }

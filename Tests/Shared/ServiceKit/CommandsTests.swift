@@ -134,56 +134,6 @@ private struct Amount: Record {
         }
     }
 
-    @Test func aFullQueueIsToldToComeAgainAndTheOtherPartitionsGoOn() async throws {
-        try await withCounters { service async throws in
-            let runtime = try await service.runtime.value()
-            let key = AggregateKey.device("d1")
-            let partition = key.partition(of: 4)
-            let other = try #require((2..<99).first { AggregateKey.device("d\($0)").partition(of: 4) != partition })
-            // Somebody else holds the partition: nothing that waits is taken up.
-            let holder = try await Connection.open(
-                try ConnectionOptions(url: service.configuration.databaseURL), logger: service.logger)
-            // As long as it takes on a slow machine.
-            try await holder.script("SET idle_in_transaction_session_timeout = 0")
-            try await holder.script(
-                "BEGIN; SELECT 1 FROM bus.cursors WHERE partition = \(partition) AND consumer = 'counter' FOR UPDATE")
-            let (isFull, isReleased) = (Signal<Void>(), Signal<Void>())
-            // What waits, what a batch has taken already, and some more. A batch that can't have the partition in time is
-            // answered so, and its commands come again: the queue stays full.
-            let count = 4096 + 500 + 100
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for number in 0..<count {
-                    group.addTask {
-                        while true {
-                            let origin = Origin(id: DecisionIdentifiers.derived("full", String(number)))
-                            do {
-                                _ = try await runtime.submit(
-                                    Submission(key: key, command: .add(1), origin: origin) { _, _ in [] })
-                                return
-                            } catch RuntimeError.overloaded {
-                                isFull.fire()
-                                try await isReleased.value()
-                            } catch RuntimeError.databaseUnavailable {}
-                        }
-                    }
-                }
-                try await isFull.value()
-                try await eventually(within: 90, describe: "a command is refused as one too many") {
-                    let refused = try await service.add(1, to: "d1")
-                    #expect(refused.status == 503 && refused.headers["retry-after"] == "1")
-                    return refused.code == "overloaded"
-                }
-                #expect(try await service.add(1, to: "d\(other)").status == 200)
-                try await holder.script("COMMIT")
-                isReleased.fire()
-                try await group.waitForAll()
-            }
-            await holder.close()
-            // Nothing that was refused was run, and there is room again.
-            #expect(try await service.add(1, to: "d1").json["total"]?.int == count + 1)
-        }
-    }
-
     private func withCounters(_ body: @Sendable @escaping (CounterService) async throws -> Void) async throws {
         let service = try await CounterService.prepare()
         try await service.run { try await body(service) }
@@ -201,8 +151,6 @@ struct CounterService: Sendable {
     let pool: ConnectionPool
     let issuer: TokenIssuer
     let port: Int
-    /// What it runs on, once it serves.
-    let runtime = Signal<DurableRuntime<Counter>>()
 
     static func prepare(partitions: Int = 4) async throws -> CounterService {
         var logger = Logger(label: "counter")
@@ -261,7 +209,6 @@ struct CounterService: Sendable {
     func serve() async throws {
         try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
         { parts, table in
-            runtime.fire(parts.runtime)
             table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
                 request, context in
                 let key = AggregateKey.device(try context.parameters.identifier("device"))

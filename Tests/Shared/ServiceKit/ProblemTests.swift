@@ -1,4 +1,6 @@
+import HTTPTypes
 import Records
+import Runtime
 import ServiceKit
 import Testing
 
@@ -100,5 +102,17 @@ import Testing
             #expect(answer.code == (status == 412 ? "precondition_failed" : nil))
             if status == 200 { #expect(answer.headers["etag"] == "\"7\"") }
         }
+    }
+
+    /// What passes by itself says when to come again.
+    @Test(arguments: [
+        (RuntimeError.overloaded, "overloaded"), (.stopping, "stopping"),
+        (.databaseUnavailable, "database_unavailable"), (.outcomeUnknown, "outcome_unknown"),
+    ])
+    func whatIsWorthRepeatingSaysWhen(_ error: RuntimeError, _ code: String) {
+        let problem = Problem(error)
+        #expect(problem.status == .serviceUnavailable)
+        #expect(problem.code == code)
+        #expect(problem.retryAfter == 1)
     }
 }
