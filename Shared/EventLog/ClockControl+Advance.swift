@@ -42,8 +42,8 @@ extension ClockControl {
                     _ = try await connection.run(Call(Self.unlock))
                     return reading
                 } catch {
-                    // A cancelled task can't ask for anything, so the session goes, and the lock with it.
-                    await connection.close()
+                    // A cancelled task can't ask for anything: the session goes then, and the lock with it.
+                    if (try? await connection.run(Call(Self.unlock))) == nil { await connection.close() }
                     throw error
                 }
             }

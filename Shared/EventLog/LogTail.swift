@@ -16,8 +16,8 @@ public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
 /// The one reader of the log's new events in a process: reads each partition that somebody follows once, and routes in
 /// memory. A new stream replays from the database what it asks for, and joins when it has caught up.
 public final class LogTail: Service {
-    /// A live stream may leave so many events unread for each partition that it follows. Who has left more when the next come
-    /// is cut. What is handed over at once counts only then: nobody can read it before it is there.
+    /// A live stream may leave so many events unread, times the partitions that it follows. Who has left more when the next
+    /// come is cut. What is handed over at once counts only then: nobody can read it before it is there.
     public static let readerLimit = 1000
     static let chunk = 500
 

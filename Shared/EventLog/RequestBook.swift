@@ -40,6 +40,8 @@ public struct RequestBook: Sendable {
         INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, progress)
         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (partition, service, key) DO NOTHING
         """)
+    private static let lock = Statement(
+        "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = $2 FOR UPDATE")
     private static let look = Statement(
         """
         SELECT fingerprint, answer, progress FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = $3
@@ -91,6 +93,8 @@ public struct RequestBook: Sendable {
         _ request: Idempotency, answer: [UInt8], _ pool: ConnectionPool, _ calls: [Call] = []
     ) async throws -> [UInt8]? {
         try await pool.transaction { connection in
+            // In turn with the machine's batches: one that found the key free stores its answer without looking again.
+            _ = try await connection.run(Call(Self.lock, place))
             switch try await open(request, answer: answer, progress: nil, connection) {
             case .new:
                 if !calls.isEmpty { _ = try await connection.run(calls) }

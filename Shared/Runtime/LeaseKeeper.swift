@@ -30,7 +30,7 @@ actor LeaseKeeper<M: Machine> {
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
 
-    /// Whether a round succeeded within the term: what this process owns is its own, and what it lacks others have.
+    /// Whether a round succeeded within the term: what this process owns is its own, and it takes what becomes free.
     var isCurrent: Bool { lastRound.map { $0.duration(to: .now) < .seconds(Self.term) } ?? false }
 
     init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
@@ -45,6 +45,7 @@ actor LeaseKeeper<M: Machine> {
             do {
                 try await round()
                 lastRound = .now
+                try await sweep()
             } catch {
                 logger.warning("leases could not be renewed", metadata: ["error": "\(error)"])
             }
@@ -81,7 +82,6 @@ actor LeaseKeeper<M: Machine> {
             let partition = try row.int(0)
             if !halted.contains(partition) { try await acquire(partition) }
         }
-        try await sweep()
     }
 
     private func guardCommands(_ isOn: Bool, condemned: Set<String>) async {

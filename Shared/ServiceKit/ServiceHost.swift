@@ -93,6 +93,7 @@ extension ServiceHost {
         guard configuration.port != 0 else { return }
         let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { $0.close() }
             .bind(host: configuration.host, port: configuration.port).get()
         try await probe.close().get()
     }

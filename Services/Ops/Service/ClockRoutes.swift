@@ -35,7 +35,8 @@ struct ClockRoutes: Sendable {
             access: .scope(.operate), request: Advance.self, response: Advanced.self, problems: Problem.ofClock
         ) { request, context in
             let advance = try await request.document(as: Advance.self)
-            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(advance)")
+            // Whoever repeats it may well wait longer.
+            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(advance.seconds)")
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(

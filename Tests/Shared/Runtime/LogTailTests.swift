@@ -113,10 +113,11 @@ import Timeline
                 try await group.waitForAll()
             }
             #expect(try await live == Array(1...count))
-            // Once another has the first of two more, everything before the second was handed out.
-            var other = tail.events(of: .device("a"), after: count - 1).makeAsyncIterator()
-            #expect(try await other.next()?.offset == count)
-            for offset in [count + 1, count + 2] {
+            // Once another has the first of two more, everything before the second was handed out. It has joined with the last
+            // that is there.
+            var other = tail.events(of: .device("a"), after: count).makeAsyncIterator()
+            #expect(try await other.next()?.offset == count + 1)
+            for offset in [count + 2, count + 3] {
                 _ = try await runtime.submit(.add(1, to: "a"))
                 #expect(try await other.next()?.offset == offset)
             }

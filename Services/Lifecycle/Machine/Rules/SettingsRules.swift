@@ -8,7 +8,10 @@ extension Decision<LifecycleMachine> {
     mutating func changeSettings(_ app: String, _ report: AppSettings) throws(LifecycleRefusal) {
         let current = try installed(app).settings
         var settings = current
-        settings.backgroundRefresh = report.backgroundRefresh ?? settings.backgroundRefresh
+        if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
+            guard !state.restrictions.backgroundRefresh else { throw .restricted }
+            settings.backgroundRefresh = refresh
+        }
         settings.locationAuthorization = report.locationAuthorization ?? settings.locationAuthorization
         settings.notifications = report.notifications ?? settings.notifications
         guard settings != current else { return }

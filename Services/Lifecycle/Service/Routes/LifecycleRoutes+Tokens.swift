@@ -40,12 +40,14 @@ extension LifecycleRoutes {
             access: .scope(.operate), response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
+            // Before it is taken down as shown: a token that nobody got to see harms nobody.
+            let token = try await tokens.fleet(fleet)
             if let idempotency = try request.idempotency(of: try context.requireCaller()) {
                 // What is kept is that it was shown, never the token.
                 let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
                 guard before == nil else { throw Problem.tokenShownOnce }
             }
-            return Response(TokenDocument(fleet: fleet, token: try await tokens.fleet(fleet)), status: .created)
+            return Response(TokenDocument(fleet: fleet, token: token), status: .created)
         }
         table.add(
             .get, "/.well-known/jwks.json", "The public keys of the tokens (RFC 7517)", access: .open
