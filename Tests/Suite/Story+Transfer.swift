@@ -88,10 +88,12 @@ extension Story {
         #expect(task["sha256"]?.string == hash)
         #expect(task["bytesReceived"]?.int == Self.size)
         let attempts = task["attempts"]?.items ?? []
-        #expect(attempts.map { $0["end"]?.string } == ["connectionLost", "finished"])
-        let cut = try #require(attempts.first?["to"]?.int)
+        // On a slow machine a connection may be lost before its first byte too: then the next attempt begins where it did.
+        #expect(attempts.count >= 2 && attempts.last?["end"]?.string == "finished")
+        #expect(attempts.dropLast().allSatisfy { $0["end"]?.string == "connectionLost" })
+        #expect(attempts.dropFirst().map { $0["from"]?.int } == attempts.dropLast().map { $0["to"]?.int })
+        let cut = try #require(attempts.last?["from"]?.int)
         #expect((1..<Self.size).contains(cut))
-        #expect(attempts.last?["from"]?.int == cut)
         let answers = try await events("transfer.response.received").compactMap { $0["data"] }
         #expect(answers.map { $0["response"]?["status"]?.int } == [200, 206])
         #expect(answers.map { $0["from"]?.int } == [0, cut])
