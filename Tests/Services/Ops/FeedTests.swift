@@ -17,7 +17,7 @@ import Testing
                 for number in 0..<3 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
             }
             // Live only: what was there before is not told.
-            #expect(first.map { $0["data"]?["n"]?.int } == [0, 1, 2])
+            #expect(Set(first.map { $0["data"]?["n"]?.int }) == [0, 1, 2])
             for number in 3..<6 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
             let (missed, _) = try await bench.follow("/v1/events/stream", 4, after: lastID) {
                 try await bench.append("x.y.z", to: "d1", data: #"{"n":6}"#)
