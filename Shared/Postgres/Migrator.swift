@@ -65,7 +65,10 @@ public struct Migrator: Sendable {
             .int4(Int32(clamping: migration.number)), .text(migration.name), .text(migration.checksum),
         ]
         do throws(PostgresError) {
-            _ = try await connection.run(Call(Statement("BEGIN")))
+            // A process that is slow between the two flights is no reason to begin again.
+            _ = try await connection.run([
+                Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = '5min'")),
+            ])
             try await connection.script(script)
             _ = try await connection.run([
                 Call(Statement("INSERT INTO \(table) (number, name, checksum) VALUES ($1, $2, $3)"), row),

@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Random lives of a device. A failure names its seed.
-@Suite struct FetchProperties {
+@Suite(.aside) struct FetchProperties {
     @Test func anyLifeKeepsTheLaws() async throws {
         try await propertyTest(count: 60) { random in
             var life = FetchLife(random)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite struct FetchTraces {
+@Suite(.aside) struct FetchTraces {
     @Test func everyGoldenTraceComesOutExactly() throws {
         let folder = try #require(Bundle.module.url(forResource: "Traces", withExtension: nil))
         let traces = try Trace.all(in: folder)

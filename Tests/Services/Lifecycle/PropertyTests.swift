@@ -4,11 +4,12 @@ import Lives
 import Machines
 import OrderedCollections
 import Records
+import TestSupport
 import Testing
 import Timeline
 
 /// Random lives of a device. A failure names its seed.
-@Suite struct LifecycleProperties {
+@Suite(.aside) struct LifecycleProperties {
     @Test(arguments: (1...40).map { UInt64($0) * 7919 })
     func anyLifeKeepsTheLaws(seed: UInt64) throws {
         print("lifecycle property seed \(seed)")

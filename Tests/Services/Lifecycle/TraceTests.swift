@@ -1,9 +1,10 @@
 import LifecycleMachine
 import Machines
 import Records
+import TestSupport
 import Testing
 
-@Suite struct LifecycleTraces {
+@Suite(.aside) struct LifecycleTraces {
     @Test func everyGoldenTraceComesOutExactly() throws {
         let traces = try Trace.all()
         #expect(traces.count >= 20)

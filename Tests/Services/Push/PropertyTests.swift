@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Random lives of a device. A failure names its seed.
-@Suite struct PushProperties {
+@Suite(.aside) struct PushProperties {
     @Test func anyLifeKeepsTheLaws() async throws {
         try await propertyTest(seedsFrom: 11, count: 40) { random in
             var life = try PushLife(random)

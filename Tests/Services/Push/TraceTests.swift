@@ -1,9 +1,10 @@
 import Machines
 import PushMachine
 import Records
+import TestSupport
 import Testing
 
-@Suite struct PushTraces {
+@Suite(.aside) struct PushTraces {
     @Test func everyGoldenTraceComesOutExactly() throws {
         let traces = try Trace.all()
         #expect(traces.count >= 20)

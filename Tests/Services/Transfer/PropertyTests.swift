@@ -9,7 +9,7 @@ import Timeline
 import TransferMachine
 
 /// Random lives of a device and its movers. A failure names its seed.
-@Suite struct TransferProperties {
+@Suite(.aside) struct TransferProperties {
     @Test func anyLifeKeepsTheLaws() async throws {
         try await propertyTest(count: 60) { random in
             var life = TransferLife(random)

@@ -1,9 +1,10 @@
 import Machines
 import Records
+import TestSupport
 import Testing
 import TransferMachine
 
-@Suite struct TransferTraces {
+@Suite(.aside) struct TransferTraces {
     @Test func everyGoldenTraceComesOutExactly() throws {
         let traces = try Trace.all()
         #expect(traces.count >= 20)

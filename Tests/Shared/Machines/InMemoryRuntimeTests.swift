@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite struct InMemoryRuntimeTests {
+@Suite(.aside) struct InMemoryRuntimeTests {
     private let key = AggregateKey.device("a")
     private let start = Instant(milliseconds: 1_000_000)
 
