@@ -2,24 +2,10 @@ import Contracts
 import Records
 import Timeline
 
-/// What an event orders.
-struct Told {
-    var type: Order.Kind
-    var name: String
-    var deadline: Instant?
-    var data: [JSON.Member]
-
-    init(_ type: Order.Kind, _ name: String, deadline: Instant? = nil, _ data: [JSON.Member]) {
-        self.type = type
-        self.name = name
-        self.deadline = deadline
-        self.data = data
-    }
-
-    /// Callbacks to deliver, in order.
+extension Told {
+    /// Callbacks of the app's delegate to deliver, in order.
     init?(_ callbacks: [Callback], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
-        guard let last = callbacks.last else { return nil }
-        self.init(.callback, last.rawValue, deadline: deadline, [.init(callbacks)] + data)
+        self.init(callbacks.map(\.rawValue), deadline: deadline, data)
     }
 }
 
@@ -29,8 +15,10 @@ extension JSON.Member {
     }
 }
 
-extension LifecycleEvent {
-    /// What it orders; nil where it orders nothing.
+extension LifecycleEvent: OrderGiver {
+    /// All of them, so that the switch below is the one list.
+    static let orderTypes = Set(catalogue.map(\.type))
+
     var told: Told? {
         switch self {
         case .appLaunched(let event): Told(event.callbacks, deadline: event.deadline)
