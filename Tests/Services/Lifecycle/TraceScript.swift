@@ -47,6 +47,17 @@ extension TraceScript<LifecycleMachine> {
         case "completeWake":
             let completion = try WakeCompletion(json: with.without("wake"))
             return .completeWake(app: app, wake: with["wake"]?.string ?? "", completion)
+        case "startActivity":
+            let kind = try ActivityKind(json: with["kind"] ?? .null)
+            return .startActivity(app: app, kind, try ActivityRequest(json: with.without("kind")))
+        case "stopActivity": return .stopActivity(app: app, try ActivityKind(json: with))
+        case "act": return .act(app: app, try ActionReport(json: with))
+        case "monitorRegion":
+            let region = try Region(json: with.without("identifier"))
+            return .monitorRegion(app: app, region: with["identifier"]?.string ?? "", region)
+        case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
+        case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
+        case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
         case "settings" where step["app"] == nil: return .changeDeviceSettings(try DeviceSettings(json: with))
         case "settings": return .changeSettings(app: app, try AppSettings(json: with))
         default: throw TraceFailed.unknown(step)
@@ -61,7 +72,12 @@ extension TraceScript<LifecycleMachine> {
         case "refreshDue": return FetchEvent.RefreshDue(app: app, fetch: with.string ?? "")
         case "pushWakeRequested":
             return PushEvent.WakeRequested(
-                app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null)
+                app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null,
+                pushType: with["pushType"]?.string.flatMap { PushType(rawValue: $0) })
+        case "taskDue":
+            return FetchEvent.TaskDue(
+                app: app, identifier: with["identifier"]?.string ?? "",
+                kind: try TaskRequestKind(json: with["kind"] ?? .null), request: with["request"]?.string ?? "")
         case "transferWakeRequested": return TransferEvent.WakeRequested(app: app, session: with.string ?? "")
         default: return nil
         }
