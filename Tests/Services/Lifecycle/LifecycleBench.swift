@@ -27,14 +27,23 @@ struct LifecycleBench: Sendable {
     let runtime: DurableRuntime<LifecycleMachine>
     let tokens: TokenIssuer
     let routes: LifecycleRoutes
+    var clock: ClockControl { ClockControl(pool: pool) }
 
     /// Runs the service for as long as the body runs.
-    static func run(_ body: @Sendable @escaping (LifecycleBench) async throws -> Void) async throws {
+    ///
+    /// - Parameter virtual: whether the suite's clock stands still, for the body to move.
+    static func run(
+        virtual: Bool = false, _ body: @Sendable @escaping (LifecycleBench) async throws -> Void
+    ) async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let quiet = logger
         let options = try ConnectionOptions(url: try await database(quiet))
         let pool = ConnectionPool(options, size: 4, logger: quiet)
+        if virtual {
+            try await pool.withConnection { try await LogSchema.makeClockVirtual($0) }
+            try await ClockControl(pool: pool).freeze()
+        }
         let clock = SharedClock()
         let runtime = DurableRuntime<LifecycleMachine>(
             pool: pool, options: options, partitions: partitions, clock: clock, policy: LifecyclePolicy(),
@@ -52,7 +61,9 @@ struct LifecycleBench: Sendable {
         let host = ServiceHost(
             name: Lifecycle.name, configuration: try configuration(),
             responder: table.responder(authenticator: try await authenticator(pool, void), metrics: metrics),
-            services: [runtime, tail, revocations], logger: quiet)
+            services: [
+                runtime, tail, ClockFollower(clock, pool: pool, news: runtime.news, logger: quiet), revocations,
+            ], logger: quiet)
         let (ports, source) = AsyncStream<Int>.makeStream()
         let group = host.group { source.yield($0) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -172,7 +183,7 @@ struct LifecycleBench: Sendable {
     }
 
     /// Appends an event as another service would, with the notification that goes with it.
-    func append<D: EventData>(_ data: D, to device: String) async throws {
+    func append<D: EventData>(_ data: D, to device: String, at moment: Instant = RealClock().now) async throws {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: Self.partitions))
         let source = String(D.type.prefix { $0 != "." })
@@ -185,7 +196,7 @@ struct LifecycleBench: Sendable {
             """)
         let values: [Parameter] = [
             .int4(partition), .uuid(UUID()), .text(source), .text(D.type), .text(key.description),
-            .text(data.app ?? ""), .int(Int(RealClock().now.milliseconds)),
+            .text(data.app ?? ""), .int(Int(moment.milliseconds)),
             .text(String(decoding: data.jsonBytes, as: UTF8.self)),
         ]
         _ = try await pool.run([
