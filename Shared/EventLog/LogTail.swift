@@ -111,6 +111,17 @@ public final class LogTail: Service {
         LogStream(tail: self, selection: .matching(isWanted), start: start)
     }
 
+    /// The events of one aggregate after a partition offset that the log has now, oldest first.
+    ///
+    /// - Returns: some of them, how far that looked through the partition, and whether that was to its head.
+    public func page(
+        of key: AggregateKey, after offset: Int
+    ) async throws(PostgresError) -> (events: [Event], position: Int, isAtHead: Bool) {
+        let partition = key.partition(of: partitions)
+        let found = try await replay(.key(key), after: [partition: offset])
+        return (found.events, found.positions[partition, default: offset], found.isAtHead)
+    }
+
     /// The head of every partition: how far the log goes now.
     public func heads() async throws(PostgresError) -> [Int: Int] {
         var heads: [Int: Int] = [:]

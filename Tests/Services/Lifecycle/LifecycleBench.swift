@@ -52,7 +52,7 @@ struct LifecycleBench: Sendable {
         let tokens = try await TokenIssuer.open(pool, issuer: Lifecycle.name)
         let metrics = Metrics()
         let routes = LifecycleRoutes(
-            commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, metrics: metrics)
+            commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, policy: LifecyclePolicy(), metrics: metrics)
         var table = RouteTable()
         routes.add(to: &table)
         let void = VoidTokens()
@@ -205,43 +205,3 @@ struct LifecycleBench: Sendable {
         ])
     }
 }
-
-/// A stream of orders as a client reads it.
-struct OrderStream {
-    private var body: HTTPClientResponse.Body.AsyncIterator
-    private var text = ""
-
-    /// Connects, and waits until the stream is open.
-    init(_ bench: LifecycleBench, _ path: String, after: String? = nil, key: String = LifecycleBench.operatorKey)
-        async throws
-    {
-        let headers = after.map { ["Last-Event-ID": $0] } ?? [:]
-        let response = try await HTTPClient.shared.execute(
-            bench.request("GET", path, headers, key: key), timeout: .seconds(50))
-        guard response.status == .ok else { throw StreamRefused(status: Int(response.status.code)) }
-        body = response.body.makeAsyncIterator()
-        while !text.hasPrefix(": open\n\n") {
-            guard let part = try await body.next() else { throw StreamRefused(status: 0) }
-            text += String(buffer: part)
-        }
-        text.removeFirst(": open\n\n".count)
-    }
-
-    /// The next order with the id that resumes after it; nil at the end of the stream.
-    mutating func next() async throws -> (id: String, order: JSON)? {
-        while true {
-            while let end = text.range(of: "\n\n") {
-                let lines = text[..<end.lowerBound].split(separator: "\n")
-                text.removeSubrange(..<end.upperBound)
-                guard let id = lines.first(where: { $0.hasPrefix("id: ") })?.dropFirst(4),
-                    let data = lines.first(where: { $0.hasPrefix("data: ") })?.dropFirst(6)
-                else { continue }
-                return (String(id), try JSON(parsing: Array(data.utf8)))
-            }
-            guard let part = try await body.next() else { return nil }
-            text += String(buffer: part)
-        }
-    }
-}
-
-struct StreamRefused: Error { let status: Int }

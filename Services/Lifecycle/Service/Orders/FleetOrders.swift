@@ -7,26 +7,33 @@ import ServiceKit
 struct FleetOrders: AsyncSequence, Sendable {
     typealias Element = ServerSentEvent
 
-    let events: LogStream
-    let start: [Int: Int]
-    let fleet: String
-    let fleets: FleetsOfDevices
+    private let events: LogStream
+    private let start: [Int: Int]
+    private let members: FleetMembers
+
+    /// - Parameter members: of the fleet, at the places where the stream starts.
+    init(_ tail: LogTail, after start: [Int: Int], members: FleetMembers) {
+        events = tail.events(in: start) { event in
+            Order.isGiven(by: event) || FleetMembers.types.contains(event.type)
+        }
+        self.start = start
+        self.members = members
+    }
 
     func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(base: events.makeAsyncIterator(), positions: start, fleet: fleet, fleets: fleets)
+        AsyncIterator(base: events.makeAsyncIterator(), positions: start, members: members)
     }
 
     struct AsyncIterator: AsyncIteratorProtocol {
-        var base: LogStream.Iterator
-        var positions: [Int: Int]
-        let fleet: String
-        let fleets: FleetsOfDevices
+        fileprivate(set) var base: LogStream.Iterator
+        fileprivate(set) var positions: [Int: Int]
+        fileprivate(set) var members: FleetMembers
 
         mutating func next() async throws -> ServerSentEvent? {
             while let event = try await base.next() {
                 positions[event.partition] = event.offset
-                fleets.note(event)
-                guard let order = Order(event), try await fleets.fleet(of: order.device) == fleet else { continue }
+                members.note(event)
+                guard members.contains(event.key), let order = Order(event) else { continue }
                 let place = ResumePoint(positions.mapValues { Int64($0) })
                 return ServerSentEvent(id: place.description, data: order.text)
             }

@@ -2,24 +2,10 @@ import Contracts
 import Records
 import Timeline
 
-/// What an event orders.
-struct Told {
-    var type: Order.Kind
-    var name: String
-    var deadline: Instant?
-    var data: [JSON.Member]
-
-    init(_ type: Order.Kind, _ name: String, deadline: Instant? = nil, _ data: [JSON.Member]) {
-        self.type = type
-        self.name = name
-        self.deadline = deadline
-        self.data = data
-    }
-
-    /// Callbacks to deliver, in order.
+extension Told {
+    /// Callbacks of the app's delegate to deliver, in order.
     init?(_ callbacks: [Callback], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
-        guard let last = callbacks.last else { return nil }
-        self.init(.callback, last.rawValue, deadline: deadline, [.init(callbacks)] + data)
+        self.init(callbacks.map(\.rawValue), deadline: deadline, data)
     }
 }
 
@@ -29,8 +15,10 @@ extension JSON.Member {
     }
 }
 
-extension LifecycleEvent {
-    /// What it orders; nil where it orders nothing.
+extension LifecycleEvent: OrderGiver {
+    /// All of them, so that the switch below is the one list.
+    static let orderTypes = Set(catalogue.map(\.type))
+
     var told: Told? {
         switch self {
         case .appLaunched(let event): Told(event.callbacks, deadline: event.deadline)
@@ -48,13 +36,25 @@ extension LifecycleEvent {
         case .appWoken(let event): event.told
         case .taskExpiring(let event):
             Told(.expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
+        case .wakeExpiring(let event):
+            Told(
+                .taskExpiration, "expirationHandler", deadline: event.deadline,
+                [.init("request", event.request.map { .string($0) } ?? .null), .init("wake", .string(event.wake))])
+        case .activityStopped(let event):
+            Told(
+                event.callbacks,
+                [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
+        case .regionCrossed(let event): Told(event.callbacks, [.init("region", .string(event.identifier))])
+        case .significantChangeReported(let event): Told(event.callbacks)
         case .appSuspended: Told(.suspend, "suspend", [])
         case .appTerminated(let event): event.told
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
             .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused, .outageNoted:
+            .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
+            .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
+            .outageNoted:
             nil
         }
     }
@@ -65,7 +65,8 @@ extension LifecycleEvent.AppWoken {
         Told(
             .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: deadline,
             [
-                .init(callbacks), .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),
+                .init(callbacks), .init("kind", .string((kind?.rawValue ?? reason.rawValue))),
+                .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),
                 .init("reason", .string(reason.rawValue)), .init("request", request.map { .string($0) } ?? .null),
                 .init("wake", .string(wake)),
             ])

@@ -5,7 +5,7 @@ import Timeline
 
 /// What a device is told to do: a view of one event of the log. At least once; repeats carry the same `order`.
 struct Order: Record {
-    enum Kind: String, Word { case callback, wake, expiration, suspend, terminate }
+    enum Kind: String, Word { case callback, wake, expiration, suspend, terminate, transferProgress, taskExpiration }
 
     /// `partition:offset` of the event.
     var order = ""
@@ -24,8 +24,7 @@ struct Order: Record {
 
     /// The order that an event of the log gives; nil where it gives none.
     init?(_ event: Event) {
-        guard event.source == LifecycleEvent.source, let device = event.key.device, let app = event.app,
-            let told = (try? LifecycleEvent(type: event.type, version: event.version, data: event.data))?.told
+        guard let device = event.key.device, let app = event.app, let told = Self.givers[event.source]?.told(by: event)
         else { return nil }
         order = "\(event.partition):\(event.offset)"
         self.device = device

@@ -5,6 +5,7 @@ import Hummingbird
 import LifecycleMachine
 import OrderedCollections
 import Records
+import Runtime
 import ServiceKit
 import ServiceLifecycle
 
@@ -18,16 +19,14 @@ extension LifecycleRoutes {
             problems: [.invalidHeader, .invalidQuery, .beyondRetention]
         ) { request, context in
             let id = try context.parameters.identifier("device")
-            let known = try await registered(request, context).offset
+            _ = try await registered(request, context)
             let key = AggregateKey.device(id)
-            let after = try resumePoint(request, key) ?? known
-            // Who has the device's last event has missed nothing, however long ago that was.
-            if after < known { try await tail.requireRetained([key.partition(of: tail.partitions): after]) }
+            let after = try await start(request, of: key)
             guard request.uri.queryParameters["wait"] != nil else {
                 return try stream(id, after: after, context)
             }
             let wait = try request.query("wait", in: 0...60, default: 30)
-            return Response(try await poll(key, after: after, known: known, wait: .seconds(wait)))
+            return Response(try await poll(key, after: after, wait: .seconds(wait)))
         }
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
@@ -38,10 +37,9 @@ extension LifecycleRoutes {
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
             let start = try await start(request)
-            let orders = FleetOrders(
-                events: tail.events(in: start) { $0.source == LifecycleEvent.source && $0.key.device != nil },
-                start: start, fleet: fleet, fleets: fleets)
-            return Response(events: orders, on: context, metrics: metrics)
+            let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
+            return Response(
+                events: FleetOrders(tail, after: start, members: members), on: context, metrics: metrics)
         }
     }
 
@@ -61,6 +59,14 @@ extension LifecycleRoutes {
         return Int(offset)
     }
 
+    /// Where a device's orders begin: after the place that the client has, or now.
+    private func start(_ request: Request, of key: AggregateKey) async throws -> Int {
+        let partition = key.partition(of: tail.partitions)
+        guard let after = try resumePoint(request, key) else { return try await tail.heads()[partition, default: 0] }
+        try await tail.requireRetained([partition: after])
+        return after
+    }
+
     /// Live until another stream of the same device begins.
     private func stream(_ device: String, after: Int, _ context: ServiceContext) throws -> Response {
         let told = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
@@ -73,26 +79,26 @@ extension LifecycleRoutes {
     }
 
     /// The orders that the log has already; where it has none, the first that comes within the time.
-    ///
-    /// - Parameter known: the offset of an event of the device that the log has.
-    private func poll(
-        _ key: AggregateKey, after: Int, known: Int, wait: Duration
-    ) async throws -> OrderList {
-        let partition = key.partition(of: tail.partitions)
+    private func poll(_ key: AggregateKey, after: Int, wait: Duration) async throws -> OrderList {
         var items: [Order] = []
         var last = after
-        if after < known {
-            for try await event in tail.events(of: key, after: after) {
+        var isAtHead = false
+        while !isAtHead, items.count < OrderList.limit {
+            let page = try await tail.page(of: key, after: last)
+            (last, isAtHead) = (page.position, page.isAtHead)
+            for (event, order) in page.events.compactMap({ event in Order(event).map { (event, $0) } }) {
+                items.append(order)
+                guard items.count == OrderList.limit else { continue }
+                // The rest of the page is for the next answer.
                 last = event.offset
-                if let order = Order(event) { items.append(order) }
-                if event.offset >= known || items.count == OrderList.limit { break }
+                break
             }
         }
         if items.isEmpty, let order = try await first(of: key, after: last, within: wait) {
             items = [order.order]
             last = order.offset
         }
-        return OrderList(items: items, next: "\(partition):\(last)")
+        return OrderList(items: items, next: "\(key.partition(of: tail.partitions)):\(last)")
     }
 
     /// The first order after an offset; nil where none comes in time, and when the service shuts down.
@@ -142,7 +148,7 @@ extension Caller {
     /// Lets operators on, and the fleet's own token.
     ///
     /// - Throws: `not_found`: another's fleet is as if it were not there.
-    fileprivate func requireFleet(_ fleet: String) throws(Problem) {
+    func requireFleet(_ fleet: String) throws(Problem) {
         switch self {
         case .operator: return
         case .fleet(let own): guard own == fleet else { throw .notFound }

@@ -17,30 +17,19 @@ struct LifecycleRoutes: Sendable {
     let tokens: TokenIssuer
     /// The suite's time.
     let clock: any SuiteClock
+    /// The limits that the machine goes by.
+    let policy: LifecyclePolicy
     let metrics: Metrics
     /// The live order streams of devices.
     let streams = LiveStreams()
-    let fleets: FleetsOfDevices
-
-    init(
-        commands: Commands<LifecycleMachine>, tail: LogTail, tokens: TokenIssuer, clock: any SuiteClock,
-        metrics: Metrics
-    ) {
-        self.commands = commands
-        self.tail = tail
-        self.tokens = tokens
-        self.clock = clock
-        self.metrics = metrics
-        fleets = FleetsOfDevices { [runtime = commands.runtime] device in
-            try await runtime.state(.device(device)).map { ($0.aggregate.state.registration?.fleet, $0.version) }
-        }
-    }
 
     func add(to table: inout RouteTable) {
         addDevices(&table)
         addTokens(&table)
         addApps(&table)
         addWork(&table)
+        addActivities(&table)
+        addReports(&table)
         addOrders(&table)
     }
 

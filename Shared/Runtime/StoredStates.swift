@@ -1,0 +1,111 @@
+public import Contracts
+import EventLog
+public import Machines
+public import Postgres
+import Records
+
+/// The stored states of a machine's aggregates in bulk, for who follows many of them: a page of a partition is one query,
+/// however many aggregates it has.
+public struct StoredStates<M: Machine>: Sendable {
+    /// At most so many states in a page; of 4 KiB each they are 4 MiB.
+    public static var limit: Int { 1000 }
+
+    private let ask: @Sendable (Call) async throws -> Rows
+    private let page = Statement(
+        """
+        SELECT key, state, event_count, version, machine_version::int8 FROM "\(M.name)".states
+        WHERE partition = $1 AND key > $2 AND position($3 IN state) > 0 ORDER BY key LIMIT $4
+        """)
+
+    /// - Parameter ask: asks the database.
+    public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
+
+    /// States of a partition, in the order of their keys, as they are now.
+    ///
+    /// - Parameters:
+    ///   - text: only those whose stored form has this text, and maybe some more. Texts stand in it as they are, so the
+    ///     database can look, and the others stay there.
+    ///   - key: where the former page ended; nil for the first.
+    /// - Returns: nothing as `last` where this was the last page.
+    public func page(
+        of partition: Int, mentioning text: String, after key: AggregateKey? = nil
+    ) async throws -> (states: [(key: AggregateKey, state: M)], last: AggregateKey?) {
+        let rows = try await ask(
+            Call(
+                page,
+                [
+                    .int4(Int32(partition)), .text(key?.description ?? ""), .bytes(Array(text.utf8)), .int(Self.limit),
+                ]))
+        var states: [(key: AggregateKey, state: M)] = []
+        states.reserveCapacity(rows.count)
+        for row in rows { states.append(try await state(in: row, partition)) }
+        return (states, rows.count == Self.limit ? states.last?.key : nil)
+    }
+
+    private func state(in row: Row, _ partition: Int) async throws -> (key: AggregateKey, state: M) {
+        let key = AggregateKey(try row.text(0))
+        let version = try row.int(4)
+        guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
+        if let state = M(stored: try row.bytes(1), version: version) { return (key, state) }
+        guard version < M.version else { throw RuntimeError.malformedState(key: key) }
+        // An older machine's: the first batch that needs it writes it anew.
+        let folded = try await Aggregate<M>.folded(
+            key, partition: partition, upTo: try row.int(3), count: try row.int(2), query: ask)
+        return (key, folded.state)
+    }
+
+    // How things stood: the last word up to the place, else the newest snapshot up to it, where retention took the word.
+    private static var former: Statement {
+        Statement(
+            """
+            WITH later AS (
+                SELECT DISTINCT key FROM bus.events WHERE partition = $1 AND log_offset > $2 AND type = ANY($3))
+            SELECT later.key, word.type, word.version::int8, word.data::text, base.state, base.machine_version::int8
+            FROM later
+            LEFT JOIN LATERAL (
+                SELECT e.type, e.version, e.data FROM bus.events AS e
+                WHERE e.partition = $1 AND e.key = later.key AND e.log_offset <= $2 AND e.type = ANY($3)
+                ORDER BY e.log_offset DESC LIMIT 1) AS word ON true
+            LEFT JOIN LATERAL (
+                SELECT b.state, b.machine_version FROM bus.snapshots AS b
+                WHERE b.partition = $1 AND b.key = later.key AND b.service = $4 AND b.log_offset <= $2
+                    AND word.type IS NULL
+                ORDER BY b.log_offset DESC LIMIT 1) AS base ON true
+            """)
+    }
+
+    /// What some of the machine's own events said last, up to a place of the log, of each aggregate that had another one of
+    /// them after it: what a state says of that is too new.
+    ///
+    /// - Parameter types: of the events that tell it.
+    public func former(
+        in partition: Int, upTo offset: Int, types: [String]
+    ) async throws -> [(key: AggregateKey, word: Former<M>)] {
+        let rows = try await ask(
+            Call(Self.former, [.int4(Int32(partition)), .int(offset), .texts(types), .text(M.name)]))
+        return try rows.map { row in
+            let key = AggregateKey(try row.text(0))
+            if let type = try row.optionalText(1) {
+                return (key, .event(try M.OwnEvent(type: type, version: try row.int(2), data: try row.bytes(3))))
+            }
+            guard let version = try row.optionalInt(5), let state = M(stored: try row.bytes(4), version: version) else {
+                return (key, .nothing)
+            }
+            return (key, .state(state))
+        }
+    }
+}
+
+/// What is known of an aggregate at a place of the log.
+public enum Former<M: Machine>: Sendable {
+    case event(M.OwnEvent)
+    /// A snapshot, where retention took the event.
+    case state(M)
+    /// It had not begun, or the log has forgotten.
+    case nothing
+}
+
+extension DurableRuntime {
+    /// All stored states.
+    public var states: StoredStates<M> { StoredStates { [pool] in try await pool.run($0) } }
+}

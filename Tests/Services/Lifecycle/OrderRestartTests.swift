@@ -1,0 +1,200 @@
+import AsyncHTTPClient
+import Contracts
+import EventLog
+import Foundation
+import Glibc
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import ServiceKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LifecycleService
+
+/// The real `lifecycle` as a process, killed and started again in the midst of its streams.
+@Suite("Orders across a restart", .timeLimit(.minutes(3))) struct OrderRestartTests {
+    @Test func whoResumesHasEveryOrderOnceAndInOrder() async throws {
+        let bench = try await RestartBench.make()
+        try await bench.start()
+        let blues = (0..<5).map { "blue\($0)" }
+        for device in blues { try await bench.register(device, fleet: "blue") }
+        try await bench.register("red", fleet: "red")
+        let start = try await bench.heads()
+        let heard = Tally()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                let place = ResumePoint([bench.partition(of: blues[0]): Int64(start[bench.partition(of: blues[0])] ?? 0)])
+                let ids = try await bench.follow("/v1/devices/\(blues[0])/orders", after: place, until: 1, heard)
+                #expect(try await ids == bench.orders([blues[0]], after: start).flatMap(\.value))
+            }
+            group.addTask {
+                let place = ResumePoint(start.mapValues { Int64($0) })
+                let ids = try await bench.follow("/v1/fleets/blue/orders", after: place, until: blues.count, heard)
+                let told = Dictionary(grouping: ids) { Int($0.prefix { $0 != ":" }) ?? -1 }
+                #expect(try await told == bench.orders(blues, after: start))
+            }
+            for device in blues + ["red"] {
+                group.addTask {
+                    try await bench.command(device, "launch")
+                    // So long that the service ends in the midst of it, twice.
+                    while bench.starts < 3 {
+                        for event in ["home", "open"] { try await bench.command(device, event) }
+                    }
+                    for event in ["home", "open"] { try await bench.command(device, event) }
+                    // The last order of each.
+                    try await bench.command(device, "crash")
+                }
+            }
+            for _ in 0..<2 {
+                try await heard.reaches(heard.count + 60)
+                try await bench.restart()
+            }
+            try await group.waitForAll()
+        }
+        try await bench.stop()
+    }
+}
+
+/// A database and a `lifecycle` over it that comes and goes.
+private final class RestartBench: Sendable {
+    private struct Life {
+        var process: ChildProcess?
+        /// How often it was started.
+        var starts = 0
+        /// Fires when it is there again; fired while it is there.
+        var isUp = Signal<Void>()
+    }
+
+    private let url: String
+    private let port: Int
+    private let pool: ConnectionPool
+    private let life = Mutex(Life())
+    static let partitions = 16
+
+    private init(url: String, port: Int, pool: ConnectionPool) { (self.url, self.port, self.pool) = (url, port, pool) }
+
+    static func make() async throws -> RestartBench {
+        let url = try await PrivateCluster.shared().makeDatabase()
+        let migration = try ChildProcess.start(
+            ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", url])
+        #expect(try await migration.exit(within: 60) == .exited(0), "\(migration.errors.tail())")
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
+        return RestartBench(url: url, port: try freePort(), pool: pool)
+    }
+
+    var starts: Int { life.withLock { $0.starts } }
+
+    func start() async throws {
+        let process = try ChildProcess.start(
+            ChildProcess.product("lifecycle"),
+            ["serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--host", "127.0.0.1"])
+        try await process.waitForLine(containing: "is ready", within: 60)
+        let isUp = life.withLock { life in
+            life.process = process
+            life.starts += 1
+            return life.isUp
+        }
+        isUp.fire()
+    }
+
+    /// Ends it as a crash does, and starts it again.
+    func restart() async throws {
+        let process = life.withLock { life in
+            life.isUp = Signal()
+            return life.process
+        }
+        process?.signal(SIGKILL)
+        try await process?.exit()
+        try await start()
+    }
+
+    func stop() async throws {
+        let process = try #require(life.withLock { $0.process })
+        process.signal(SIGTERM)
+        #expect(try await process.exit(within: 60) == .exited(0), "\(process.errors.tail())")
+        await pool.close()
+    }
+
+    /// Reads a stream across its cuts, until it has told of so many crashes.
+    ///
+    /// - Returns: the orders' places, as they came.
+    func follow(_ path: String, after place: ResumePoint, until crashes: Int, _ heard: Tally) async throws -> [String] {
+        var after = place.description
+        var ids: [String] = []
+        var rest = crashes
+        while rest > 0 {
+            // A connection that is lost ends here, in whatever way.
+            do {
+                var stream = try await OrderStream(request("GET", path), after: after)
+                while rest > 0, let next = try await stream.next() {
+                    after = next.id
+                    ids.append(try #require(next.order["order"]?.string))
+                    if next.order["type"] == "terminate" { rest -= 1 }
+                    heard.add()
+                }
+            } catch let error as StreamRefused where error.status != 0 && error.status != 503 { throw error } catch {}
+            try Task.checkCancellation()
+            try await life.withLock { $0.isUp }.value()
+        }
+        return ids
+    }
+
+    /// A transition, until it is answered. One whose answer is lost may have happened: then the second finds it illegal.
+    func command(_ device: String, _ event: String) async throws {
+        while true {
+            try await life.withLock { $0.isUp }.value()
+            try Task.checkCancellation()
+            let path = "/v1/devices/\(device)/apps/a/transitions"
+            let status = try? await send("POST", path, #"{"event":"\#(event)"}"#)
+            if let status, [200, 409].contains(status) { return }
+        }
+    }
+
+    func register(_ device: String, fleet: String) async throws {
+        let registered = try await send("PUT", "/v1/devices/\(device)", #"{"profile":"ios15","fleet":"\#(fleet)"}"#)
+        let installed = try await send("PUT", "/v1/devices/\(device)/apps/a", "{}")
+        #expect(registered == 201 && installed == 201)
+    }
+
+    private func request(_ method: String, _ path: String) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = .init(rawValue: method)
+        return request
+    }
+
+    private func send(_ method: String, _ path: String, _ body: String) async throws -> Int {
+        var request = request(method, path)
+        request.body = .bytes(ByteBuffer(string: body))
+        request.headers.add(name: "Content-Type", value: "application/json")
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        _ = try await response.body.collect(upTo: 1 << 20)
+        return Int(response.status.code)
+    }
+
+    // MARK: The log
+
+    func partition(of device: String) -> Int { AggregateKey.device(device).partition(of: Self.partitions) }
+
+    func heads() async throws -> [Int: Int] {
+        let rows = try await pool.run(Call(LogReader.heads))
+        return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.int(0), try $0.int(1)) })
+    }
+
+    /// The places of the orders that the log has of some devices, by partition.
+    func orders(_ devices: [String], after places: [Int: Int]) async throws -> [Int: [String]] {
+        var orders: [Int: [String]] = [:]
+        for partition in Set(devices.map { partition(of: $0) }) {
+            let place: [Parameter] = [.int4(Int32(partition)), .int(places[partition, default: 0]), .int(1_000_000)]
+            let told = try await pool.run(Call(LogReader.all, place))
+                .map { try LogReader.event($0) }.compactMap { Order($0) }
+            orders[partition] = told.filter { devices.contains($0.device) }.map(\.order)
+        }
+        return orders
+    }
+}

@@ -1,0 +1,116 @@
+import Contracts
+import Records
+import Testing
+
+@testable import LifecycleService
+
+@Suite("Orders of other services", .timeLimit(.minutes(5))) struct ServicesOrderTests {
+    @Test func aDeviceHearsWhatTransferAndPushTellItsAppsInLogOrder() async throws {
+        try await LifecycleBench.run { bench in
+            let token = try await bench.phone("d1", fleet: "blue")
+            let path = "/v1/devices/d1/orders"
+            let start = try #require(try await bench.send("GET", path + "?wait=0")["next"]?.string)
+            var device = try await OrderStream(bench, path, key: token)
+            var fleet = try await OrderStream(bench, "/v1/fleets/blue/orders")
+            let place = TaskPlace(app: "a", session: "s", task: 2)
+            try await bench.append(PushEvent.TokenRegistered(app: "a", environment: .sandbox, token: "f00d"), to: "d1")
+            try await bench.transition("d1", "launch")
+            // These tell the device's code nothing.
+            try await bench.append(
+                PushEvent.TokenUnregistered(app: "a", cause: .unregistered, environment: .sandbox, token: "f00d"),
+                to: "d1")
+            try await bench.append(TransferEvent.AttemptScheduled(place), to: "d1")
+            try await bench.append(TransferEvent.ResponseReceived(place), to: "d1")
+            try await bench.append(
+                TransferEvent.ResponseReceived(place) { event in
+                    event.from = 40
+                    event.response.completeLength = 100
+                }, to: "d1")
+            try await bench.append(
+                TransferEvent.ProgressMade(place) { event in
+                    event.bytesWritten = 60
+                    event.totalBytesWritten = 100
+                }, to: "d1")
+            try await bench.append(TransferEvent.TaskCompleted(place), to: "d1")
+            try await bench.append(
+                TransferEvent.EventsDelivered(app: "a", session: "s", tasks: [2, 1], finishesEvents: true), to: "d1")
+            let expected: [(type: String, name: String, data: JSON)] = [
+                (
+                    "callback", "didRegisterForRemoteNotificationsWithDeviceToken",
+                    [
+                        "callbacks": ["didRegisterForRemoteNotificationsWithDeviceToken"], "environment": "sandbox",
+                        "token": "f00d",
+                    ]
+                ),
+                (
+                    "callback", "didBecomeActive",
+                    ["callbacks": ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"]]
+                ),
+                (
+                    "transferProgress", "didResumeAtOffset",
+                    ["expectedTotalBytes": 100, "fileOffset": 40, "session": "s", "task": 2]
+                ),
+                (
+                    "transferProgress", "didWriteData",
+                    [
+                        "bytesWritten": 60, "session": "s", "task": 2, "totalBytesExpectedToWrite": .null,
+                        "totalBytesWritten": 100,
+                    ]
+                ),
+                (
+                    "callback", "urlSessionDidFinishEvents",
+                    [
+                        "callbacks": ["didCompleteWithError", "didCompleteWithError", "urlSessionDidFinishEvents"],
+                        "session": "s", "tasks": [2, 1],
+                    ]
+                ),
+            ]
+            let polled = try #require(try await bench.send("GET", path + "?wait=0&after=\(start)")["items"]?.items)
+            #expect(polled.count == expected.count)
+            for (expected, polled) in zip(expected, polled) {
+                #expect(polled["type"]?.string == expected.type && polled["name"]?.string == expected.name)
+                #expect(polled["data"] == expected.data)
+                #expect(polled["app"] == "a" && polled["device"] == "d1" && polled["deadline"] == .null)
+                #expect(try await device.next()?.order == polled)
+                #expect(try await fleet.next()?.order == polled)
+            }
+        }
+    }
+
+    @Test func aNewStreamBeginsNowWhoeverSpokeLast() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            let old = TransferEvent.ProgressMade(TaskPlace(app: "a", session: "s", task: 1))
+            try await bench.append(old, to: "d1")
+            var stream = try await OrderStream(bench, "/v1/devices/d1/orders")
+            let poll = try await bench.send("GET", "/v1/devices/d1/orders?wait=0")
+            #expect(poll["items"] == [])
+            try await bench.transition("d1", "launch")
+            #expect(try await stream.next()?.order["name"] == "didBecomeActive")
+        }
+    }
+
+    @Test func aLongPollGivesAtMostSoManyAndGoesOnBehindThem() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1")
+            let path = "/v1/devices/d1/orders?wait=0"
+            var after = try #require(try await bench.send("GET", path)["next"]?.string)
+            let count = OrderList.limit + 7
+            for task in 1...count {
+                // Of each two events one gives an order.
+                let place = TaskPlace(app: "a", session: "s", task: task)
+                try await bench.append(TransferEvent.AttemptScheduled(place), to: "d1")
+                try await bench.append(TransferEvent.ProgressMade(place), to: "d1")
+            }
+            var tasks: [Int] = []
+            for expected in [OrderList.limit, 7, 0] {
+                let answer = try await bench.send("GET", path + "&after=\(after)")
+                let items = try #require(answer["items"]?.items)
+                #expect(items.count == expected)
+                tasks += items.compactMap { $0["data"]?["task"]?.int }
+                after = try #require(answer["next"]?.string)
+            }
+            #expect(tasks == Array(1...count))
+        }
+    }
+}
