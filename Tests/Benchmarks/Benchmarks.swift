@@ -6,6 +6,7 @@ import Foundation
 struct Benchmarks: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines
+        case fleetStreams = "fleet-streams"
     }
 
     static let configuration = CommandConfiguration(
@@ -26,7 +27,11 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
+    @Option(help: "Devices on fleet streams.")
+    var devices = 10_000
+
     func validate() throws {
+        guard (4...100_000).contains(devices) else { throw ValidationError("--devices must be from 4 to 100000") }
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
         guard (1...1000).contains(connections) else { throw ValidationError("--connections must be from 1 to 1000") }
         guard (1...10_000_000).contains(deadlines) else {
@@ -40,6 +45,7 @@ struct Benchmarks: AsyncParsableCommand {
             case .http: try await TransitionsOverHTTP(seconds: seconds, connections: connections).run()
             case .appends: try await LogAppends(seconds: seconds).run()
             case .latency: try await AppendToHandled(seconds: seconds).run()
+            case .fleetStreams: try await FleetStreams(devices: devices).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

@@ -11,7 +11,7 @@ public enum Lifecycle {
     /// The settings of its own.
     public static let settings: [Setting] = [
         Setting(
-            "LIFECYCLE_PROFILES_FILE",
+            "LIFECYCLE_PROFILES_FILE", nil,
             "a JSON file with limits of profiles that are others than the table's: {\"ios15\":{\"backgroundTasks\":25}}")
     ]
 

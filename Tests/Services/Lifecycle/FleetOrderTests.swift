@@ -225,7 +225,7 @@ import Testing
             var last = first
             var got = 0
             await #expect(throws: TailError.slowReader) {
-                while let event = try await slow.next() {
+                while got <= limit + round, let event = try await slow.next() {
                     last = event
                     got += 1
                 }

@@ -1,5 +1,7 @@
 import AsyncHTTPClient
+import Foundation
 import NIOCore
+import NIOHTTP1
 import Records
 
 /// A stream of orders as a client reads it.

@@ -1,10 +1,12 @@
 import Contracts
+import EventLog
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
+import Runtime
 import ServiceKit
 import Timeline
 
