@@ -7,9 +7,9 @@ public import Timeline
 /// One device with all its apps: one foreground app, one switcher order.
 ///
 /// The states of an app and what leads from one to another: the cause that the event tells (all missed limits are
-/// `timeout`), and else what happened. Whatever its state, an app is gone when it is uninstalled or its device is
-/// deregistered. To `background` for `forceQuit` or `exitedOnSuspend` goes an app that is told to end and has not
-/// returned from `willTerminate` yet.
+/// `timeout`, all that is not allowed is `violation`), and else what happened. Whatever its state, an app is gone when
+/// it is uninstalled or its device is deregistered. To `background` for `forceQuit` or `exitedOnSuspend` goes an app
+/// that is told to end and has not returned from `willTerminate` yet.
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -26,9 +26,12 @@ public import Timeline
 ///     suspended --> active: activated
 ///     suspended --> background: woken
 ///     background --> suspended: suspended
-///     inactive --> notRunning: crash, exit, timeout, forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
-///     active --> notRunning: crash, exit, forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
-///     background --> notRunning: crash, exit, timeout, forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     inactive --> notRunning: crash, exit, timeout, violation
+///     inactive --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     active --> notRunning: crash, exit, violation
+///     active --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     background --> notRunning: crash, exit, timeout, violation
+///     background --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, thermal, powerOff, updated
 ///     suspended --> notRunning: forceQuit, memoryPressure, powerOff, updated
 /// ```
 public struct LifecycleMachine: Machine {

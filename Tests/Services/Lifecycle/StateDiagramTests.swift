@@ -81,16 +81,19 @@ private struct TakenEdges {
     /// the screen. Chance alone takes long to come by the rare edges.
     mutating func explore(_ manifest: Manifest) throws {
         let key = AggregateKey.device("d")
-        var (locked, pressed) = (Conditions(), Conditions())
+        var (locked, pressed, hot) = (Conditions(), Conditions(), Conditions())
         locked.locked = true
         pressed.memoryPressure = .critical
+        hot.thermal = .critical
         var other = manifest
         other.memoryMB = 1
         let commands: [LifecycleCommand] =
             AppTransition.allCases.map { .transition(app: "a", $0) }
             + Callback.allCases.map { .completeCallback(app: "a", $0, CallbackCompletion()) }
             + [
-                .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed), .power(.reboot),
+                .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed), .updateConditions(hot),
+                .power(.reboot), .act(app: "a", ActionReport(.fileLock)),
+                .act(app: "a", ActionReport(.uiUpdate, on: .background)),
                 .install(app: "a", manifest), .install(app: "a", other), .beginTask(app: "a", TaskRequest()),
             ]
         var start = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
@@ -152,7 +155,8 @@ extension LifecycleEvent {
         }
     }
 
-    /// In the diagram's words: why it happened, where the event tells, and else what happened. One word for all limits.
+    /// In the diagram's words: why it happened, where the event tells, and else what happened. One word for all limits, and one for all that is
+    /// not allowed.
     fileprivate var cause: String {
         switch self {
         case .appResigned(let event): event.cause.rawValue
@@ -165,7 +169,17 @@ extension LifecycleEvent {
 }
 
 extension EndReason {
-    fileprivate var cause: String { rawValue.hasSuffix("Timeout") ? "timeout" : rawValue }
+    fileprivate var cause: String {
+        switch self {
+        case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
+            .transferTimeout, .taskRequestTimeout:
+            "timeout"
+        case .fileLockHeld, .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground,
+            .workOutsideModes:
+            "violation"
+        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure, .thermal: rawValue
+        }
+    }
 }
 
 extension EventData {

@@ -103,8 +103,7 @@ extension TraceStep {
     fileprivate func call(of device: String) -> (method: String, path: String, body: JSON?) {
         let device = "/v1/devices/\(device)"
         let entry = device + "/app-switcher/" + app
-        let callback = with["callback"]?.string ?? ""
-        let wake = with["wake"]?.string ?? ""
+        func named(_ member: String) -> String { with[member]?.string ?? "" }
         let app = device + "/apps/" + app
         return switch action {
         case "register": ("PUT", device, with)
@@ -118,10 +117,18 @@ extension TraceStep {
         case "uninstall": ("DELETE", app, nil)
         case "open": ("POST", entry, nil)
         case "swipe": ("DELETE", entry, nil)
-        case "completeCallback": ("POST", app + "/callbacks/\(callback)/completion", with.without("callback"))
+        case "completeCallback":
+            ("POST", app + "/callbacks/\(named("callback"))/completion", with.without("callback"))
         case "beginTask": ("POST", app + "/tasks", with)
         case "endTask": ("DELETE", app + "/tasks/" + (with.string ?? ""), nil)
-        case "completeWake": ("POST", app + "/wakes/\(wake)/completion", with.without("wake"))
+        case "completeWake": ("POST", app + "/wakes/\(named("wake"))/completion", with.without("wake"))
+        case "startActivity": ("POST", app + "/activities/" + named("kind"), with.without("kind"))
+        case "stopActivity": ("DELETE", app + "/activities/" + (with.string ?? ""), nil)
+        case "act": ("POST", app + "/actions", with)
+        case "monitorRegion": ("PUT", app + "/regions/" + named("region"), with.without("region"))
+        case "stopMonitoringRegion": ("DELETE", app + "/regions/" + (with.string ?? ""), nil)
+        case "monitorSignificantChanges": ("PUT", app + "/significant-location-changes", nil)
+        case "stopMonitoringSignificantChanges": ("DELETE", app + "/significant-location-changes", nil)
         default: ("POST", app + "/transitions", ["event": .string(action)])
         }
     }

@@ -47,6 +47,17 @@ extension TraceScript<LifecycleMachine> {
         case "completeWake":
             let completion = try WakeCompletion(json: with.without("wake"))
             return .completeWake(app: app, wake: with["wake"]?.string ?? "", completion)
+        case "startActivity":
+            let request = try ActivityRequest(json: with.without("kind"))
+            return .startActivity(app: app, try ActivityKind(json: with["kind"] ?? .null), request)
+        case "stopActivity": return .stopActivity(app: app, try ActivityKind(json: with))
+        case "act": return .act(app: app, try ActionReport(json: with))
+        case "monitorRegion":
+            let region = try Region(json: with.without("region"))
+            return .monitorRegion(app: app, region: with["region"]?.string ?? "", region)
+        case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
+        case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
+        case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
         case "settings" where step["app"] == nil: return .changeDeviceSettings(try DeviceSettings(json: with))
         case "settings": return .changeSettings(app: app, try AppSettings(json: with))
         default: throw TraceFailed.unknown(step)
@@ -59,9 +70,15 @@ extension TraceScript<LifecycleMachine> {
         let with = step.with
         switch step.action {
         case "refreshDue": return FetchEvent.RefreshDue(app: app, fetch: with.string ?? "")
+        case "taskDue":
+            let identifier = with["identifier"]?.string ?? ""
+            let kind = try TaskRequestKind(json: with["kind"] ?? .null)
+            return FetchEvent.TaskDue(
+                app: app, identifier: identifier, kind: kind, request: with["request"]?.string ?? "")
         case "pushWakeRequested":
             return PushEvent.WakeRequested(
-                app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null)
+                app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null,
+                pushType: try with["pushType"].map { try PushType(json: $0) })
         case "transferWakeRequested": return TransferEvent.WakeRequested(app: app, session: with.string ?? "")
         default: return nil
         }
