@@ -91,8 +91,8 @@ private struct TakenEdges {
             AppTransition.allCases.map { .transition(app: "a", $0) }
             + Callback.allCases.map { .completeCallback(app: "a", $0, CallbackCompletion()) }
             + [
-                .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed), .updateConditions(hot),
-                .power(.reboot), .act(app: "a", ActionReport(.fileLock)),
+                .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed),
+                .updateConditions(hot), .power(.reboot), .act(app: "a", ActionReport(.fileLock)),
                 .act(app: "a", ActionReport(.uiUpdate, on: .background)),
                 .install(app: "a", manifest), .install(app: "a", other), .beginTask(app: "a", TaskRequest()),
             ]
