@@ -182,7 +182,8 @@ extension InstalledApp {
             return isLaunching ? "Its launch has not returned." : "It is on screen, and something covers it."
         case .background:
             if let ending { return "It was told to end: \(ending.rawValue)." }
-            return "Something keeps it from suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
+            return
+                "Something keeps it from suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
         case .suspended: return "It has nothing to do in the background."
         case .notRunning:
             guard let last = terminations.last else { return "It was not launched since it was installed." }

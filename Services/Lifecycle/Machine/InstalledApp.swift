@@ -117,7 +117,8 @@ public struct InstalledApp: Record, Equatable {
 
     /// Whether a locked device does not sleep because of it. Its background tasks alone do that before iOS 7 only.
     func keepsAwake(tasksDo: Bool) -> Bool {
-        state.isForeground || !activities.isEmpty || !pendingCallbacks.isEmpty || wakes.values.contains { $0.deadline != nil }
+        state.isForeground || !activities.isEmpty || !pendingCallbacks.isEmpty
+            || wakes.values.contains { $0.deadline != nil }
             || tasksDo && !tasks.isEmpty
     }
 

@@ -59,7 +59,8 @@ public struct LifecycleMachine: Machine {
     /// Completions and ends of tasks come from devices, and each has its limit.
     public static let ownsLimits = true
     public static let follows: Set<String> = [
-        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
+        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, PushEvent.WakeRequested.type,
+        TransferEvent.WakeRequested.type,
     ]
 
     public init() {}

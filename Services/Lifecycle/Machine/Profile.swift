@@ -95,7 +95,8 @@ public struct Profile: Record, Equatable {
 extension Rule where T == Interval {
     /// From a millisecond to a day.
     fileprivate static var limit: Rule<Interval> {
-        Rule("must be from 0.001 to 86400 seconds", keywords: [("minimum", .double(0.001)), ("maximum", .int(86_400))]) {
+        Rule("must be from 0.001 to 86400 seconds", keywords: [("minimum", .double(0.001)), ("maximum", .int(86_400))])
+        {
             (Interval.milliseconds(1)...Interval.days(1)).contains($0)
         }
     }

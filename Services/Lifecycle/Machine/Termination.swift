@@ -49,7 +49,9 @@ public struct ExitCounts: Record, Equatable {
     }
 
     mutating func count(_ reason: EndReason, in state: AppState) {
-        if state.isForeground { foreground[reason.rawValue, default: 0] += 1 } else {
+        if state.isForeground {
+            foreground[reason.rawValue, default: 0] += 1
+        } else {
             background[reason.rawValue, default: 0] += 1
         }
     }

@@ -12,7 +12,8 @@ public enum Lifecycle {
     public static let settings: [Setting] = [
         Setting(
             "LIFECYCLE_PROFILES_FILE", nil,
-            "a JSON file with limits of profiles that are others than the table's: {\"ios15\":{\"backgroundTasks\":25}}")
+            "a JSON file with limits of profiles that are others than the table's: {\"ios15\":{\"backgroundTasks\":25}}"
+        )
     ]
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.

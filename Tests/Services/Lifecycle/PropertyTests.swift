@@ -131,7 +131,7 @@ extension LifecycleLife {
             }
             #expect((app.taskClock != nil) == (app.taskTime != nil && device.isAwake), seed)
             #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
-            #expect(!(app.forceQuit && app.state != .notRunning), seed)
+            #expect(!(app.forceQuit && app.state.isForeground), seed)
             #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
             if app.ending != nil { #expect(app.state == .background && app.tasks.isEmpty, seed) }
             if !app.tasks.isEmpty, let end = app.taskDeadline { #expect(end > now, seed) }

@@ -23,7 +23,7 @@ import Timeline
                 try taken.explore(Manifest(exitsOnSuspend: exits, handlersReturn: handlersReturn))
             }
         }
-        for trace in try Trace.all(in: .module, atLeast: 61) {
+        for trace in try Trace.all() {
             var player = TracePlayer(trace, try .lifecycle(trace))
             // Whether it comes out is for its own test.
             try? player.play()

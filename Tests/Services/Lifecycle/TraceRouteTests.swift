@@ -13,7 +13,7 @@ import Timeline
     @Test(arguments: 0..<shares)
     func goldenTracesComeOutOverREST(share: Int) async throws {
         // How long nobody answered is for the runtime's tests.
-        let traces = try Trace.all(in: .module, atLeast: 61).filter { trace in
+        let traces = try Trace.all().filter { trace in
             !trace.steps.contains { $0.action == "outage" }
         }
         try await LifecycleBench.run(virtual: true) { bench in
@@ -125,7 +125,7 @@ extension TraceStep {
         case "startActivity": ("POST", app + "/activities/" + named("kind"), with.without("kind"))
         case "stopActivity": ("DELETE", app + "/activities/" + (with.string ?? ""), nil)
         case "act": ("POST", app + "/actions", with)
-        case "monitorRegion": ("PUT", app + "/regions/" + named("region"), with.without("region"))
+        case "monitorRegion": ("PUT", app + "/regions/" + named("identifier"), with.without("identifier"))
         case "stopMonitoringRegion": ("DELETE", app + "/regions/" + (with.string ?? ""), nil)
         case "monitorSignificantChanges": ("PUT", app + "/significant-location-changes", nil)
         case "stopMonitoringSignificantChanges": ("DELETE", app + "/significant-location-changes", nil)

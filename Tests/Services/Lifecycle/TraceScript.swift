@@ -48,13 +48,13 @@ extension TraceScript<LifecycleMachine> {
             let completion = try WakeCompletion(json: with.without("wake"))
             return .completeWake(app: app, wake: with["wake"]?.string ?? "", completion)
         case "startActivity":
-            let request = try ActivityRequest(json: with.without("kind"))
-            return .startActivity(app: app, try ActivityKind(json: with["kind"] ?? .null), request)
+            let kind = try ActivityKind(json: with["kind"] ?? .null)
+            return .startActivity(app: app, kind, try ActivityRequest(json: with.without("kind")))
         case "stopActivity": return .stopActivity(app: app, try ActivityKind(json: with))
         case "act": return .act(app: app, try ActionReport(json: with))
         case "monitorRegion":
-            let region = try Region(json: with.without("region"))
-            return .monitorRegion(app: app, region: with["region"]?.string ?? "", region)
+            let region = try Region(json: with.without("identifier"))
+            return .monitorRegion(app: app, region: with["identifier"]?.string ?? "", region)
         case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
         case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
         case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
@@ -70,15 +70,14 @@ extension TraceScript<LifecycleMachine> {
         let with = step.with
         switch step.action {
         case "refreshDue": return FetchEvent.RefreshDue(app: app, fetch: with.string ?? "")
-        case "taskDue":
-            let identifier = with["identifier"]?.string ?? ""
-            let kind = try TaskRequestKind(json: with["kind"] ?? .null)
-            return FetchEvent.TaskDue(
-                app: app, identifier: identifier, kind: kind, request: with["request"]?.string ?? "")
         case "pushWakeRequested":
             return PushEvent.WakeRequested(
                 app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null,
-                pushType: try with["pushType"].map { try PushType(json: $0) })
+                pushType: with["pushType"]?.string.flatMap { PushType(rawValue: $0) })
+        case "taskDue":
+            return FetchEvent.TaskDue(
+                app: app, identifier: with["identifier"]?.string ?? "",
+                kind: try TaskRequestKind(json: with["kind"] ?? .null), request: with["request"]?.string ?? "")
         case "transferWakeRequested": return TransferEvent.WakeRequested(app: app, session: with.string ?? "")
         default: return nil
         }

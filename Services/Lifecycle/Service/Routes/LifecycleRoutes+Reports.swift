@@ -35,7 +35,8 @@ extension LifecycleRoutes {
             return Response(explanation)
         }
         table.add(
-            .get, "/v1/fleets/{fleet}/terminations", "How the processes of all apps of a fleet's devices ended, counted",
+            .get, "/v1/fleets/{fleet}/terminations",
+            "How the processes of all apps of a fleet's devices ended, counted",
             access: .caller, response: FleetTerminations.self, problems: [.notFound]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
