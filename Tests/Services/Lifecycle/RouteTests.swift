@@ -29,6 +29,18 @@ import Testing
         ("GET", "/apps/a/background-refresh-status", nil, nil, nil),
         ("POST", "/apps/a/callbacks/didEnterBackground/completion", "{}", #"{"snapshotLabel":""}"#, "/snapshotLabel"),
         ("POST", "/apps/a/wakes/none/completion", #"{"result":"newData"}"#, #"{"result":"all"}"#, "/result"),
+        ("POST", "/apps/a/activities/audio", "{}", #"{"loud":true}"#, "/loud"),
+        ("DELETE", "/apps/a/activities/audio", nil, nil, nil),
+        ("POST", "/apps/a/actions", #"{"kind":"fileLock"}"#, #"{"kind":"fileLock","thread":"side"}"#, "/thread"),
+        (
+            "PUT", "/apps/a/regions/home", #"{"latitude":48.85,"longitude":2.35,"radiusMeters":100}"#,
+            #"{"latitude":98.85,"longitude":2.35,"radiusMeters":100}"#, "/latitude"
+        ),
+        ("DELETE", "/apps/a/regions/home", nil, nil, nil),
+        ("PUT", "/apps/a/significant-location-changes", nil, nil, nil),
+        ("DELETE", "/apps/a/significant-location-changes", nil, nil, nil),
+        ("GET", "/apps/a/terminations", nil, nil, nil),
+        ("GET", "/apps/a/explain", nil, nil, nil),
         ("POST", "/app-switcher/a", nil, nil, nil),
         ("DELETE", "/app-switcher/a", nil, nil, nil),
         ("GET", "/orders?wait=0", nil, nil, nil),
@@ -135,6 +147,7 @@ import Testing
             }
             let unheard = try await bench.send("POST", "/v1/devices/d1/apps/a/callbacks/didExplode/completion", "{}")
             #expect(unheard.status == 404)
+            #expect(try await bench.send("POST", "/v1/devices/d1/apps/a/activities/juggling", "{}").status == 404)
             #expect(try await bench.log(of: "d1") == before)
         }
     }
