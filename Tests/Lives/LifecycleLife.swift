@@ -69,19 +69,27 @@ package struct LifecycleLife: Life {
 
     private mutating func pick<T>(_ items: some Collection<T>) -> T? { items.randomElement(using: &random) }
 
-    private mutating func anyApp() -> String { ["a", "b", "c"][Int.random(in: 0..<3, using: &random)] }
+    package static let apps = ["a", "b", "c"]
+
+    private mutating func anyApp() -> String { Self.apps[Int.random(in: 0..<3, using: &random)] }
 
     /// Another service asks for a wake.
     private mutating func wake() -> Event {
         let request = "r\(now.milliseconds)"
-        switch Int.random(in: 0..<3, using: &random) {
+        switch Int.random(in: 0..<5, using: &random) {
         case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
-        case 1: return event(PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1]))
+        case 1:
+            let call: PushType? = Int.random(in: 0..<3, using: &random) == 0 ? .voip : nil
+            return event(
+                PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1], pushType: call))
+        case 2:
+            let kind = pick(TaskRequestKind.allCases) ?? .refresh
+            return event(FetchEvent.TaskDue(app: anyApp(), identifier: "t", kind: kind, request: request))
         default: return event(TransferEvent.WakeRequested(app: anyApp(), session: request))
         }
     }
 
-    private func event<D: EventData>(_ data: D) -> Event {
+    package func event<D: EventData>(_ data: D) -> Event {
         let id = DecisionIdentifiers.derived(String(seed), D.type, String(now.milliseconds))
         return Event(
             id: id, source: String(D.type.prefix { $0 != "." }), type: D.type, version: D.version, key: Self.key,
@@ -106,13 +114,13 @@ package struct LifecycleLife: Life {
     private mutating func command() -> LifecycleCommand {
         let app = anyApp()
         let record = device.apps[app]
-        switch Int.random(in: 0..<24, using: &random) {
+        switch Int.random(in: 0..<36, using: &random) {
         case 0: return .register(Registration(profile: pick(ProfileName.allCases) ?? .ios7))
         case 1, 2:
             return .install(
                 app: app,
                 Manifest(
-                    backgroundModes: [.fetch, .remoteNotification],
+                    backgroundModes: BackgroundMode.allCases.filter { _ in Int.random(in: 0..<3, using: &random) > 0 },
                     exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
                     handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
         case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
@@ -126,6 +134,7 @@ package struct LifecycleLife: Life {
             conditions.locked = Bool.random(using: &random)
             conditions.lowPowerMode = Bool.random(using: &random)
             conditions.memoryPressure = pick(MemoryPressure.allCases)
+            conditions.thermal = Int.random(in: 0..<4, using: &random) == 0 ? .critical : .nominal
             return .updateConditions(conditions)
         case 6: return settings(app)
         case 7, 8:
@@ -136,11 +145,53 @@ package struct LifecycleLife: Life {
         case 13, 14:
             return .completeWake(
                 app: app, wake: record?.wakes.keys.first ?? record?.completedWakes.last ?? "none",
-                WakeCompletion(result: pick(WakeResult.allCases)))
+                WakeCompletion(result: pick(WakeResult.allCases), success: Bool.random(using: &random)))
         case 15, 16, 17: return .transition(app: app, .launch)
         case 18: return .transition(app: app, .open)
         case 19, 20: return .transition(app: app, .home)
+        case 24, 25, 26:
+            let request = ActivityRequest(
+                allowsBackgroundLocationUpdates: Int.random(in: 0..<4, using: &random) > 0,
+                pausesLocationUpdatesAutomatically: Bool.random(using: &random))
+            return .startActivity(app: app, pick(ActivityKind.allCases) ?? .audio, request)
+        case 27:
+            let name = record?.activities.keys.first ?? "audio"
+            return .stopActivity(app: app, ActivityKind(rawValue: name) ?? .audio)
+        case 28:
+            let action = pick(ActionKind.allCases) ?? .work
+            return .act(app: app, ActionReport(action, on: pick(ThreadKind.allCases) ?? .main))
+        case 29, 30: return places(app)
+        case 31, 32, 33:
+            var conditions = Conditions()
+            conditions.location = anywhere()
+            if Int.random(in: 0..<4, using: &random) == 0 { conditions.tower = pick(["208-1-77", "208-1-78"]) }
+            return .updateConditions(conditions)
+        case 34:
+            var settings = AppSettings()
+            settings.locationAuthorization = .always
+            return .changeSettings(app: app, settings)
         default: return .transition(app: app, pick(AppTransition.allCases) ?? .home)
         }
+    }
+
+    private mutating func places(_ app: String) -> LifecycleCommand {
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: return .stopMonitoringRegion(app: app, region: "home")
+        case 1: return .stopMonitoringSignificantChanges(app: app)
+        case 2, 3: return .monitorSignificantChanges(app: app)
+        default:
+            var region = Region(latitude: 48, longitude: 2, radiusMeters: pick([100, 500, 2e6]) ?? 100)
+            region.notifyOnExit = Bool.random(using: &random)
+            return .monitorRegion(app: app, region: pick(["home", "work"]) ?? "home", region)
+        }
+    }
+
+    /// In the middle of the regions, by their boundaries, or far away.
+    private mutating func anywhere() -> Location {
+        var location = Location()
+        location.latitude = 48 + Double(Int.random(in: 0..<12, using: &random)) * 0.001
+        location.longitude = 2
+        location.accuracyMeters = pick([5, 400]) ?? 5
+        return location
     }
 }

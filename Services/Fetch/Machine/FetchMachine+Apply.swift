@@ -40,6 +40,7 @@ extension FetchMachine {
                 app.running?.answerBy = event.answerBy
             }
         case .refreshRecorded(let event): apply(event, at: time)
+        case .taskDue: break
         }
     }
 

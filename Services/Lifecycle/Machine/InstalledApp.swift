@@ -7,6 +7,8 @@ public import Timeline
 public struct InstalledApp: Record, Equatable {
     public var manifest = Manifest()
     public var state = AppState.notRunning
+    /// Since when it is in this state; nil where it was never in another.
+    public var stateSince: Instant?
     /// The user ended it in the switcher: the system does not launch it until the user did, or the device restarted.
     public var forceQuit = false
     /// The user's switch for this app alone.
@@ -27,19 +29,37 @@ public struct InstalledApp: Record, Equatable {
     public var taskTime: Interval?
     /// Since when ``taskTime`` runs; nil while it stands still.
     public var taskClock: Instant?
+    /// What it does that may keep it running in the background, by ``ActivityKind``.
+    public var activities: OrderedDictionary<String, Activity> = [:]
+    /// Whether it holds a lock on a file, which costs its life at suspension.
+    public var holdsFileLock = false
+    /// How many of its local notifications wait for the user.
+    public var localNotifications = 0
     public var wakes: OrderedDictionary<String, Wake> = [:]
     /// The last few, so that a completion that comes twice is told from an unknown one.
     public var completedWakes: [String] = []
     public var snapshotTakenAt: Instant?
     public var snapshotLabel: String?
-    /// How the last process ended.
-    public var lastEnd: Termination?
+    /// When a Newsstand app was woken last.
+    public var newsstandWokenAt: Instant?
+    /// When it was resumed for VoIP, the last few times.
+    public var voipResumptions: [Instant] = []
+    /// The regions that it monitors, by their identifiers. They outlive its process.
+    public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
+    /// Nil unless it monitors significant changes of the location. That outlives its process too.
+    public var significantChanges: SignificantChanges?
+    public var energy = EnergyLedger()
+    /// How its last processes ended, the latest last.
+    public var terminations: [Termination] = []
+    /// How often its processes ended, by reason, since it was installed.
+    public var exits = ExitCounts()
 
     public init() {}
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("manifest", &manifest)
         fields.field("state", &state)
+        fields.omittable("stateSince", &stateSince)
         fields.field("forceQuit", &forceQuit)
         fields.field("backgroundRefresh", &backgroundRefresh)
         fields.field("locationAuthorization", &locationAuthorization)
@@ -51,11 +71,20 @@ public struct InstalledApp: Record, Equatable {
         fields.field("tasks", &tasks)
         fields.omittable("taskTime", &taskTime)
         fields.omittable("taskClock", &taskClock)
+        fields.field("activities", &activities)
+        fields.field("holdsFileLock", &holdsFileLock)
+        fields.field("localNotifications", &localNotifications)
         fields.field("wakes", &wakes)
         fields.field("completedWakes", &completedWakes)
         fields.omittable("snapshotTakenAt", &snapshotTakenAt)
         fields.omittable("snapshotLabel", &snapshotLabel)
-        fields.omittable("lastEnd", &lastEnd)
+        fields.omittable("newsstandWokenAt", &newsstandWokenAt)
+        fields.field("voipResumptions", &voipResumptions)
+        fields.field("regions", &regions)
+        fields.omittable("significantChanges", &significantChanges)
+        fields.field("energy", &energy)
+        fields.field("terminations", &terminations)
+        fields.field("exits", &exits)
     }
 
     /// True until a reported launch has returned.
@@ -68,7 +97,10 @@ public struct InstalledApp: Record, Equatable {
     public var memoryMB: Int { manifest.memoryMB ?? 100 }
 
     /// Whether anything keeps it from suspension.
-    public var hasWork: Bool {
+    public var hasWork: Bool { !activities.isEmpty || hasLimitedWork }
+
+    /// Whether anything does that has a limit: all but the continuous modes.
+    var hasLimitedWork: Bool {
         !pendingCallbacks.isEmpty || !tasks.isEmpty || wakes.values.contains { $0.deadline != nil }
     }
 
@@ -85,7 +117,8 @@ public struct InstalledApp: Record, Equatable {
 
     /// Whether a locked device does not sleep because of it. Its background tasks alone do that before iOS 7 only.
     func keepsAwake(tasksDo: Bool) -> Bool {
-        state.isForeground || !pendingCallbacks.isEmpty || wakes.values.contains { $0.deadline != nil }
+        state.isForeground || !activities.isEmpty || !pendingCallbacks.isEmpty
+            || wakes.values.contains { $0.deadline != nil }
             || tasksDo && !tasks.isEmpty
     }
 
@@ -94,73 +127,26 @@ public struct InstalledApp: Record, Equatable {
         taskTime = backgroundTimeRemaining(at: now)
         taskClock = nil
     }
-}
 
-/// A handler that was called and has not returned.
-public struct PendingCallback: Record, Equatable {
-    public var callback = Callback.didFinishLaunching
-    public var deadline = Instant.epoch
-
-    public init() {}
-
-    init(_ callback: Callback, until deadline: Instant) {
-        self.callback = callback
-        self.deadline = deadline
+    /// In the foreground nothing limits a wake.
+    mutating func releaseWakes() {
+        for wake in wakes.keys { wakes[wake]?.deadline = nil }
     }
 
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("callback", &callback)
-        fields.field("deadline", &deadline)
+    /// Takes a wake off, and remembers it for a while, so that a second completion is told from an unknown one.
+    mutating func close(_ wake: String) {
+        wakes.removeValue(forKey: wake)
+        completedWakes = completedWakes.suffix(3) + [wake]
     }
-}
 
-/// An open background task: an assertion against suspension.
-public struct BackgroundTask: Record, Equatable {
-    public var name: String?
-    public var expirationHandler = true
-    /// Whether its expiration handler was called in this run.
-    public var isExpiring = false
-    public var begunAt = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("begunAt", &begunAt)
-        fields.field("expirationHandler", &expirationHandler)
-        fields.field("isExpiring", &isExpiring)
-        fields.omittable("name", &name)
-    }
-}
-
-/// A wake that the app has not completed.
-public struct Wake: Record, Equatable {
-    public var reason = WakeReason.fetch
-    public var request: String?
-    /// Nil once the user has opened the app: in the foreground nothing limits it.
-    public var deadline: Instant?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("deadline", &deadline)
-        fields.field("reason", &reason)
-        fields.omittable("request", &request)
-    }
-}
-
-/// How a process ended.
-public struct Termination: Record, Equatable {
-    public var at = Instant.epoch
-    public var code: TerminationCode?
-    public var from = AppState.notRunning
-    public var reason = EndReason.exit
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("at", &at)
-        fields.omittable("code", &code)
-        fields.field("from", &from)
-        fields.field("reason", &reason)
+    /// Counts a wake towards what limits the next ones, and to the ledger.
+    mutating func note(_ kind: WakeKind, at time: Instant) {
+        energy.wakes += EnergyLedger.wakeCost
+        switch kind {
+        case .newsstand: newsstandWokenAt = time
+        case .voipPush, .voipSocket:
+            voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
+        case .fetch, .push, .transfer, .region, .significantChange, .refreshTask, .processingTask: break
+        }
     }
 }

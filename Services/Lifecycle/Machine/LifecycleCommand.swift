@@ -20,6 +20,14 @@ public enum LifecycleCommand: Sendable, Equatable {
     case beginTask(app: String, TaskRequest)
     case endTask(app: String, task: String)
     case completeWake(app: String, wake: String, WakeCompletion)
+    case startActivity(app: String, ActivityKind, ActivityRequest)
+    case stopActivity(app: String, ActivityKind)
+    /// The app's code did something.
+    case act(app: String, ActionReport)
+    case monitorRegion(app: String, region: String, Region)
+    case stopMonitoringRegion(app: String, region: String)
+    case monitorSignificantChanges(app: String)
+    case stopMonitoringSignificantChanges(app: String)
     case changeSettings(app: String, AppSettings)
     case changeDeviceSettings(DeviceSettings)
 }

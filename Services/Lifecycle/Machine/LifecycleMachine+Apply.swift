@@ -4,16 +4,21 @@ public import Timeline
 
 extension LifecycleMachine {
     public mutating func apply(_ event: LifecycleEvent, at time: Instant) {
+        takeIn(event, at: time)
+        meterEnergy(at: time)
+    }
+
+    private mutating func takeIn(_ event: LifecycleEvent, at time: Instant) {
         switch event {
         case .deviceRegistered(let event): registration = event.registration
         case .deviceUpdated(let event): registration = event.registration
         case .deviceDeregistered: self = LifecycleMachine()
         case .deviceRevoked: break
-        case .devicePowered(let event): apply(event)
+        case .devicePowered(let event): apply(event, at: time)
         case .deviceAwoke(let event): apply(event, at: time)
         case .deviceSlept: applySleep(at: time)
         case .deviceInterrupted: break
-        case .conditionsChanged(let event): apply(event)
+        case .conditionsChanged(let event): apply(event, at: time)
         case .settingsChanged(let event):
             apply(event.settings, to: event.app)
         case .backgroundRefreshChanged: break
@@ -24,13 +29,13 @@ extension LifecycleMachine {
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)
             switcher.removeAll { $0 == app }
-        case .appPrewarmed(let event): change(event.app) { $0.prewarmedAt = time }
+        case .appPrewarmed(let event): change(event.app, at: time) { $0.prewarmedAt = time }
         case .appLaunched(let event): apply(event, at: time)
-        case .appActivated(let event): apply(event)
-        case .appResigned(let event): change(event.app) { $0.state = event.state }
+        case .appActivated(let event): apply(event, at: time)
+        case .appResigned(let event): change(event.app, at: time) { $0.state = event.state }
         case .appBackgrounded(let event): apply(event, at: time)
         case .appSuspended(let event):
-            change(event.app) {
+            change(event.app, at: time) {
                 $0.state = event.state
                 $0.taskClock = nil
                 $0.taskTime = nil
@@ -40,17 +45,36 @@ extension LifecycleMachine {
         case .appTerminated(let event): apply(event, at: time)
         case .callbackCompleted(let event): apply(event, at: time)
         case .taskBegun(let event): apply(event, at: time)
-        case .taskEnded(let event): change(event.app) { $0.tasks.removeValue(forKey: event.task) }
-        case .taskExpiring(let event): change(event.app) { $0.tasks[event.task]?.isExpiring = true }
+        case .taskEnded(let event): change(event.app, at: time) { $0.tasks.removeValue(forKey: event.task) }
+        case .taskExpiring(let event): change(event.app, at: time) { $0.tasks[event.task]?.isExpiring = true }
         case .wakeCompleted(let event): apply(event, at: time)
+        case .wakeExpiring(let event): change(event.app, at: time) { $0.wakes[event.wake]?.isExpiring = true }
+        case .wakeExpired(let event): change(event.app, at: time) { $0.close(event.wake) }
         case .wakeRefused: break
+        case .activityStarted(let event): apply(event, at: time)
+        case .activityStopped(let event):
+            change(event.app, at: time) { $0.activities.removeValue(forKey: event.activity.rawValue) }
+        case .actionReported(let event): apply(event, at: time)
+        case .regionMonitored(let event): apply(event, at: time)
+        case .regionUnmonitored(let event):
+            change(event.app, at: time) { $0.regions.removeValue(forKey: event.identifier) }
+        case .regionCrossed(let event):
+            change(event.app, at: time) {
+                $0.regions[event.identifier]?.isInside = event.entered
+                $0.regions[event.identifier]?.beyondSince = nil
+            }
+        case .significantChangesMonitored(let event): apply(event, at: time)
+        case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
+        case .significantChangeReported(let event): apply(event, at: time)
         case .outageNoted(let event): apply(event)
         }
     }
 
-    private mutating func change(_ app: String?, _ body: (inout InstalledApp) -> Void) {
+    private mutating func change(_ app: String?, at time: Instant, _ body: (inout InstalledApp) -> Void) {
         guard let app, var record = apps[app] else { return }
+        let state = record.state
         body(&record)
+        if record.state != state { record.stateSince = time }
         apps[app] = record
     }
 
@@ -60,25 +84,31 @@ extension LifecycleMachine {
         switcher.insert(app, at: 0)
     }
 
-    private mutating func apply(_ event: LifecycleEvent.DevicePowered) {
+    private mutating func apply(_ event: LifecycleEvent.DevicePowered, at time: Instant) {
         isPoweredOn = event.power != .off
-        for app in apps.keys { change(app) { $0.prewarmedAt = nil } }
-        guard isPoweredOn else { return }
-        for app in apps.keys { change(app) { $0.forceQuit = false } }
+        for app in apps.keys {
+            change(app, at: time) { app in
+                app.prewarmedAt = nil
+                if event.power != .off { app.forceQuit = false }
+            }
+        }
+        isPoweredOn ? trackPlaces(at: time) : loseTrack()
     }
 
     /// What was made ahead is the first to go when memory is short, and nobody is told.
-    private mutating func apply(_ event: LifecycleEvent.ConditionsChanged) {
+    private mutating func apply(_ event: LifecycleEvent.ConditionsChanged, at time: Instant) {
         conditions = conditions.merging(event.conditions)
+        if event.conditions.location != nil || event.conditions.tower != nil { trackPlaces(at: time) }
         guard let pressure = event.conditions.memoryPressure, pressure != .normal else { return }
-        for app in apps.keys { change(app) { $0.prewarmedAt = nil } }
+        for app in apps.keys { change(app, at: time) { $0.prewarmedAt = nil } }
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppLaunched, at time: Instant) {
         toFrontOfSwitcher(event.app)
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             app.state = event.state
             app.forceQuit = false
+            app.localNotifications = 0
             app.launchedAt = time
             app.prewarmedAt = nil
             if let deadline = event.deadline {
@@ -88,21 +118,22 @@ extension LifecycleMachine {
     }
 
     /// In the foreground no limit of the background binds any more.
-    private mutating func apply(_ event: LifecycleEvent.AppActivated) {
+    private mutating func apply(_ event: LifecycleEvent.AppActivated, at time: Instant) {
         toFrontOfSwitcher(event.app)
-        change(event.app) { app in
+        change(event.app, at: time) { app in
+            app.localNotifications = 0
             app.state = event.state
             app.taskClock = nil
             app.taskTime = nil
             app.pendingCallbacks = []
-            for wake in app.wakes.keys { app.wakes[wake]?.deadline = nil }
+            app.releaseWakes()
             for task in app.tasks.keys { app.tasks[task]?.isExpiring = false }
         }
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppBackgrounded, at time: Instant) {
         let isAwake = isAwake
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             app.state = event.state
             app.taskClock = isAwake ? time : nil
             app.taskTime = event.taskTime
@@ -115,7 +146,7 @@ extension LifecycleMachine {
     }
 
     private mutating func apply(_ event: LifecycleEvent.CallbackCompleted, at time: Instant) {
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             app.pendingCallbacks.removeAll { $0.callback == event.callback }
             guard event.callback == .didEnterBackground else { return }
             app.snapshotTakenAt = time
@@ -128,18 +159,19 @@ extension LifecycleMachine {
         task.name = event.name
         task.expirationHandler = event.expirationHandler
         task.begunAt = time
-        change(event.app) { $0.tasks[event.task] = task }
+        change(event.app, at: time) { $0.tasks[event.task] = task }
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppWoken, at time: Instant) {
         var wake = Wake()
-        wake.reason = event.reason
+        wake.kind = event.kind ?? WakeKind(event.reason)
         wake.request = event.request
         wake.deadline = event.deadline
         let isAwake = isAwake
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             app.state = event.state
             app.wakes[event.wake] = wake
+            app.note(wake.kind, at: time)
             app.launchedAt = app.launchedAt ?? time
             app.prewarmedAt = nil
             guard let taskTime = event.taskTime else { return }
@@ -151,9 +183,9 @@ extension LifecycleMachine {
     }
 
     private mutating func apply(_ event: LifecycleEvent.WakeCompleted, at time: Instant) {
-        change(event.app) { app in
-            app.wakes.removeValue(forKey: event.wake)
-            app.completedWakes = app.completedWakes.suffix(3) + [event.wake]
+        change(event.app, at: time) { app in
+            app.close(event.wake)
+            app.energy.bytesReceived += event.bytesReceived ?? 0
             app.snapshotTakenAt = time
             app.snapshotLabel = event.snapshotLabel
         }
@@ -162,20 +194,21 @@ extension LifecycleMachine {
     /// From here on `willTerminate` alone binds it: no task, no wake, no time in the background.
     private mutating func apply(_ event: LifecycleEvent.AppTerminating, at time: Instant) {
         if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             app.state = event.state
             app.ending = event.reason
             app.pendingCallbacks = [PendingCallback(.willTerminate, until: event.deadline)]
             app.tasks = [:]
             app.taskClock = time
             app.taskTime = .zero
-            for wake in app.wakes.keys { app.wakes[wake]?.deadline = nil }
+            app.activities = [:]
+            app.releaseWakes()
         }
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
         if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
-        change(event.app) { app in
+        change(event.app, at: time) { app in
             if event.reason == .forceQuit { app.forceQuit = true }
             guard event.from != .notRunning else { return }
             app.state = event.state
@@ -186,12 +219,11 @@ extension LifecycleMachine {
             app.taskClock = nil
             app.taskTime = nil
             app.wakes = [:]
-            var end = Termination()
-            end.at = time
-            end.code = event.code
-            end.from = event.from
-            end.reason = event.reason
-            app.lastEnd = end
+            app.activities = [:]
+            app.holdsFileLock = false
+            app.terminations =
+                app.terminations.suffix(LifecyclePolicy.terminationRecords - 1) + [Termination(event, at: time)]
+            app.exits.count(event.reason, in: event.from)
         }
     }
 }

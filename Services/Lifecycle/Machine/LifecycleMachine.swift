@@ -50,7 +50,8 @@ public struct LifecycleMachine: Machine {
     /// Completions and ends of tasks come from devices, and each has its limit.
     public static let ownsLimits = true
     public static let follows: Set<String> = [
-        FetchEvent.RefreshDue.type, PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
+        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, PushEvent.WakeRequested.type,
+        TransferEvent.WakeRequested.type,
     ]
 
     public init() {}
@@ -111,6 +112,13 @@ extension Decision<LifecycleMachine> {
         case .beginTask(let app, let request): try beginTask(app, request)
         case .endTask(let app, let task): try endTask(app, task)
         case .completeWake(let app, let wake, let completion): try completeWake(app, wake, completion)
+        case .startActivity(let app, let kind, let request): try startActivity(app, kind, request)
+        case .stopActivity(let app, let kind): try stopActivity(app, kind)
+        case .act(let app, let report): try act(app, report)
+        case .monitorRegion(let app, let identifier, let region): try monitor(app, identifier, region)
+        case .stopMonitoringRegion(let app, let identifier): try stopMonitoring(app, identifier)
+        case .monitorSignificantChanges(let app): try monitorSignificantChanges(app)
+        case .stopMonitoringSignificantChanges(let app): try stopMonitoringSignificantChanges(app)
         case .changeSettings(let app, let settings): try changeSettings(app, settings)
         case .changeDeviceSettings(let settings): try changeSettings(settings)
         }
@@ -120,19 +128,33 @@ extension Decision<LifecycleMachine> {
         guard state.registration != nil else { return }
         do throws(ContractError) {
             switch event.type {
-            case FetchEvent.RefreshDue.type:
-                guard case .refreshDue(let due) = try FetchEvent(event) else { return }
-                wake(due.app ?? "", for: .fetch, request: due.fetch)
+            case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type: follow(try FetchEvent(event))
             case PushEvent.WakeRequested.type:
-                guard case .wakeRequested(let asked) = try PushEvent(event) else { return }
-                wake(asked.app ?? "", for: .push, request: asked.notification, payload: asked.payload)
+                guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
+                let silent = state.apps[app]?.silentPushKind ?? .push
+                wake(
+                    app, for: asked.pushType == .voip ? .voipPush : silent, request: asked.notification,
+                    payload: asked.payload)
             case TransferEvent.WakeRequested.type:
-                guard case .wakeRequested(let asked) = try TransferEvent(event) else { return }
-                wake(asked.app ?? "", for: .transfer, request: asked.session)
+                guard case .wakeRequested(let asked) = try TransferEvent(event), let app = asked.app else { return }
+                wake(app, for: .transfer, request: asked.session)
             default: return
             }
         } catch {
             throw .unreadableEvent(error)
+        }
+    }
+
+    private mutating func follow(_ event: FetchEvent) {
+        switch event {
+        case .refreshDue(let due): wake(due.app ?? "", for: .fetch, request: due.fetch)
+        case .taskDue(let due):
+            wake(
+                due.app ?? "", for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
+                payload: ["identifier": .string(due.identifier)])
+        case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
+            .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded:
+            return
         }
     }
 

@@ -1,7 +1,8 @@
 import LifecycleService
 import ServiceKit
 
-await ServiceMain.run(Lifecycle.name, port: Lifecycle.port) { command, configuration, logger in
+await ServiceMain.run(Lifecycle.name, port: Lifecycle.port, more: Lifecycle.settings) {
+    command, configuration, logger in
     switch command {
     case .serve: try await Lifecycle.serve(configuration, logger: logger)
     case .migrate: try await Lifecycle.migrate(configuration, logger: logger)

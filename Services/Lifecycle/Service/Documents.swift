@@ -204,7 +204,9 @@ extension LifecycleEvent {
             .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .taskExpiring, .wakeCompleted, .wakeRefused, .outageNoted:
+            .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
+            .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
+            .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported, .outageNoted:
             nil
         }
     }

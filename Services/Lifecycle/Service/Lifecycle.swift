@@ -8,6 +8,14 @@ public enum Lifecycle {
     public static let name = LifecycleMachine.name
     public static let port = 8081
 
+    /// The settings of its own.
+    public static let settings: [Setting] = [
+        Setting(
+            "LIFECYCLE_PROFILES_FILE", nil,
+            "a JSON file with limits of profiles that are others than the table's: {\"ios15\":{\"backgroundTasks\":25}}"
+        )
+    ]
+
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(LifecycleMachine.self, configuration, logger: logger)
@@ -17,12 +25,14 @@ public enum Lifecycle {
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let policy = try LifecyclePolicy(configuration)
         try await DurableService.serve(
-            LifecycleMachine.self, configuration, policy: LifecyclePolicy(), logger: logger
+            LifecycleMachine.self, configuration, policy: policy, logger: logger
         ) { parts, table in
             let tokens = try await TokenIssuer.open(parts.pool, issuer: name)
             LifecycleRoutes(
-                commands: parts.commands, tail: parts.tail, tokens: tokens, clock: parts.clock, metrics: parts.metrics
+                commands: parts.commands, tail: parts.tail, tokens: tokens, clock: parts.clock, policy: policy,
+                metrics: parts.metrics
             ).add(to: &table)
             return []
         }

@@ -9,9 +9,9 @@ extension LifecycleRefusal: ProblemConvertible {
         let status: HTTPResponse.Status
         switch self {
         case .deviceNotRegistered, .appNotInstalled, .unknownWake: status = .notFound
-        case .resultMissing: status = .unprocessableContent
+        case .resultMissing, .successMissing: status = .unprocessableContent
         case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .restricted, .alreadyCompleted,
-            .unsupportedOnProfile:
+            .unsupportedOnProfile, .activityNotAllowed, .locationDenied, .regionMonitoringFailure, .unavailableOnDevice:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }

@@ -13,6 +13,7 @@ public enum FetchEvent: EventFamily {
     case refreshDue(RefreshDue)
     case refreshStarted(RefreshStarted)
     case refreshRecorded(RefreshRecorded)
+    case taskDue(TaskDue)
 
     public static let source = "fetch"
 
@@ -28,6 +29,7 @@ public enum FetchEvent: EventFamily {
         EventKind(FetchEvent.refreshDue),
         EventKind(FetchEvent.refreshStarted),
         EventKind(FetchEvent.refreshRecorded),
+        EventKind(FetchEvent.taskDue),
     ]
 
     public var data: any EventData {
@@ -43,6 +45,7 @@ public enum FetchEvent: EventFamily {
         case .refreshDue(let data): data
         case .refreshStarted(let data): data
         case .refreshRecorded(let data): data
+        case .taskDue(let data): data
         }
     }
 }

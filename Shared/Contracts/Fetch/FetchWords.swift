@@ -26,3 +26,11 @@ public enum FetchResult: String, Word {
     /// It never began.
     case refused
 }
+
+/// The kinds of `BGTaskRequest`.
+public enum TaskRequestKind: String, Word {
+    /// `BGAppRefreshTaskRequest`.
+    case refresh
+    /// `BGProcessingTaskRequest`.
+    case processing
+}

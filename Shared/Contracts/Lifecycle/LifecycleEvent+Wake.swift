@@ -14,6 +14,8 @@ extension LifecycleEvent {
         public var deadline: Instant = .epoch
         /// The state before.
         public var from: AppState = .placeholder
+        /// What exactly it is for, where the reason has several kinds.
+        public var kind: WakeKind?
         /// In seconds.
         public var limit: Interval = .zero
         /// What the handler is given: of a push, what the provider sent.
@@ -30,14 +32,15 @@ extension LifecycleEvent {
         public init() {}
 
         public init(
-            app: String, callbacks: [Callback], deadline: Instant, from: AppState, limit: Interval,
-            payload: JSON? = nil, reason: WakeReason, request: String? = nil, state: AppState = .background,
-            taskTime: Interval? = nil, wake: String
+            app: String, callbacks: [Callback], deadline: Instant, from: AppState, kind: WakeKind? = nil,
+            limit: Interval, payload: JSON? = nil, reason: WakeReason, request: String? = nil,
+            state: AppState = .background, taskTime: Interval? = nil, wake: String
         ) {
             self.app = app
             self.callbacks = callbacks
             self.deadline = deadline
             self.from = from
+            self.kind = kind
             self.limit = limit
             self.payload = payload
             self.reason = reason
@@ -52,6 +55,7 @@ extension LifecycleEvent {
             fields.field("callbacks", &callbacks)
             fields.field("deadline", &deadline)
             fields.field("from", &from)
+            fields.omittable("kind", &kind)
             fields.field("limit", &limit)
             fields.omittable("payload", &payload)
             fields.field("reason", &reason)
@@ -68,6 +72,9 @@ extension LifecycleEvent {
         public static let summary = "The app finished what it was woken for, and the switcher got a new snapshot."
 
         public var app: String?
+        /// What the handler loaded, as the device says.
+        public var bytesReceived: Int?
+        public var kind: WakeKind?
         public var reason: WakeReason = .placeholder
         /// Whose wake it was.
         public var request: String?
@@ -75,28 +82,36 @@ extension LifecycleEvent {
         public var result: WakeResult?
         /// What the app shows in the switcher from now on.
         public var snapshotLabel: String?
+        /// `setTaskCompleted(success:)`, of a task request.
+        public var success: Bool?
         public var wake: String = ""
 
         public init() {}
 
         public init(
-            app: String, reason: WakeReason, request: String? = nil, result: WakeResult? = nil,
-            snapshotLabel: String? = nil, wake: String
+            app: String, bytesReceived: Int? = nil, kind: WakeKind? = nil, reason: WakeReason, request: String? = nil,
+            result: WakeResult? = nil, snapshotLabel: String? = nil, success: Bool? = nil, wake: String
         ) {
             self.app = app
+            self.bytesReceived = bytesReceived
+            self.kind = kind
             self.reason = reason
             self.request = request
             self.result = result
             self.snapshotLabel = snapshotLabel
+            self.success = success
             self.wake = wake
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
+            fields.omittable("bytesReceived", &bytesReceived)
+            fields.omittable("kind", &kind)
             fields.field("reason", &reason)
             fields.omittable("request", &request)
             fields.omittable("result", &result)
             fields.omittable("snapshotLabel", &snapshotLabel)
+            fields.omittable("success", &success)
             fields.field("wake", &wake)
         }
     }
@@ -107,6 +122,7 @@ extension LifecycleEvent {
         public static let summary = "An app was not woken, and why."
 
         public var app: String?
+        public var kind: WakeKind?
         public var reason: WakeReason = .placeholder
         public var refusal: WakeRefusal = .placeholder
         /// Whose wake it would have been.
@@ -114,8 +130,11 @@ extension LifecycleEvent {
 
         public init() {}
 
-        public init(app: String, reason: WakeReason, refusal: WakeRefusal, request: String? = nil) {
+        public init(
+            app: String, kind: WakeKind? = nil, reason: WakeReason, refusal: WakeRefusal, request: String? = nil
+        ) {
             self.app = app
+            self.kind = kind
             self.reason = reason
             self.refusal = refusal
             self.request = request
@@ -123,9 +142,63 @@ extension LifecycleEvent {
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
+            fields.omittable("kind", &kind)
             fields.field("reason", &reason)
             fields.field("refusal", &refusal)
             fields.omittable("request", &request)
+        }
+    }
+
+    /// The time of a wake is nearly over, and its handler is told so.
+    public struct WakeExpiring: EventData {
+        public static let type = "lifecycle.wake.expiring"
+        public static let summary = "The time of a wake is nearly over, and its handler is told so."
+
+        public var app: String?
+        /// When the app is killed unless the wake was completed.
+        public var deadline: Instant = .epoch
+        public var request: String?
+        public var wake: String = ""
+
+        public init() {}
+
+        public init(app: String, deadline: Instant, request: String?, wake: String) {
+            self.app = app
+            self.deadline = deadline
+            self.request = request
+            self.wake = wake
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("deadline", &deadline)
+            fields.omittable("request", &request)
+            fields.field("wake", &wake)
+        }
+    }
+
+    /// The time of a wake that nobody has to complete was over. Nothing is killed for that.
+    public struct WakeExpired: EventData {
+        public static let type = "lifecycle.wake.expired"
+        public static let summary =
+            "The time of a wake that nobody has to complete was over. Nothing is killed for that."
+
+        public var app: String?
+        public var request: String?
+        public var wake: String = ""
+
+        public init() {}
+
+        public init(app: String, request: String?, wake: String) {
+            self.app = app
+            self.request = request
+            self.wake = wake
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.omittable("request", &request)
+            fields.field("wake", &wake)
         }
     }
 }

@@ -28,6 +28,17 @@ public enum LifecycleEvent: EventFamily {
     case taskExpiring(TaskExpiring)
     case wakeCompleted(WakeCompleted)
     case wakeRefused(WakeRefused)
+    case activityStarted(ActivityStarted)
+    case activityStopped(ActivityStopped)
+    case actionReported(ActionReported)
+    case regionMonitored(RegionMonitored)
+    case regionUnmonitored(RegionUnmonitored)
+    case regionCrossed(RegionCrossed)
+    case significantChangesMonitored(SignificantChangesMonitored)
+    case significantChangesUnmonitored(SignificantChangesUnmonitored)
+    case significantChangeReported(SignificantChangeReported)
+    case wakeExpiring(WakeExpiring)
+    case wakeExpired(WakeExpired)
     case outageNoted(OutageNoted)
 
     public static let source = "lifecycle"
@@ -61,6 +72,17 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.taskExpiring),
         EventKind(LifecycleEvent.wakeCompleted),
         EventKind(LifecycleEvent.wakeRefused),
+        EventKind(LifecycleEvent.activityStarted),
+        EventKind(LifecycleEvent.activityStopped),
+        EventKind(LifecycleEvent.actionReported),
+        EventKind(LifecycleEvent.regionMonitored),
+        EventKind(LifecycleEvent.regionUnmonitored),
+        EventKind(LifecycleEvent.regionCrossed),
+        EventKind(LifecycleEvent.significantChangesMonitored),
+        EventKind(LifecycleEvent.significantChangesUnmonitored),
+        EventKind(LifecycleEvent.significantChangeReported),
+        EventKind(LifecycleEvent.wakeExpiring),
+        EventKind(LifecycleEvent.wakeExpired),
         EventKind(LifecycleEvent.outageNoted),
     ]
 
@@ -94,6 +116,17 @@ public enum LifecycleEvent: EventFamily {
         case .taskExpiring(let data): data
         case .wakeCompleted(let data): data
         case .wakeRefused(let data): data
+        case .activityStarted(let data): data
+        case .activityStopped(let data): data
+        case .actionReported(let data): data
+        case .regionMonitored(let data): data
+        case .regionUnmonitored(let data): data
+        case .regionCrossed(let data): data
+        case .significantChangesMonitored(let data): data
+        case .significantChangesUnmonitored(let data): data
+        case .significantChangeReported(let data): data
+        case .wakeExpiring(let data): data
+        case .wakeExpired(let data): data
         case .outageNoted(let data): data
         }
     }

@@ -23,6 +23,16 @@ public enum Callback: String, Word {
     case didReceiveRemoteNotification
     /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`.
     case handleEventsForBackgroundURLSession
+    /// `locationManager(_:didEnterRegion:)` and `locationManager(_:didExitRegion:)`.
+    case didEnterRegion, didExitRegion
+    /// `locationManager(_:didUpdateLocations:)`, for a significant change.
+    case didUpdateLocations
+    /// `locationManagerDidPauseLocationUpdates(_:)`.
+    case didPauseLocationUpdates
+    /// The launch handler that was registered with `BGTaskScheduler`.
+    case launchHandler
+    /// `pushRegistry(_:didReceiveIncomingPushWith:for:completion:)`.
+    case didReceiveIncomingPush
 }
 
 /// What a user, or the app itself, does to an app.
@@ -89,51 +99,3 @@ public enum LocationAuthorization: String, Word { case notDetermined, denied, wh
 
 /// `UIBackgroundRefreshStatus`.
 public enum BackgroundRefreshStatus: String, Word { case available, denied, restricted }
-
-/// What an app is woken for.
-public enum WakeReason: String, Word {
-    case fetch
-    /// A notification with `content-available`.
-    case push
-    /// A background URL session has events.
-    case transfer
-}
-
-/// `UIBackgroundFetchResult`.
-public enum WakeResult: String, Word { case newData, noData, failed }
-
-/// Why an app was not woken.
-public enum WakeRefusal: String, Word {
-    case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
-    case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode
-    /// It is on screen: the system calls background handlers in the background only.
-    case inForeground
-    /// Memory is so short that nothing is launched for its own sake.
-    case memoryPressure
-    /// It was told to end, and has not returned from that yet.
-    case terminating
-}
-
-/// The exit codes of Apple's "Understanding the exception types in a crash report".
-public enum TerminationCode: String, Word {
-    case watchdog = "0x8badf00d"
-    case backgroundTaskTimeout = "0x2182bad2"
-    /// Of `performFetch`, and of the handler of a notification.
-    case backgroundFetchTimeout = "0x2182bad4"
-    case forceQuit = "0xdeadfa11"
-    case backgroundURLSessionTimeout = "0x2182bad3"
-}
-
-/// Why a process ended.
-public enum EndReason: String, Word {
-    case forceQuit, crash, exit
-    /// It does not run in the background: its manifest or the device says so.
-    case exitedOnSuspend
-    case launchTimeout, didEnterBackgroundTimeout, backgroundTaskTimeout, fetchTimeout
-    case powerOff
-    /// Another version of the app was installed over it.
-    case updated
-    case pushTimeout, transferTimeout
-    /// The system needed its memory.
-    case memoryPressure
-}

@@ -11,19 +11,23 @@ extension PushEvent {
         public var notification: String = ""
         /// What the provider sent.
         public var payload: JSON = .null
+        /// `voip` for a push that announces a call; nil for all others.
+        public var pushType: PushType?
 
         public init() {}
 
-        public init(app: String?, notification: String, payload: JSON) {
+        public init(app: String?, notification: String, payload: JSON, pushType: PushType? = nil) {
             self.app = app
             self.notification = notification
             self.payload = payload
+            self.pushType = pushType
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
             fields.field("payload", &payload)
+            fields.omittable("pushType", &pushType)
         }
     }
 

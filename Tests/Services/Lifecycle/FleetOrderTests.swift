@@ -76,13 +76,15 @@ import Testing
             try await bench.atOnce(devices) { _ = try await bench.phone($0.id, fleet: $0.fleet) }
             // One fleet over two streams, the others over one: of all partitions, and of each.
             let shares: [(fleet: String, partitions: [Int])] = [
-                ("blue", [0, 1, 2, 3]), ("red", [0, 2]), ("red", [1, 3]), ("green", [0]), ("green", [1]), ("green", [2]),
+                ("blue", [0, 1, 2, 3]), ("red", [0, 2]), ("red", [1, 3]), ("green", [0]), ("green", [1]),
+                ("green", [2]),
                 ("green", [3]),
             ]
             var streams: [OrderStream] = []
             for share in shares {
                 let partitions = share.partitions.map(String.init).joined(separator: ",")
-                streams.append(try await OrderStream(bench, "/v1/fleets/\(share.fleet)/orders?partitions=\(partitions)"))
+                streams.append(
+                    try await OrderStream(bench, "/v1/fleets/\(share.fleet)/orders?partitions=\(partitions)"))
             }
             try await bench.atOnce(devices) { device in
                 for event in ["launch", "home"] { try await bench.transition(device.id, event) }

@@ -43,7 +43,8 @@ struct LifecycleBench: Sendable {
         let tokens = try await TokenIssuer.open(pool, issuer: Lifecycle.name)
         let metrics = Metrics()
         let routes = LifecycleRoutes(
-            commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, metrics: metrics)
+            commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, policy: LifecyclePolicy(),
+            metrics: metrics)
         var table = RouteTable()
         routes.add(to: &table)
         let void = VoidTokens()

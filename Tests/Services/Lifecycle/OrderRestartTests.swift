@@ -27,7 +27,9 @@ import Testing
         let heard = Tally()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                let place = ResumePoint([bench.partition(of: blues[0]): Int64(start[bench.partition(of: blues[0])] ?? 0)])
+                let place = ResumePoint([
+                    bench.partition(of: blues[0]): Int64(start[bench.partition(of: blues[0])] ?? 0)
+                ])
                 let ids = try await bench.follow("/v1/devices/\(blues[0])/orders", after: place, until: 1, heard)
                 #expect(try await ids == bench.orders([blues[0]], after: start).flatMap(\.value))
             }

@@ -19,6 +19,99 @@ import Timeline
             try life.checkLaws()
         }
         #expect(try life.runtime.foldCheck().isEmpty, "seed \(seed)")
+        try checkHistory(of: life)
+    }
+
+    /// What is said of each kind of wake is what happens when it comes at that moment.
+    @Test(arguments: (1...20).map { UInt64($0) * 104_729 })
+    func anExplanationIsTrue(seed: UInt64) throws {
+        var life = LifecycleLife(seed: seed)
+        var told = 0
+        for _ in 0..<300 {
+            try life.step()
+            for app in LifecycleLife.apps where told % 2 == 0 || app == "a" {
+                for kind in WakeKind.allCases { told += try life.holdToItsWord(kind, app) ? 1 : 0 }
+            }
+        }
+        #expect(told > 1000, "seed \(seed): enough was foretold")
+    }
+
+    /// What the log shows of a whole life.
+    private func checkHistory(of life: LifecycleLife) throws {
+        let seed = Comment(rawValue: "seed \(life.seed)")
+        var open: [String: Set<String>] = [:]
+        var isQuit: Set<String> = []
+        for event in life.runtime.log where event.source == LifecycleEvent.source {
+            switch try LifecycleEvent(type: event.type, version: event.version, data: event.data) {
+            case .taskBegun(let data): open[data.app ?? "", default: []].insert(data.task)
+            case .taskEnded(let data): open[data.app ?? ""]?.remove(data.task)
+            case .appSuspended(let data):
+                #expect(open[data.app ?? ""]?.isEmpty ?? true, "\(seed): every begin is ended before suspension")
+            case .appTerminating(let data): open[data.app ?? ""] = nil
+            case .appTerminated(let data):
+                open[data.app ?? ""] = nil
+                if data.reason == .forceQuit { isQuit.insert(data.app ?? "") }
+            case .appUninstalled(let data): isQuit.remove(data.app ?? "")
+            case .appLaunched(let data): isQuit.remove(data.app ?? "")
+            case .devicePowered(let data): if data.power != .off { isQuit = [] }
+            case .deviceDeregistered: (open, isQuit) = ([:], [])
+            case .appWoken(let data):
+                let outlives: Set<WakeKind?> = [.region, .significantChange, .processingTask, .voipPush]
+                #expect(!isQuit.contains(data.app ?? "") || outlives.contains(data.kind), seed)
+            default: break
+            }
+        }
+    }
+}
+
+extension LifecycleLife {
+    /// Lets a wake come in a copy of this life.
+    ///
+    /// - Returns: false where nothing at this moment can bring that wake about. What VoIP sockets are opened again for, a death or a
+    ///   start of the device, changes the state itself: a golden trace shows it.
+    fileprivate func holdToItsWord(_ kind: WakeKind, _ app: String) throws -> Bool {
+        var copy = runtime
+        guard let record = device.apps[app] else { return false }
+        let outlook = try #require(
+            device.explain(app, at: now, LifecyclePolicy())?.wakes.first { $0.kind == kind })
+        let events: [Event]
+        switch kind {
+        case .fetch: events = try copy.deliver(event(FetchEvent.RefreshDue(app: app, fetch: "x")))
+        case .push, .newsstand:
+            guard record.silentPushKind == kind else { return false }
+            events = try copy.deliver(event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:])))
+        case .voipPush:
+            events = try copy.deliver(
+                event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:], pushType: .voip)))
+        case .transfer: events = try copy.deliver(event(TransferEvent.WakeRequested(app: app, session: "x")))
+        case .refreshTask:
+            events = try copy.deliver(
+                event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .refresh, request: "x")))
+        case .processingTask:
+            events = try copy.deliver(
+                event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .processing, request: "x")))
+        case .significantChange:
+            guard device.isPoweredOn, record.significantChanges?.tower != nil else { return false }
+            var conditions = Conditions()
+            conditions.tower = "elsewhere"
+            events = try copy.submit(.updateConditions(conditions), to: Self.key, at: now)
+            guard events.contains(where: { $0.type == LifecycleEvent.SignificantChangeReported.type && $0.app == app })
+            else { return false }
+            // One on screen is called as it is.
+            if record.state.isForeground { return true }
+        case .region, .voipSocket: return false
+        }
+        let fate = events.compactMap { event -> (Bool, WakeRefusal?)? in
+            guard event.app == app else { return nil }
+            switch try? LifecycleEvent(type: event.type, version: event.version, data: event.data) {
+            case .appWoken(let data) where (data.kind ?? kind) == kind: return (true, nil)
+            case .wakeRefused(let data) where (data.kind ?? kind) == kind: return (false, data.refusal)
+            default: return nil
+            }
+        }.first
+        let happened = try #require(fate, "seed \(seed): \(kind) of \(app)")
+        #expect(happened.0 == outlook.wouldWake && happened.1 == outlook.refusal, "seed \(seed): \(kind) of \(app)")
+        return true
     }
 }
 
@@ -32,22 +125,31 @@ extension LifecycleLife {
             switch app.state {
             case .notRunning, .suspended:
                 #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskTime == nil, seed)
+                #expect(app.activities.isEmpty && !app.holdsFileLock, seed)
             case .background: #expect(app.hasWork && app.taskTime != nil, seed)
             case .inactive, .active: #expect(app.taskTime == nil, seed)
             }
             #expect((app.taskClock != nil) == (app.taskTime != nil && device.isAwake), seed)
             #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
-            #expect(!(app.forceQuit && app.state != .notRunning), seed)
+            #expect(!(app.forceQuit && app.state.isForeground), seed)
             #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
             if app.ending != nil { #expect(app.state == .background && app.tasks.isEmpty, seed) }
             if !app.tasks.isEmpty, let end = app.taskDeadline { #expect(end > now, seed) }
             #expect(app.pendingCallbacks.allSatisfy { $0.deadline > now }, seed)
             #expect(app.wakes.values.allSatisfy { $0.deadline.map { $0 > now } ?? true }, seed)
+            if app.state == .background, app.ending == nil {
+                for kind in app.activities.keys.compactMap(ActivityKind.init) {
+                    #expect(kind.modes.contains(where: app.manifest.backgroundModes.contains), seed)
+                }
+            }
+            #expect(app.activities["location"] == nil || app.locationAuthorization != .denied, seed)
+            #expect(app.regions.count <= 20 && app.terminations.count <= 20, seed)
+            #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
         }
         let isHeld =
             device.conditions.locked != true || device.awakeUntil.map { $0 > now } ?? false
             || device.apps.values.contains { app in
-                app.state.isForeground || !app.pendingCallbacks.isEmpty
+                app.state.isForeground || !app.activities.isEmpty || !app.pendingCallbacks.isEmpty
                     || app.wakes.values.contains { $0.deadline != nil }
                     || !app.tasks.isEmpty && device.registration?.profile == .ios6
             }

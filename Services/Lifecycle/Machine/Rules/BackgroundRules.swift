@@ -50,10 +50,15 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// What follows in the background from everything else: expiration orders, and suspension once no work is left.
+    /// What follows in the background from everything else: activities that may not go on there end, expiration orders are
+    /// given, and once no work is left the app is suspended, or dies of what it holds then.
     mutating func settle(_ app: String) {
-        guard let record = state.apps[app], record.state == .background else { return }
+        guard state.apps[app]?.state == .background else { return }
+        stopActivitiesNotAllowed(app)
+        guard let record = state.apps[app] else { return }
         orderExpirations(app, record)
-        if !record.hasWork { emit(.appSuspended(.init(app: app))) }
+        guard !record.hasWork else { return }
+        if record.holdsFileLock { return terminate(app, .fileLockHeld) }
+        emit(.appSuspended(.init(app: app)))
     }
 }

@@ -21,6 +21,7 @@ extension Decision<LifecycleMachine> {
             let before = state
             emit(.conditionsChanged(.init(conditions: report)))
             if report.lowPowerMode != nil { tellRefreshStatus(since: before) }
+            tellOfPlaces()
         }
         if locksNow { clearForeground(.locked) }
         if wasLocked, report.locked == false {
@@ -28,6 +29,7 @@ extension Decision<LifecycleMachine> {
         }
         // Also where the pressure was the same before: it was not enough then.
         if let pressure = report.memoryPressure { relieve(pressure) }
+        if report.thermal == .critical { coolDown() }
     }
 
     /// Nothing survives the loss of power; coming up again clears the force-quit flags.
@@ -38,6 +40,9 @@ extension Decision<LifecycleMachine> {
         }
         for (app, record) in state.apps where record.state != .notRunning { terminate(app, .powerOff) }
         emit(.devicePowered(.init(power: event)))
+        guard event != .off else { return }
+        tellOfPlaces()
+        for app in state.apps.keys { reopenSocket(app) }
     }
 
     /// An update over a running app ends its process first.

@@ -16,7 +16,9 @@ extension InstalledApp {
             Limit(at: pending.deadline, reason: ending ?? pending.timeout)
         }
         for wake in wakes.values {
-            if let deadline = wake.deadline { limits.append(Limit(at: deadline, reason: wake.reason.timeout)) }
+            guard let deadline = wake.deadline, let timeout = wake.kind.timeout else { continue }
+            // A call that was reported is what the push was for.
+            if !wake.callReported { limits.append(Limit(at: deadline, reason: timeout)) }
         }
         if !tasks.isEmpty, let taskDeadline { limits.append(Limit(at: taskDeadline, reason: .backgroundTaskTimeout)) }
         return limits
@@ -31,15 +33,15 @@ extension InstalledApp {
     }
 
     var nextDeadline: Instant? {
-        let ends = limits.map(\.at).min()
-        guard let expirationOrderDue else { return ends }
-        return min(expirationOrderDue, ends ?? expirationOrderDue)
+        let wakeTimes = wakes.values.flatMap { [$0.deadline, $0.noticeDue] }.compactMap(\.self)
+        let others = [expirationOrderDue, placesDue, updatesPauseDue].compactMap(\.self)
+        return (limits.map(\.at) + wakeTimes + others).min()
     }
 }
 
 extension PendingCallback {
     /// What it means that the handler did not return in time.
-    fileprivate var timeout: EndReason { callback == .didFinishLaunching ? .launchTimeout : .didEnterBackgroundTimeout }
+    var timeout: EndReason { callback == .didFinishLaunching ? .launchTimeout : .didEnterBackgroundTimeout }
 }
 
 extension EndReason {
@@ -51,7 +53,24 @@ extension EndReason {
         case .backgroundTaskTimeout: .backgroundTaskTimeout
         case .fetchTimeout, .pushTimeout: .backgroundFetchTimeout
         case .transferTimeout: .backgroundURLSessionTimeout
-        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure: nil
+        case .thermal: .thermal
+        case .fileLockHeld: .fileLock
+        case .voipWithoutCall: .voipWithoutCall
+        case .voipResumedTooOften: .voipResumedTooOften
+        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure, .taskRequestTimeout,
+            .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            nil
+        }
+    }
+
+    /// Whether the process died of it, by its own fault or the system's: not where somebody wanted it to end.
+    var isDeath: Bool {
+        switch self {
+        case .forceQuit, .exit, .exitedOnSuspend, .powerOff, .updated: false
+        case .crash, .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
+            .transferTimeout, .taskRequestTimeout, .memoryPressure, .thermal, .fileLockHeld, .voipWithoutCall,
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            true
         }
     }
 }
@@ -66,9 +85,12 @@ extension Decision<LifecycleMachine> {
                 // An app that ends and takes too long over it: the reason stays, the watchdog did it.
                 terminate(app, missed.reason, code: record.ending == nil ? nil : .watchdog)
             } else {
-                orderExpirations(app, record)
+                ageWakes(app, record)
+                settle(app)
             }
         }
+        tellOfPlaces()
+        pauseUpdates()
     }
 
     /// Ends an app that is told so, where its code can run: what reports its handlers has a moment to return, everything
@@ -97,5 +119,6 @@ extension Decision<LifecycleMachine> {
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
                     code: code ?? reason.code, from: record.state, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
+        if reason.isDeath { reopenSocket(app) }
     }
 }

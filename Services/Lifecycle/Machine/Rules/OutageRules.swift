@@ -12,9 +12,12 @@ import Timeline
 //   moves without an open task too, since the app may begin one. What was used up before stays so: the time that comes with
 //   the outage is over with it.
 //
+// What the device itself would have told moves too: whether it stayed beyond a region's boundary, and whether it moved while
+// location updates went on.
+//
 // The moment of awakeness of a locked device moves with them, so that the clock of the tasks has as much of it as it had.
 //
-// Nothing here is limited by the system alone: an app is suspended by what it does, and not by a timer. The notice of the
+// Nothing else is limited by the system alone: an app is suspended by what it does, and not by a timer. The notice of the
 // expiration is reckoned from the end of the tasks' time, and moves with it.
 extension Decision<LifecycleMachine> {
     /// Says nothing where no limit runs: the device missed nothing then.
@@ -36,6 +39,10 @@ extension LifecycleMachine {
             for (wake, record) in app.wakes {
                 app.wakes[wake]?.deadline = record.deadline.map { $0 + length }
             }
+            for (region, monitored) in app.regions {
+                app.regions[region]?.beyondSince = monitored.beyondSince.map { $0 + length }
+            }
+            for (kind, activity) in app.activities { app.activities[kind]?.movedAt = activity.movedAt + length }
             if app.taskClock != nil { app.taskTime = app.taskTime.map { $0 + length } }
             apps[id] = app
         }

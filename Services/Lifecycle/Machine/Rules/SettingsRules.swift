@@ -35,6 +35,7 @@ extension Decision<LifecycleMachine> {
         let before = state
         emit(.settingsChanged(.init(app: app, settings: settings)))
         tellRefreshStatus(since: before)
+        reviewActivities()
     }
 
     /// Tells for which apps Background App Refresh is another now.

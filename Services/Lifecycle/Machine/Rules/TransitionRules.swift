@@ -11,7 +11,7 @@ extension Decision<LifecycleMachine> {
         guard isLegal(event, for: app, record) else { throw .illegalTransition(record.state, event) }
         switch event {
         case .launch: launch(app, record)
-        // The switcher keeps entries without a process: a tap on one launches the app.
+        // The switcher keeps entries without a process: a tap on one launches the app, and so does one on a notification.
         case .open: record.state == .notRunning ? launch(app, record) : open(app)
         case .interrupt, .switcher:
             emit(.appResigned(.init(app: app, cause: event, callbacks: [.willResignActive])))
@@ -32,7 +32,7 @@ extension Decision<LifecycleMachine> {
         case .launch, .prewarm: record.state == .notRunning
         case .open:
             switch record.state {
-            case .notRunning: state.switcher.contains(app)
+            case .notRunning: state.switcher.contains(app) || record.localNotifications > 0
             case .background, .suspended: record.ending == nil
             case .inactive, .active: false
             }

@@ -11,42 +11,31 @@ extension Decision<LifecycleMachine> {
     /// - Parameters:
     ///   - request: what asks for it, by its id.
     ///   - payload: what the handler is given.
-    mutating func wake(_ app: String, for reason: WakeReason, request: String, payload: JSON? = nil) {
-        let record: InstalledApp
-        let limit: Interval
-        do throws(WakeRefused) { (record, limit) = try admit(app, reason) } catch {
-            return emit(
-                .wakeRefused(.init(app: app, reason: reason, refusal: error.refusal, request: request)))
+    ///   - handler: what is called, where the kind does not tell it.
+    mutating func wake(
+        _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handler: Callback? = nil
+    ) {
+        let blocker = state.factors(of: kind, for: app, at: now, policy).first(where: \.blocks)
+        guard blocker == nil, let record = state.apps[app], let limit = profile.limit(of: kind) else {
+            return refuse(app, kind, blocker?.refusal ?? .unsupportedOnProfile, request)
         }
         rouse(.wake)
         let launching: [Callback] = record.state == .notRunning ? [.willFinishLaunching, .didFinishLaunching] : []
         emit(
             .appWoken(
                 .init(
-                    app: app, callbacks: launching + [reason.handler], deadline: now + limit, from: record.state,
-                    limit: limit, payload: payload, reason: reason, request: request,
-                    taskTime: record.state == .background ? nil : taskTime, wake: identifier())))
+                    app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
+                    deadline: now + limit, from: record.state, kind: kind.beyondReason, limit: limit, payload: payload,
+                    reason: kind.reason, request: request, taskTime: record.state == .background ? nil : taskTime,
+                    wake: identifier())))
     }
 
-    /// The first reason against it decides, from what the app and the device are to what the user chose.
-    private func admit(_ app: String, _ reason: WakeReason) throws(WakeRefused) -> (InstalledApp, Interval) {
-        func refuse(_ refusal: WakeRefusal, if holds: Bool) throws(WakeRefused) {
-            if holds { throw WakeRefused(refusal: refusal) }
-        }
-        guard let record = state.apps[app] else { throw WakeRefused(refusal: .notInstalled) }
-        guard let limit = profile.limit(of: reason) else { throw WakeRefused(refusal: .unsupportedOnProfile) }
-        try refuse(.modeNotDeclared, if: reason.mode.map { !record.manifest.backgroundModes.contains($0) } ?? false)
-        try refuse(.deviceOff, if: !state.isPoweredOn)
-        try refuse(.inForeground, if: record.state.isForeground)
-        try refuse(.terminating, if: record.ending != nil)
-        try refuse(.forceQuit, if: record.forceQuit)
-        try refuse(.backgroundRefreshRestricted, if: state.restrictions.backgroundRefresh)
-        try refuse(.backgroundRefreshDenied, if: !state.isBackgroundRefreshOn(app))
-        try refuse(.lowPowerMode, if: state.conditions.lowPowerMode == true && reason.isOpportunistic)
-        try refuse(
-            .memoryPressure,
-            if: state.conditions.memoryPressure == .critical && record.state == .notRunning && reason.isOpportunistic)
-        return (record, limit)
+    /// What wakes its device for calls all the time ends for it.
+    private mutating func refuse(_ app: String, _ kind: WakeKind, _ refusal: WakeRefusal, _ request: String?) {
+        emit(
+            .wakeRefused(
+                .init(app: app, kind: kind.beyondReason, reason: kind.reason, refusal: refusal, request: request)))
+        if refusal == .resumedTooOften, state.apps[app]?.state != .notRunning { terminate(app, .voipResumedTooOften) }
     }
 
     mutating func completeWake(
@@ -54,54 +43,50 @@ extension Decision<LifecycleMachine> {
     ) throws(LifecycleRefusal) {
         guard !(try installed(app).completedWakes.contains(wake)) else { throw .alreadyCompleted }
         guard let open = try running(app).wakes[wake] else { throw .unknownWake(wake) }
-        guard completion.result != nil || !open.reason.needsResult else { throw .resultMissing(open.reason) }
+        let rule = WakeRule(open.kind, profile)
+        switch rule.answer {
+        case .result: guard completion.result != nil else { throw .resultMissing(open.kind.reason) }
+        case .success: guard completion.success != nil else { throw .successMissing }
+        case .nothing: break
+        }
         emit(
             .wakeCompleted(
                 .init(
-                    app: app, reason: open.reason, request: open.request,
-                    result: open.reason.needsResult ? completion.result : nil,
-                    snapshotLabel: completion.snapshot, wake: wake)))
+                    app: app, bytesReceived: completion.bytesReceived, kind: open.kind.beyondReason,
+                    reason: open.kind.reason, request: open.request,
+                    result: rule.answer == .result ? completion.result : nil, snapshotLabel: completion.snapshot,
+                    success: rule.answer == .success ? completion.success : nil, wake: wake)))
+        if open.kind == .voipPush, open.deadline != nil, !open.callReported { return terminate(app, .voipWithoutCall) }
         settle(app)
     }
-}
 
-private struct WakeRefused: Error {
-    var refusal: WakeRefusal
-}
-
-// What the reasons differ in.
-extension WakeReason {
-    /// The method of the app delegate that is called.
-    fileprivate var handler: Callback {
-        switch self {
-        case .fetch: .performFetch
-        case .push: .didReceiveRemoteNotification
-        case .transfer: .handleEventsForBackgroundURLSession
+    /// What time does to the wakes of an app that goes on living: those that kill nobody end, and others are told that their
+    /// time is nearly over.
+    mutating func ageWakes(_ app: String, _ record: InstalledApp) {
+        for (id, wake) in record.wakes {
+            guard let deadline = wake.deadline else { continue }
+            if deadline <= now, wake.kind.timeout == nil || wake.callReported {
+                emit(.wakeExpired(.init(app: app, request: wake.request, wake: id)))
+            } else if let due = wake.noticeDue, due <= now {
+                emit(.wakeExpiring(.init(app: app, deadline: deadline, request: wake.request, wake: id)))
+            }
         }
     }
 
-    /// The `UIBackgroundModes` that the app must declare; a background URL session needs none.
-    fileprivate var mode: BackgroundMode? {
-        switch self {
-        case .fetch: .fetch
-        case .push: .remoteNotification
-        case .transfer: nil
+    /// VoIP apps are launched after a start of the device, and after they died, to open their sockets again (Apple, "Tips for
+    /// developing a VoIP app").
+    mutating func reopenSocket(_ app: String) {
+        guard profile.voipSocket != nil, state.apps[app]?.manifest.backgroundModes.contains(.voip) == true else {
+            return
         }
+        wake(app, for: .voipSocket, request: nil)
     }
+}
 
-    /// Whether it can as well happen later: then Low Power Mode and critical memory pressure put it off. A session whose
-    /// transfers are done was put off long enough.
-    fileprivate var isOpportunistic: Bool { self != .transfer }
-
-    /// Whether its completion handler takes a `UIBackgroundFetchResult`.
-    fileprivate var needsResult: Bool { self != .transfer }
-
-    /// What it means to miss its limit.
-    var timeout: EndReason {
-        switch self {
-        case .fetch: .fetchTimeout
-        case .push: .pushTimeout
-        case .transfer: .transferTimeout
-        }
+extension Wake {
+    /// When its handler is told that the time is nearly over; nil where it is not, or was.
+    var noticeDue: Instant? {
+        guard let deadline, !isExpiring, WakeRule(kind, Profile()).expires else { return nil }
+        return deadline - LifecyclePolicy.expirationNotice
     }
 }

@@ -36,13 +36,25 @@ extension LifecycleEvent: OrderGiver {
         case .appWoken(let event): event.told
         case .taskExpiring(let event):
             Told(.expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
+        case .wakeExpiring(let event):
+            Told(
+                .taskExpiration, "expirationHandler", deadline: event.deadline,
+                [.init("request", event.request.map { .string($0) } ?? .null), .init("wake", .string(event.wake))])
+        case .activityStopped(let event):
+            Told(
+                event.callbacks,
+                [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
+        case .regionCrossed(let event): Told(event.callbacks, [.init("region", .string(event.identifier))])
+        case .significantChangeReported(let event): Told(event.callbacks)
         case .appSuspended: Told(.suspend, "suspend", [])
         case .appTerminated(let event): event.told
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
             .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .wakeCompleted, .wakeRefused, .outageNoted:
+            .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
+            .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
+            .outageNoted:
             nil
         }
     }
@@ -53,7 +65,8 @@ extension LifecycleEvent.AppWoken {
         Told(
             .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: deadline,
             [
-                .init(callbacks), .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),
+                .init(callbacks), .init("kind", .string((kind?.rawValue ?? reason.rawValue))),
+                .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),
                 .init("reason", .string(reason.rawValue)), .init("request", request.map { .string($0) } ?? .null),
                 .init("wake", .string(wake)),
             ])

@@ -31,7 +31,8 @@ extension TransferEvent.ProgressMade {
         Told(
             .transferProgress, "didWriteData",
             [
-                .init("bytesWritten", .int(bytesWritten)), .init("session", .string(session)), .init("task", .int(task)),
+                .init("bytesWritten", .int(bytesWritten)), .init("session", .string(session)),
+                .init("task", .int(task)),
                 .init("totalBytesExpectedToWrite", totalBytesExpectedToWrite.map { .int($0) } ?? .null),
                 .init("totalBytesWritten", .int(totalBytesWritten)),
             ])

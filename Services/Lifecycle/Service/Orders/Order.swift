@@ -5,7 +5,7 @@ import Timeline
 
 /// What a device is told to do: a view of one event of the log. At least once; repeats carry the same `order`.
 struct Order: Record {
-    enum Kind: String, Word { case callback, wake, expiration, suspend, terminate, transferProgress }
+    enum Kind: String, Word { case callback, wake, expiration, suspend, terminate, transferProgress, taskExpiration }
 
     /// `partition:offset` of the event.
     var order = ""

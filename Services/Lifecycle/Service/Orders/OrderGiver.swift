@@ -52,6 +52,7 @@ struct Told {
     /// Callbacks to deliver, in order.
     init?(_ callbacks: [String], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
         guard let last = callbacks.last else { return nil }
-        self.init(.callback, last, deadline: deadline, [.init("callbacks", .array(callbacks.map { .string($0) }))] + data)
+        self.init(
+            .callback, last, deadline: deadline, [.init("callbacks", .array(callbacks.map { .string($0) }))] + data)
     }
 }

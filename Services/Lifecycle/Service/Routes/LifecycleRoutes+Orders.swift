@@ -148,7 +148,7 @@ extension Caller {
     /// Lets operators on, and the fleet's own token.
     ///
     /// - Throws: `not_found`: another's fleet is as if it were not there.
-    fileprivate func requireFleet(_ fleet: String) throws(Problem) {
+    func requireFleet(_ fleet: String) throws(Problem) {
         switch self {
         case .operator: return
         case .fleet(let own): guard own == fleet else { throw .notFound }

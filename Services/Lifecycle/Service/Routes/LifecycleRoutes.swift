@@ -17,6 +17,8 @@ struct LifecycleRoutes: Sendable {
     let tokens: TokenIssuer
     /// The suite's time.
     let clock: any SuiteClock
+    /// The limits that the machine goes by.
+    let policy: LifecyclePolicy
     let metrics: Metrics
     /// The live order streams of devices.
     let streams = LiveStreams()
@@ -26,6 +28,8 @@ struct LifecycleRoutes: Sendable {
         addTokens(&table)
         addApps(&table)
         addWork(&table)
+        addActivities(&table)
+        addReports(&table)
         addOrders(&table)
     }
 

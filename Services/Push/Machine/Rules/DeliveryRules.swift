@@ -56,9 +56,11 @@ extension Decision<PushMachine> {
             }
         }
         deliver(id, message, fromStorage: fromStorage)
-        guard message.contentAvailable, message.wake == .none else { return }
-        if app.wakes, !app.foreground {
-            emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload)))
+        // What announces a call wakes without asking for the mode: whether the app may is for `lifecycle` to say.
+        let call: PushType? = message.pushType == .voip ? .voip : nil
+        guard message.contentAvailable || call != nil, message.wake == .none else { return }
+        if app.wakes || call != nil, !app.foreground {
+            emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload, pushType: call)))
         } else {
             emit(.notificationPresented(.init(app: message.app, cause: .notWoken, notification: id)))
         }

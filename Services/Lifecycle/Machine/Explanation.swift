@@ -1,0 +1,194 @@
+public import Contracts
+import OrderedCollections
+public import Records
+public import Timeline
+
+/// Why an app is in its state, what ends that, and what each kind of wake would come to at this moment.
+public struct Explanation: Record {
+    public var app = ""
+    public var state = AppState.notRunning
+    public var since: Instant?
+    /// A sentence for people.
+    public var because = ""
+    /// What keeps it from suspension, or on screen.
+    public var heldBy: [Hold] = []
+    /// What time alone brings about next; nil where it brings nothing about.
+    public var next: Next?
+    public var backgroundRefresh = BackgroundRefreshStatus.available
+    public var wakes: [WakeOutlook] = []
+    /// What it has cost the device by now.
+    public var energy = EnergyLedger()
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("app", &app)
+        fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.field("because", &because)
+        fields.field("energy", &energy)
+        fields.field("heldBy", &heldBy)
+        fields.field("next", &next)
+        fields.field("since", &since)
+        fields.field("state", &state)
+        fields.field("wakes", &wakes)
+    }
+}
+
+extension Explanation {
+    public enum HoldKind: String, Word { case callback, task, wake, activity }
+
+    /// Something that keeps an app running.
+    public struct Hold: Record, Equatable {
+        public var kind = HoldKind.callback
+        /// The callback, the task, the wake or the activity.
+        public var name = ""
+        /// When it ends by itself, where it does.
+        public var deadline: Instant?
+        /// What the app dies of then; nil where it goes on living.
+        public var otherwise: EndReason?
+
+        public init() {}
+
+        init(_ kind: HoldKind, _ name: String, until deadline: Instant? = nil, otherwise: EndReason? = nil) {
+            self.kind = kind
+            self.name = name
+            self.deadline = deadline
+            self.otherwise = otherwise
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("deadline", &deadline)
+            fields.field("kind", &kind)
+            fields.field("name", &name)
+            fields.field("otherwise", &otherwise)
+        }
+    }
+
+    /// What comes by itself if nobody does anything.
+    public struct Next: Record, Equatable {
+        public var at = Instant.epoch
+        /// What the app dies of; nil where it does not.
+        public var end: EndReason?
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("at", &at)
+            fields.field("end", &end)
+        }
+    }
+
+    /// What a kind of wake would come to.
+    public struct WakeOutlook: Record, Equatable {
+        public struct Factor: Record, Equatable {
+            public var factor = WakeRefusal.notInstalled
+            /// Whether it stands against the wake.
+            public var blocks = false
+
+            public init() {}
+
+            public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+                fields.field("blocks", &blocks)
+                fields.field("factor", &factor)
+            }
+        }
+
+        public var kind = WakeKind.fetch
+        public var reason = WakeReason.fetch
+        public var wouldWake = false
+        /// The first factor that blocks.
+        public var refusal: WakeRefusal?
+        /// What its handler would get, in seconds.
+        public var limitSeconds: Interval?
+        /// In the order in which they are asked.
+        public var factors: [Factor] = []
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("factors", &factors)
+            fields.field("kind", &kind)
+            fields.field("limitSeconds", &limitSeconds)
+            fields.field("reason", &reason)
+            fields.field("refusal", &refusal)
+            fields.field("wouldWake", &wouldWake)
+        }
+    }
+}
+
+extension LifecycleMachine {
+    /// Explains an app; nil where it is not installed.
+    public func explain(_ app: String, at now: Instant, _ policy: LifecyclePolicy) -> Explanation? {
+        guard let record = apps[app] else { return nil }
+        var explanation = Explanation()
+        explanation.app = app
+        explanation.state = record.state
+        explanation.since = record.stateSince
+        explanation.because = record.why
+        explanation.heldBy = record.holds
+        explanation.next = record.nextDeadline.map { at in
+            var next = Explanation.Next()
+            next.at = at
+            next.end = record.limits.first { $0.at == at }?.reason
+            return next
+        }
+        explanation.backgroundRefresh = backgroundRefreshStatus(app)
+        explanation.wakes = WakeKind.allCases.map { outlook($0, app, at: now, policy) }
+        explanation.energy = record.energy.metered(at: now)
+        return explanation
+    }
+
+    private func outlook(
+        _ kind: WakeKind, _ app: String, at now: Instant, _ policy: LifecyclePolicy
+    ) -> Explanation.WakeOutlook {
+        let factors = factors(of: kind, for: app, at: now, policy)
+        var outlook = Explanation.WakeOutlook()
+        outlook.kind = kind
+        outlook.reason = kind.reason
+        outlook.refusal = factors.first(where: \.blocks)?.refusal
+        outlook.wouldWake = outlook.refusal == nil
+        outlook.limitSeconds = policy[registration?.profile ?? .ios18].limit(of: kind)
+        outlook.factors = factors.map { factor in
+            var told = Explanation.WakeOutlook.Factor()
+            told.factor = factor.refusal
+            told.blocks = factor.blocks
+            return told
+        }
+        return outlook
+    }
+}
+
+extension InstalledApp {
+    fileprivate var holds: [Explanation.Hold] {
+        var holds = pendingCallbacks.map { pending in
+            Explanation.Hold(
+                .callback, pending.callback.rawValue, until: pending.deadline, otherwise: ending ?? pending.timeout)
+        }
+        for (id, task) in tasks {
+            holds.append(.init(.task, task.name ?? id, until: taskDeadline, otherwise: .backgroundTaskTimeout))
+        }
+        for (id, wake) in wakes where wake.deadline != nil {
+            holds.append(
+                .init(.wake, id, until: wake.deadline, otherwise: wake.callReported ? nil : wake.kind.timeout))
+        }
+        for kind in activities.keys { holds.append(.init(.activity, kind)) }
+        return holds
+    }
+
+    fileprivate var why: String {
+        switch state {
+        case .active: return "It is on screen."
+        case .inactive:
+            return isLaunching ? "Its launch has not returned." : "It is on screen, and something covers it."
+        case .background:
+            if let ending { return "It was told to end: \(ending.rawValue)." }
+            return
+                "Something keeps it from suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
+        case .suspended: return "It has nothing to do in the background."
+        case .notRunning:
+            guard let last = terminations.last else { return "It was not launched since it was installed." }
+            let code = last.code.map { " (\($0.rawValue))" } ?? ""
+            return "Its last process ended in state \(last.from.rawValue): \(last.reason.rawValue)\(code)."
+        }
+    }
+}

@@ -1,0 +1,66 @@
+public import Contracts
+import Machines
+import OrderedCollections
+public import Timeline
+
+/// One condition of a wake, and whether it stands against it.
+public struct WakeFactor: Sendable, Equatable {
+    public var refusal: WakeRefusal
+    public var blocks: Bool
+}
+
+// Whether the system wakes an app: the one list of conditions that decisions and explanations both go by.
+extension LifecycleMachine {
+    /// Every condition in the order in which it is asked, from what the app and the device are to what the user chose: the first
+    /// that blocks is the refusal.
+    public func factors(
+        of kind: WakeKind, for app: String, at now: Instant, _ policy: LifecyclePolicy
+    ) -> [WakeFactor] {
+        guard let record = apps[app] else { return [WakeFactor(refusal: .notInstalled, blocks: true)] }
+        let profile = policy[registration?.profile ?? .ios18]
+        let rule = WakeRule(kind, profile)
+        let isShort = conditions.memoryPressure == .critical && record.state == .notRunning
+        var factors: [WakeFactor] = []
+        func ask(_ refusal: WakeRefusal, _ blocks: Bool) {
+            factors.append(WakeFactor(refusal: refusal, blocks: blocks))
+        }
+        ask(.notInstalled, false)
+        ask(.unsupportedOnProfile, profile.limit(of: kind) == nil)
+        if !rule.modes.isEmpty {
+            ask(.modeNotDeclared, !rule.modes.contains(where: record.manifest.backgroundModes.contains))
+        }
+        ask(.deviceOff, !isPoweredOn)
+        ask(.inForeground, record.state.isForeground)
+        ask(.terminating, record.ending != nil)
+        if rule.needsLocation { ask(.locationNotAuthorized, record.locationAuthorization != .always) }
+        if rule.heedsForceQuit { ask(.forceQuit, record.forceQuit) }
+        if rule.heedsBackgroundRefresh {
+            ask(.backgroundRefreshRestricted, restrictions.backgroundRefresh)
+            ask(.backgroundRefreshDenied, !isBackgroundRefreshOn(app))
+        }
+        if rule.isOpportunistic {
+            ask(.lowPowerMode, conditions.lowPowerMode == true)
+            ask(.memoryPressure, isShort)
+        }
+        if kind == .newsstand { ask(.alreadyWokenToday, record.wasWokenToday(at: now)) }
+        if kind.reason == .voip { ask(.resumedTooOften, record.isResumedTooOften(at: now)) }
+        return factors
+    }
+}
+
+extension InstalledApp {
+    /// What a notification with `content-available` wakes it as: a Newsstand app that does not declare `remote-notification` is
+    /// woken for its content.
+    public var silentPushKind: WakeKind {
+        let modes = manifest.backgroundModes
+        return modes.contains(.newsstandContent) && !modes.contains(.remoteNotification) ? .newsstand : .push
+    }
+
+    fileprivate func wasWokenToday(at now: Instant) -> Bool {
+        newsstandWokenAt.map { now - $0 < LifecyclePolicy.newsstandPause } ?? false
+    }
+
+    fileprivate func isResumedTooOften(at now: Instant) -> Bool {
+        voipResumptions.count { now - $0 < LifecyclePolicy.voipSpan } >= LifecyclePolicy.voipResumptions
+    }
+}

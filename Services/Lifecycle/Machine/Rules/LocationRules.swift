@@ -1,0 +1,141 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// Regions and significant changes: what an app asks to be told, and when it counts. Neither needs the mode `location`, and
+// both go on without a process.
+extension Decision<LifecycleMachine> {
+    /// One of the same identifier takes its place.
+    mutating func monitor(_ app: String, _ identifier: String, _ region: Region) throws(LifecycleRefusal) {
+        let record = try running(app)
+        guard state.registration?.gps != false else { throw .unavailableOnDevice("regions need GPS") }
+        guard record.locationAuthorization.allowsUpdates else { throw .locationDenied }
+        guard region.radiusMeters <= LifecyclePolicy.regionRadius else {
+            throw .regionMonitoringFailure("its radius is above \(Int(LifecyclePolicy.regionRadius)) m")
+        }
+        guard record.regions[identifier] != nil || record.regions.count < LifecyclePolicy.regionsPerApp else {
+            throw .regionMonitoringFailure("the app monitors \(LifecyclePolicy.regionsPerApp) regions already")
+        }
+        guard record.regions[identifier]?.region != region else { return }
+        emit(.regionMonitored(.init(app: app, identifier: identifier, region: region)))
+    }
+
+    mutating func stopMonitoring(_ app: String, _ identifier: String) throws(LifecycleRefusal) {
+        guard try running(app).regions[identifier] != nil else { return }
+        emit(.regionUnmonitored(.init(app: app, identifier: identifier)))
+    }
+
+    mutating func monitorSignificantChanges(_ app: String) throws(LifecycleRefusal) {
+        let record = try running(app)
+        guard state.registration?.cellular != false else {
+            throw .unavailableOnDevice("significant changes need a cellular radio")
+        }
+        guard record.locationAuthorization.allowsUpdates else { throw .locationDenied }
+        if record.significantChanges == nil { emit(.significantChangesMonitored(.init(app: app))) }
+    }
+
+    mutating func stopMonitoringSignificantChanges(_ app: String) throws(LifecycleRefusal) {
+        guard try running(app).significantChanges != nil else { return }
+        emit(.significantChangesUnmonitored(.init(app: app)))
+    }
+
+    /// What counts by now: crossings that have lasted, and moves that may be told.
+    mutating func tellOfPlaces() {
+        for (app, record) in state.apps {
+            for (identifier, region) in record.regions {
+                guard let due = region.crossingDue, due <= now, let wasInside = region.isInside else { continue }
+                cross(app, identifier, region.region, entered: !wasInside)
+            }
+            guard let due = record.significantChanges?.reportDue, due <= now else { continue }
+            let callbacks = told(.didUpdateLocations, app)
+            emit(.significantChangeReported(.init(app: app, callbacks: callbacks)))
+            if callbacks.isEmpty { wake(app, for: .significantChange, request: nil) }
+        }
+    }
+
+    private mutating func cross(_ app: String, _ identifier: String, _ region: Region, entered: Bool) {
+        let handler: Callback = entered ? .didEnterRegion : .didExitRegion
+        let isWanted = entered ? region.notifyOnEntry : region.notifyOnExit
+        let callbacks = isWanted ? told(handler, app) : []
+        emit(.regionCrossed(.init(app: app, callbacks: callbacks, entered: entered, identifier: identifier)))
+        if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handler: handler) }
+    }
+
+    /// An app on screen is called as it is, and need not be woken for it.
+    private func told(_ handler: Callback, _ app: String) -> [Callback] {
+        guard let record = state.apps[app], record.state.isForeground, record.locationAuthorization.allowsUpdates else {
+            return []
+        }
+        return [handler]
+    }
+}
+
+extension LifecycleMachine {
+    /// Where the device is now, for all that is monitored.
+    mutating func trackPlaces(at time: Instant) {
+        guard isPoweredOn else { return }
+        for (id, app) in apps {
+            var app = app
+            app.significantChanges?.track(conditions, at: time)
+            if let location = conditions.location {
+                for region in app.regions.keys { app.regions[region]?.track(location, at: time) }
+                app.activities[ActivityKind.location.rawValue]?.track(location, at: time)
+            }
+            if app != apps[id] { apps[id] = app }
+        }
+    }
+
+    /// Without power nobody knows where the device is.
+    mutating func loseTrack() {
+        for (id, app) in apps {
+            for region in app.regions.keys { apps[id]?.regions[region]?.beyondSince = nil }
+            if app.significantChanges != nil { apps[id]?.significantChanges?.farSince = nil }
+        }
+    }
+
+    mutating func apply(_ event: LifecycleEvent.RegionMonitored, at time: Instant) {
+        guard let app = event.app else { return }
+        var monitored = MonitoredRegion(event.region)
+        if let location = conditions.location { monitored.track(location, at: time) }
+        apps[app]?.regions[event.identifier] = monitored
+    }
+
+    mutating func apply(_ event: LifecycleEvent.SignificantChangesMonitored, at time: Instant) {
+        guard let app = event.app else { return }
+        var changes = SignificantChanges()
+        changes.track(conditions, at: time)
+        apps[app]?.significantChanges = changes
+    }
+
+    mutating func apply(_ event: LifecycleEvent.SignificantChangeReported, at time: Instant) {
+        guard let app = event.app else { return }
+        apps[app]?.significantChanges?.report(conditions, at: time)
+        apps[app]?.energy.wakes += EnergyLedger.significantChangeCost
+    }
+
+    /// Reads the meter of each app whose consumption is another from now on.
+    mutating func meterEnergy(at time: Instant) {
+        for (id, app) in apps {
+            let monitoring = isPoweredOn && !app.regions.isEmpty ? EnergyLedger.monitoringPower : 0
+            let isUpdated = isPoweredOn && app.activities[ActivityKind.location.rawValue] != nil
+            let updates = isUpdated ? EnergyLedger.updatesPower : 0
+            guard (monitoring, updates) != (app.energy.monitoringMilliwatts, app.energy.updatesMilliwatts) else {
+                continue
+            }
+            var energy = app.energy.metered(at: time)
+            energy.monitoringMilliwatts = monitoring
+            energy.updatesMilliwatts = updates
+            apps[id]?.energy = energy
+        }
+    }
+}
+
+extension InstalledApp {
+    /// When the next of its places counts.
+    var placesDue: Instant? {
+        let crossing = regions.values.compactMap(\.crossingDue).min()
+        guard let report = significantChanges?.reportDue else { return crossing }
+        return min(report, crossing ?? report)
+    }
+}

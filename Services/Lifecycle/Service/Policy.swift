@@ -1,0 +1,51 @@
+import Foundation
+import LifecycleMachine
+import Records
+import ServiceKit
+
+extension LifecyclePolicy {
+    /// The limits of a deployment: those of the table, and over them what the file says that `LIFECYCLE_PROFILES_FILE` names.
+    ///
+    /// - Throws: where the file can't be read, or says something that is no limit; each fault with its place.
+    init(_ configuration: ServiceConfiguration) throws(ConfigurationError) {
+        guard let path = configuration["LIFECYCLE_PROFILES_FILE"] else {
+            self.init()
+            return
+        }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw ConfigurationError("LIFECYCLE_PROFILES_FILE: cannot read the file that it names")
+        }
+        do throws(DocumentError) {
+            try self.init(overriding: Array(data))
+        } catch {
+            throw ConfigurationError("LIFECYCLE_PROFILES_FILE: \(error)")
+        }
+    }
+
+    /// - Parameter document: as in `{"ios15":{"backgroundTasks":25}}`: by profile, the limits that are others. `null` takes away
+    ///   what a generation has.
+    init(overriding document: [UInt8]) throws(DocumentError) {
+        let own: JSON
+        do { own = try JSON(parsing: document) } catch {
+            throw DocumentError([Fault(pointer: "", detail: error.description)])
+        }
+        guard case .object = own else { throw DocumentError([Fault(pointer: "", detail: "must be an object")]) }
+        let standard: JSON
+        do { standard = try JSON(parsing: LifecyclePolicy().jsonBytes) } catch {
+            throw DocumentError([Fault(pointer: "", detail: error.description)])
+        }
+        try self.init(json: standard.overlaid(with: own))
+    }
+}
+
+extension JSON {
+    /// Objects member by member; everything else is replaced.
+    fileprivate func overlaid(with other: JSON) -> JSON {
+        guard case .object(let members) = self, case .object(let others) = other else { return other }
+        var merged = members.map { member in
+            JSON.Member(member.name, other[member.name].map { member.value.overlaid(with: $0) } ?? member.value)
+        }
+        merged += others.filter { self[$0.name] == nil }
+        return .object(merged)
+    }
+}

@@ -1,0 +1,71 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import ServiceKit
+
+// What keeps an app running for its modes, what its code does, and the places that it asks to be told of.
+extension LifecycleRoutes {
+    func addActivities(_ table: inout RouteTable) {
+        let app = "/v1/devices/{device}/apps/{app}"
+        let activity = app + "/activities/{kind}"
+        table.add(
+            .post, activity, "The app begins what one of its modes is for: audio, voip, location, accessory, bluetooth",
+            access: .caller, request: ActivityRequest.self, response: AppDocument.self
+        ) { request, context in
+            let kind = try activityKind(context)
+            let document = try await request.document(as: ActivityRequest.self)
+            return try await submit(request, context) { .startActivity(app: $0, kind, document) }
+        }
+        table.add(
+            .delete, activity, "The app stops it; its suspension follows where nothing else keeps it running",
+            access: .caller, status: .noContent
+        ) { request, context in
+            let kind = try activityKind(context)
+            return try await submit(request, context, status: .noContent) { .stopActivity(app: $0, kind) }
+        }
+        table.add(
+            .post, app + "/actions", "The app's code does something that may cost its life, or that the user may see",
+            access: .caller, request: ActionReport.self, response: AppDocument.self
+        ) { request, context in
+            let report = try await request.document(as: ActionReport.self)
+            return try await submit(request, context) { .act(app: $0, report) }
+        }
+        let region = app + "/regions/{region}"
+        table.add(
+            .put, region, "The app monitors a region; one of the same identifier takes its place", access: .caller,
+            request: Region.self, response: AppDocument.self
+        ) { request, context in
+            let identifier = try context.parameters.identifier("region")
+            let document = try await request.document(as: Region.self)
+            return try await submit(request, context) { .monitorRegion(app: $0, region: identifier, document) }
+        }
+        table.add(.delete, region, "The app stops monitoring a region", access: .caller, status: .noContent) {
+            request, context in
+            let identifier = try context.parameters.identifier("region")
+            return try await submit(request, context, status: .noContent) {
+                .stopMonitoringRegion(app: $0, region: identifier)
+            }
+        }
+        let changes = app + "/significant-location-changes"
+        table.add(
+            .put, changes, "The app monitors significant changes of the location", access: .caller,
+            response: AppDocument.self
+        ) { try await submit($0, $1) { .monitorSignificantChanges(app: $0) } }
+        table.add(.delete, changes, "The app stops monitoring them", access: .caller, status: .noContent) {
+            try await submit($0, $1, status: .noContent) { .stopMonitoringSignificantChanges(app: $0) }
+        }
+    }
+
+    private func activityKind(_ context: ServiceContext) throws(Problem) -> ActivityKind {
+        let name = try context.parameters.identifier("kind")
+        guard let kind = ActivityKind(rawValue: name) else {
+            let kinds = ActivityKind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .notFound.because("No activity is called \(name): there are \(kinds).")
+        }
+        return kind
+    }
+}

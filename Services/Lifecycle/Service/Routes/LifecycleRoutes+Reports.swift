@@ -1,0 +1,68 @@
+import Contracts
+import EventLog
+import HTTPTypes
+import Hummingbird
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import Runtime
+import ServiceKit
+import Timeline
+
+// What has become of apps, and why.
+extension LifecycleRoutes {
+    func addReports(_ table: inout RouteTable) {
+        let app = "/v1/devices/{device}/apps/{app}"
+        table.add(
+            .get, app + "/terminations", "How the app's processes ended: the last ones, and how many for each reason",
+            access: .caller, response: Terminations.self
+        ) { request, context in
+            let (record, etag) = try await installed(request, context)
+            return Response(Terminations(record), etag: etag)
+        }
+        table.add(
+            .get, app + "/explain",
+            "Why the app is in its state, what comes next, and what each kind of wake would come to now, factor by factor",
+            access: .caller, response: Explanation.self
+        ) { request, context in
+            let app = try context.parameters.identifier("app")
+            let found = try await registered(request, context)
+            guard let explanation = found.state.explain(app, at: clock.now, policy) else {
+                throw LifecycleRefusal.appNotInstalled(app).problem
+            }
+            // No ETag: some factors change with time alone.
+            return Response(explanation)
+        }
+        table.add(
+            .get, "/v1/fleets/{fleet}/terminations",
+            "How the processes of all apps of a fleet's devices ended, counted",
+            access: .caller, response: FleetTerminations.self, problems: [.notFound]
+        ) { request, context in
+            let fleet = try context.parameters.identifier("fleet")
+            try context.requireCaller(.read).requireFleet(fleet)
+            return Response(try await terminations(of: fleet))
+        }
+        table.add(
+            .get, "/v1/profiles", "The limits that this deployment goes by, by generation of iOS", access: .open,
+            response: LifecyclePolicy.self
+        ) { _, _ in Response(policy) }
+    }
+
+    private func terminations(of fleet: String) async throws -> FleetTerminations {
+        var counts = ExitCounts()
+        var devices = 0
+        for partition in 0..<tail.partitions {
+            var last: AggregateKey?
+            repeat {
+                let page = try await commands.runtime.states.page(of: partition, mentioning: fleet, after: last)
+                for (_, state) in page.states where state.registration?.fleet == fleet {
+                    devices += 1
+                    for app in state.apps.values { counts.add(app.exits) }
+                }
+                last = page.last
+            } while last != nil
+        }
+        return FleetTerminations(fleet, devices: devices, counts)
+    }
+}

@@ -1,0 +1,136 @@
+import Contracts
+import LifecycleMachine
+import OrderedCollections
+import Records
+
+/// How an app's processes ended.
+struct Terminations: Record {
+    /// The last ones, the latest first.
+    var items: [Termination] = []
+    var next: String?
+    /// How many ended for each reason since the app was installed.
+    var counts = ExitCounts()
+    var exitData = ExitData()
+
+    init() {}
+
+    init(_ app: InstalledApp) {
+        items = app.terminations.reversed()
+        counts = app.exits
+        exitData = ExitData(app.exits)
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("counts", &counts)
+        fields.field("exitData", &exitData)
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
+
+/// How the processes of all apps of a fleet ended.
+struct FleetTerminations: Record {
+    var fleet = ""
+    var devices = 0
+    var counts = ExitCounts()
+    var exitData = ExitData()
+
+    init() {}
+
+    init(_ fleet: String, devices: Int, _ counts: ExitCounts) {
+        self.fleet = fleet
+        self.devices = devices
+        self.counts = counts
+        exitData = ExitData(counts)
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("counts", &counts)
+        fields.field("devices", &devices)
+        fields.field("exitData", &exitData)
+        fields.field("fleet", &fleet)
+    }
+}
+
+/// The same counts in the form of MetricKit's `MXAppExitMetric`. What MetricKit has no count for is abnormal.
+struct ExitData: Record {
+    struct Foreground: Record {
+        var normal = 0
+        var memoryResourceLimit = 0
+        var appWatchdog = 0
+        var abnormal = 0
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("cumulativeAbnormalExitCount", &abnormal)
+            fields.field("cumulativeAppWatchdogExitCount", &appWatchdog)
+            fields.field("cumulativeMemoryResourceLimitExitCount", &memoryResourceLimit)
+            fields.field("cumulativeNormalAppExitCount", &normal)
+        }
+    }
+
+    struct Background: Record {
+        var normal = 0
+        var memoryPressure = 0
+        var appWatchdog = 0
+        var lockedFile = 0
+        var taskAssertion = 0
+        var abnormal = 0
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("cumulativeAbnormalExitCount", &abnormal)
+            fields.field("cumulativeAppWatchdogExitCount", &appWatchdog)
+            fields.field("cumulativeBackgroundTaskAssertionTimeoutExitCount", &taskAssertion)
+            fields.field("cumulativeMemoryPressureExitCount", &memoryPressure)
+            fields.field("cumulativeNormalAppExitCount", &normal)
+            fields.field("cumulativeSuspendedWithLockedFileExitCount", &lockedFile)
+        }
+    }
+
+    var foreground = Foreground()
+    var background = Background()
+
+    init() {}
+
+    init(_ counts: ExitCounts) {
+        for (name, count) in counts.foreground {
+            switch EndReason(rawValue: name)?.exitKind ?? .abnormal {
+            case .normal: foreground.normal += count
+            case .memory: foreground.memoryResourceLimit += count
+            case .watchdog: foreground.appWatchdog += count
+            case .lockedFile, .taskAssertion, .abnormal: foreground.abnormal += count
+            }
+        }
+        for (name, count) in counts.background {
+            switch EndReason(rawValue: name)?.exitKind ?? .abnormal {
+            case .normal: background.normal += count
+            case .memory: background.memoryPressure += count
+            case .watchdog: background.appWatchdog += count
+            case .lockedFile: background.lockedFile += count
+            case .taskAssertion: background.taskAssertion += count
+            case .abnormal: background.abnormal += count
+            }
+        }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("backgroundExitData", &background)
+        fields.field("foregroundExitData", &foreground)
+    }
+}
+
+private enum ExitKind { case normal, memory, watchdog, lockedFile, taskAssertion, abnormal }
+
+extension EndReason {
+    fileprivate var exitKind: ExitKind {
+        switch self {
+        case .exit, .exitedOnSuspend, .forceQuit, .powerOff, .updated: .normal
+        case .memoryPressure: .memory
+        case .launchTimeout, .didEnterBackgroundTimeout: .watchdog
+        case .fileLockHeld: .lockedFile
+        case .backgroundTaskTimeout: .taskAssertion
+        case .crash, .fetchTimeout, .pushTimeout, .transferTimeout, .taskRequestTimeout, .thermal, .voipWithoutCall,
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .abnormal
+        }
+    }
+}

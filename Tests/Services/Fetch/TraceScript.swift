@@ -1,0 +1,40 @@
+import Contracts
+import FetchMachine
+import Lives
+import Machines
+import Records
+import TestSupport
+import Timeline
+
+extension TraceScript<FetchMachine> {
+    /// Traces begin on a Monday at 00:00 UTC and know one time zone, two hours east. Slots are met without jitter.
+    static func fetch(_ trace: Trace) throws -> Self {
+        var policy = FetchPolicy.forTests
+        policy.jitter = .zero
+        if let seconds = trace["policy"]?["floor"]?.double { policy.floor = .seconds(seconds) }
+        var script = Self(policy: policy, code: \.code) { step, _ in
+            let app = step.with["app"]?.string ?? "a"
+            switch step.action {
+            case "setInterval":
+                return .setInterval(app: app, try FetchInterval(json: step.with["interval"] ?? .null))
+            case "simulateFetch": return .simulateFetch(app: app)
+            default: throw TraceFailed.unknown(step)
+            }
+        }
+        script.beginning = .monday
+        script.settings = ["policy"]
+        script.identifiers = [(FetchEvent.RefreshDue.type, "fetch")]
+        script.event = { step, _ in
+            try step.event(of: [
+                LifecycleEvent.DeviceRegistered.self, LifecycleEvent.DeviceUpdated.self,
+                LifecycleEvent.DeviceDeregistered.self, LifecycleEvent.DevicePowered.self,
+                LifecycleEvent.ConditionsChanged.self, LifecycleEvent.SettingsChanged.self,
+                LifecycleEvent.AppInstalled.self, LifecycleEvent.AppUninstalled.self, LifecycleEvent.AppLaunched.self,
+                LifecycleEvent.AppActivated.self, LifecycleEvent.AppBackgrounded.self,
+                LifecycleEvent.AppTerminated.self, LifecycleEvent.AppWoken.self, LifecycleEvent.WakeCompleted.self,
+                LifecycleEvent.WakeRefused.self,
+            ])
+        }
+        return script
+    }
+}

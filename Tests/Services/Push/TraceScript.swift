@@ -1,0 +1,96 @@
+import Contracts
+import Machines
+import OrderedCollections
+import PushMachine
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+extension TraceScript<PushMachine> {
+    /// At the beginning the device is registered, and its apps are installed, by their manifests, and registered for
+    /// notifications.
+    static func push(_ trace: Trace) throws -> Self {
+        var script = Self(policy: PushPolicy(partitions: 16), code: \.code, command: command)
+        script.settings = ["registration", "apps"]
+        let registration = trace["registration"] ?? ["profile": "ios15"]
+        let apps = trace["apps"]?.members ?? []
+        script.preamble =
+            [TraceStep(document: ["do": "device.registered", "with": registration])]
+            + apps.flatMap { app in
+                let installed: JSON = ["do": "app.installed", "app": .string(app.name), "with": app.value]
+                return [installed, ["do": "register", "app": .string(app.name)]].map { TraceStep(document: $0) }
+            }
+        script.event = { step, _ in try lifecycleEvent(step) }
+        return script
+    }
+
+    private static func lifecycleEvent(_ step: TraceStep) throws -> (any EventData)? {
+        let app = step.app
+        let with = step.with
+        let request = with.string ?? with["request"]?.string
+        switch step.action {
+        case "device.registered": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
+        case "device.deregistered": return LifecycleEvent.DeviceDeregistered()
+        case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
+        case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
+        case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
+        case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)
+        case "app.launched": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
+        case "app.backgrounded":
+            return LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero)
+        case "app.terminated":
+            return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash)
+        case "app.woken":
+            return LifecycleEvent.AppWoken(
+                app: app, callbacks: [], deadline: .epoch, from: .suspended, limit: .zero, reason: .push,
+                request: request, wake: "w")
+        case "wake.completed":
+            return LifecycleEvent.WakeCompleted(app: app, reason: .push, request: request, result: .newData, wake: "w")
+        case "wake.refused":
+            let refusal = try WakeRefusal(json: with["refusal"] ?? .null)
+            return LifecycleEvent.WakeRefused(app: app, reason: .push, refusal: refusal, request: request)
+        default: return nil
+        }
+    }
+
+    @Sendable private static func command(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> PushCommand {
+        switch step.action {
+        case "push": return .receive(try push(step, player))
+        case "register": return .register(app: step.app, try PushEnvironment(json: step["with"] ?? "sandbox"))
+        case "unregister": return .unregister(app: step.app)
+        case "connect": return .connect(connection: try #require(step.with.string))
+        case "disconnect": return .disconnect(connection: try #require(step.with.string))
+        case "poll": return .poll(connection: "poll", wait: .seconds(30.0))
+        case "ack": return .acknowledge(notification: try #require(step.with.string))
+        case "keepAlive": return .keepAlive
+        case "throttle": return .setThrottle(step.with.bool ?? true)
+        default: throw TraceFailed.unknown(step)
+        }
+    }
+
+    /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's, "padding": bytes}`.
+    private static func push(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingPush {
+        let document = step.with
+        // Every token that the app was given, oldest first.
+        let known = try player.runtime.log.compactMap { event in
+            event.type == PushEvent.TokenRegistered.type && event.app == step.app
+                ? try JSON(parsing: event.data)["token"]?.string : nil
+        }
+        let which = document["token"]?.int ?? known.count - 1
+        let expiration = document["expiration"]?.int
+        var payload: JSON = ["aps": document["aps"] ?? ["alert": "hello"]]
+        if let bytes = document["padding"]?.int {
+            payload = payload.overlaid(with: ["padding": .string(String(repeating: "x", count: bytes))])
+        }
+        return IncomingPush(
+            token: known.indices.contains(which) ? known[which] : String(repeating: "0", count: 64),
+            app: document["topic"]?.string ?? step.app, topic: step.app,
+            pushType: try PushType(json: document["type"] ?? "alert"),
+            environment: try PushEnvironment(json: document["environment"] ?? "sandbox"), apnsID: "apns",
+            notification: try #require(document["id"]?.string), priority: document["priority"]?.int ?? 10,
+            collapseID: document["collapse"]?.string,
+            expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
+            neverStored: expiration == 0, payload: payload)
+    }
+}

@@ -1,0 +1,110 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Records
+import TestSupport
+import Testing
+import Timeline
+import TransferMachine
+
+extension TraceScript<TransferMachine> {
+    /// At the beginning the device is on Wi-Fi with a full battery, the apps `a` and `b` are installed, `a` is on screen and
+    /// has created the session `s`. A step is about these and the task 1 where it does not tell others. An attempt's `epoch`
+    /// is the task's latest one. `tasks` are the session's: the state, and after a space why it waits.
+    static func transfer(_ trace: Trace) throws -> Self {
+        var policy = TransferPolicy()
+        policy.jitterPercent = 0
+        var script = Self(policy: policy, code: \.code, command: command)
+        script.settings = ["configuration"]
+        script.members = ["session", "task", "mover", "epoch"]
+        let beginning: [JSON] = [
+            ["do": "register", "with": ["profile": "ios18"]], ["do": "install", "app": "a"],
+            ["do": "install", "app": "b"], ["do": "launch"],
+            ["do": "openSession", "with": trace["configuration"] ?? [:]],
+        ]
+        script.preamble = beginning.map { TraceStep(document: $0) }
+        script.views["tasks"] = { device, step in
+            let tasks = device.sessions[step.place.session]?.tasks ?? []
+            return .object(
+                tasks.map { task in
+                    let words = [task.state.rawValue, task.waiting?.rawValue].compactMap { $0 }
+                    return JSON.Member(String(task.task), .string(words.joined(separator: " ")))
+                })
+        }
+        script.event = { step, player in try lifecycleEvent(step, at: player.moment) }
+        return script
+    }
+
+    private static func lifecycleEvent(_ step: TraceStep, at moment: Instant) throws -> (any EventData)? {
+        let app = step.place.app
+        let session = step.place.session
+        let with = step.with
+        switch step.action {
+        case "register": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
+        case "deregister": return LifecycleEvent.DeviceDeregistered()
+        case "power": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
+        case "conditions": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
+        case "install": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
+        case "uninstall": return LifecycleEvent.AppUninstalled(app: app)
+        case "launch": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
+        case "open": return LifecycleEvent.AppActivated(app: app, callbacks: [])
+        case "home": return LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero)
+        case "suspendApp": return LifecycleEvent.AppSuspended(app: app)
+        case "terminate":
+            let reason = try EndReason(json: with)
+            return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: reason)
+        case "wakeApp":
+            return LifecycleEvent.AppWoken(
+                app: app, callbacks: [], deadline: moment + .seconds(30), from: .suspended, limit: .seconds(30),
+                reason: try WakeReason(json: with), request: session, wake: "w")
+        case "completeWake":
+            return LifecycleEvent.WakeCompleted(app: app, reason: .transfer, request: session, wake: "w")
+        case "refuseWake":
+            let refusal = try WakeRefusal(json: with)
+            return LifecycleEvent.WakeRefused(app: app, reason: .transfer, refusal: refusal, request: session)
+        default: return nil
+        }
+    }
+
+    @Sendable private static func command(
+        _ step: TraceStep, _ player: TracePlayer<TransferMachine>
+    ) throws -> TransferCommand {
+        let place = step.place
+        let (app, session, with) = (place.app, place.session, step.with)
+        let epoch = step["epoch"]?.int ?? player.state.task(place)?.epoch ?? 0
+        let claim = AttemptClaim(place, epoch: epoch, mover: step["mover"]?.string ?? "m1")
+        let total = with["total"]?.int ?? with.int ?? 0
+        switch step.action {
+        case "openSession": return .openSession(app: app, session: session, try SessionConfiguration(json: with))
+        case "invalidate":
+            return .invalidateSession(app: app, session: session, cancels: with["cancels"]?.bool == true)
+        case "download":
+            var request = (["url": "http://files.example/f"] as JSON).overlaid(with: with)
+            // A moment is told in seconds after the beginning.
+            if let seconds = with["earliestBeginDate"]?.double {
+                let moment = player.moment + .seconds(seconds - step.at)
+                request = request.overlaid(with: ["earliestBeginDate": .string(moment.description)])
+            }
+            return .download(app: app, session: session, try DownloadRequest(json: request))
+        case "resume": return .resume(place)
+        case "suspend": return .suspend(place)
+        case "cancel": return .cancel(place)
+        case "start": return .startAttempt(claim)
+        case "receive":
+            let blank: JSON = ["acceptsRanges": true]
+            return .receiveResponse(claim, try ResponseHead(json: blank.overlaid(with: with)))
+        case "report": return .report(claim, total: total)
+        case "finish": return .finish(claim, total: total, sha256: "00")
+        case "fail": return .fail(claim, total: total, try AttemptEnd(json: try #require(with["end"])))
+        case "takeOver": return .takeOver(claim)
+        default: throw TraceFailed.unknown(step)
+        }
+    }
+}
+
+extension TraceStep {
+    fileprivate var place: TaskPlace {
+        TaskPlace(
+            app: self["app"]?.string ?? "a", session: self["session"]?.string ?? "s", task: self["task"]?.int ?? 1)
+    }
+}
