@@ -11,11 +11,11 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Ten thousand devices that hear over the streams of their fleets, all from one process: what a device costs in its memory
-/// against what is stored of it, and how long an order is on its way from the log.
+/// Ten thousand devices that hear over the streams of their fleets, all from one process: what a device costs in its
+/// memory against what is stored of it, and how long an order is on its way from the log.
 ///
-/// Four fleets, each over four streams of four partitions. Every device is sent home and opened again, and must hear of it
-/// exactly once.
+/// Four fleets, each over four streams of four partitions. Every device is sent home and opened again, and each of its
+/// orders must come exactly once.
 struct FleetStreams {
     let devices: Int
     private let fleets = 4
@@ -120,7 +120,7 @@ struct FleetStreams {
                 Statement(
                     """
                     SELECT partition::int8, log_offset, 1000 * extract(epoch FROM appended_at)::float8 FROM bus.events
-                    WHERE type = ANY(ARRAY['lifecycle.app.backgrounded', 'lifecycle.app.suspended', 'lifecycle.app.activated'])
+                    WHERE type IN ('lifecycle.app.backgrounded', 'lifecycle.app.suspended', 'lifecycle.app.activated')
                     """)))
         var delays: [Double] = []
         var missing = 0

@@ -117,7 +117,7 @@ struct Story {
         return try await found.value()
     }
 
-    /// The next order of the device, which must be this one. How often the bytes of a transfer are told of is left open.
+    /// The next order of the device, which must be this one. How often a transfer's progress is told is left open.
     @discardableResult
     func order(_ type: String, _ name: String, _ callbacks: [String]? = nil) async throws -> JSON {
         var order = JSON.null
