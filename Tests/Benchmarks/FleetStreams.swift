@@ -11,11 +11,11 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Ten thousand devices that hear over the streams of their fleets, all from one process: what a device costs in its memory
-/// against what is stored of it, and how long an order is on its way from the log.
+/// Ten thousand devices that hear over the streams of their fleets, all from one process: what a device costs in its
+/// memory against what is stored of it, and how long an order is on its way from the log.
 ///
-/// Four fleets, each over four streams of four partitions. Every device is sent home and opened again, and must hear of it
-/// exactly once.
+/// Four fleets, each over four streams of four partitions. Every device is sent home and opened again, and each of its
+/// orders must come exactly once.
 struct FleetStreams {
     let devices: Int
     private let fleets = 4
@@ -72,6 +72,7 @@ struct FleetStreams {
                 url, arrivals, sending: sending, took: took, opening: opening,
                 bytes: (idle: idle, open: open, busy: busy))
         }
+        try await client.close()
         service.signal(SIGTERM)
         _ = try await service.exit(within: 60)
         try await cluster.destroy()
@@ -119,7 +120,7 @@ struct FleetStreams {
                 Statement(
                     """
                     SELECT partition::int8, log_offset, 1000 * extract(epoch FROM appended_at)::float8 FROM bus.events
-                    WHERE type = ANY(ARRAY['lifecycle.app.backgrounded', 'lifecycle.app.suspended', 'lifecycle.app.activated'])
+                    WHERE type IN ('lifecycle.app.backgrounded', 'lifecycle.app.suspended', 'lifecycle.app.activated')
                     """)))
         var delays: [Double] = []
         var missing = 0
@@ -192,13 +193,24 @@ private final class Arrivals: Sendable {
 
 private struct FleetClient: Sendable {
     let base: String
+    /// The shared one opens eight connections to a host at most, and each stream holds one.
+    private let http: HTTPClient
+
+    init(base: String) {
+        self.base = base
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
+        http = HTTPClient(configuration: configuration)
+    }
+
+    func close() async throws { try await http.shutdown() }
 
     func send(_ method: HTTPMethod, _ path: String, _ body: String) async throws {
         var request = HTTPClientRequest(url: base + path)
         request.method = method
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: body))
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        let response = try await http.execute(request, timeout: .seconds(60))
         let text = try await response.body.collect(upTo: 1 << 20)
         guard (200..<300).contains(response.status.code) else {
             throw ToolFailed(description: "\(method) \(path): \(response.status) \(String(buffer: text))")
@@ -208,7 +220,7 @@ private struct FleetClient: Sendable {
     /// Reads a fleet's stream until it is cancelled. Nobody resumes: an order that is lost is missing.
     func follow(_ path: String, _ opened: Tally, _ arrivals: Arrivals) async throws {
         let request = HTTPClientRequest(url: base + path)
-        let response = try await HTTPClient.shared.execute(request, timeout: .minutes(20))
+        let response = try await http.execute(request, timeout: .minutes(20))
         guard response.status == .ok else { throw ToolFailed(description: "\(path): \(response.status)") }
         let fleet = path.split(separator: "/")[2].dropFirst("fleet".count)
         var lines = ByteBuffer()

@@ -18,7 +18,10 @@ extension Story {
         #expect(interval["inEffect"]?.bool == true)
         let registered = try await app(
             .PUT, .push, "/registration", ["environment": "sandbox"], after: installed.position)
-        return try #require(registered.json["token"]?.string)
+        let token = try #require(registered.json["token"]?.string)
+        let told = try await order("callback", "didRegisterForRemoteNotificationsWithDeviceToken")
+        #expect(told["data"]?["token"]?.string == token)
+        return token
     }
 
     /// Launches, begins a task, goes home, works for five seconds, ends the task, and is suspended.

@@ -32,6 +32,8 @@ extension Story {
         try await suite.proxy.cutAll()
         suite.proxy.resume()
 
+        let progress = try await order("transferProgress", "didWriteData")
+        #expect(progress["data"]?["task"]?.int == 1 && progress["data"]?["totalBytesExpectedToWrite"]?.int == Self.size)
         let wake = try await self.wake("transfer", launchCallbacks + ["handleEventsForBackgroundURLSession"])
         try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
         try await attachAndFinish(wake)
@@ -76,6 +78,8 @@ extension Story {
         #expect(session["isAttached"]?.bool == true)
         #expect(session["tasks"]?[0]?["state"]?.string == "completed")
         #expect(try await eventually("transfer.events.delivered")["data"]?["tasks"]?.items == [1])
+        try await order(
+            "callback", "urlSessionDidFinishEvents", ["didCompleteWithError", "urlSessionDidFinishEvents"])
         try await complete(wake, nil)
         try await order("suspend", "suspend")
         #expect(try await eventually("transfer.wake.ended")["data"]?["outcome"]?.string == "completed")

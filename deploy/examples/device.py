@@ -154,7 +154,7 @@ class Phone:
             pause = min(pause * 2, 30)
 
     def obey(self, order):
-        kind, name, data = order["type"], order["name"], order["data"]
+        kind, name, data, app = order["type"], order["name"], order["data"], "/apps/" + order["app"]
         until = " until " + order["deadline"][11:19] if order["deadline"] else ""
         try:
             if kind == "callback":
@@ -162,15 +162,15 @@ class Phone:
                 if "didBecomeActive" in data["callbacks"]:
                     self.on_screen.set()
                 if order["deadline"]:  # Somebody waits for it to return.
-                    self.lifecycle.call("POST", "%s/callbacks/%s/completion" % (self.app, name), {})
+                    self.lifecycle.call("POST", "%s/callbacks/%s/completion" % (app, name), {})
                     self.say("→", "%s returned" % name)
             elif kind == "wake":
                 self.say("←", "woken for %s: %s%s" % (self.cause(data), name, until))
                 # Aside, because work takes its time, and an expiration must be heard meanwhile.
-                threading.Thread(target=self.work, args=(data,), daemon=True).start()
+                threading.Thread(target=self.work, args=(app, data), daemon=True).start()
             elif kind == "expiration":
                 self.say("←", "background task %s expires%s" % (data["task"], until))
-                self.lifecycle.call("DELETE", "%s/tasks/%s" % (self.app, data["task"]))
+                self.lifecycle.call("DELETE", "%s/tasks/%s" % (app, data["task"]))
                 self.say("→", "ended background task %s" % data["task"])
             elif kind == "suspend":
                 self.say("·", "suspended")
@@ -187,12 +187,11 @@ class Phone:
         """The reason, with the fetch, the notification, the session or the region that it is about."""
         return wake["reason"] + (" " + wake["request"] if wake["request"] else "")
 
-    def work(self, wake):
+    def work(self, app, wake):
         time.sleep(self.seconds_of_work)
         result = {"fetch": {"result": "newData"}, "push": {"result": "newData"}, "task": {"success": True}}
         try:
-            self.lifecycle.call("POST", "%s/wakes/%s/completion" % (self.app, wake["wake"]),
-                                result.get(wake["reason"], {}))
+            self.lifecycle.call("POST", "%s/wakes/%s/completion" % (app, wake["wake"]), result.get(wake["reason"], {}))
             self.say("→", "completed the wake for %s" % self.cause(wake))
         except Problem as problem:
             self.say("!", str(problem))

@@ -6,24 +6,33 @@ public import Timeline
 
 /// One device with all its apps: one foreground app, one switcher order.
 ///
-/// The states of an app and what leads from one to another:
+/// The states of an app and what leads from one to another: the cause that the event tells (all missed limits are
+/// `timeout`, all that is not allowed is `violation`), and else what happened. Whatever its state, an app is gone when
+/// it is uninstalled or its device is deregistered. To `background` for `forceQuit` or `exitedOnSuspend` goes an app
+/// that is told to end and has not returned from `willTerminate` yet.
 ///
 /// ```mermaid
 /// stateDiagram-v2
-///     [*] --> notRunning
-///     notRunning --> inactive: launch
-///     inactive --> active: handlers returned, dismiss
+///     [*] --> notRunning: installed
+///     notRunning --> notRunning: prewarmed
+///     notRunning --> inactive: launched
+///     notRunning --> active: launched
+///     notRunning --> background: woken
+///     inactive --> active: activated
 ///     active --> inactive: interrupt, switcher
-///     inactive --> background: home, accept
-///     active --> background: home, other app, lock
-///     notRunning --> notRunning: prewarm
-///     notRunning --> background: wake
-///     suspended --> background: wake
-///     background --> suspended: no work left
-///     background --> active: open
-///     suspended --> active: open
-///     background --> notRunning: swipe, missed limit, crash, memory pressure
-///     suspended --> notRunning: swipe, memory pressure
+///     inactive --> background: home, otherApp, locked, swiped, callAccepted, forceQuit, exitedOnSuspend
+///     active --> background: home, otherApp, locked, swiped, forceQuit, exitedOnSuspend
+///     background --> active: activated
+///     suspended --> active: activated
+///     suspended --> background: woken
+///     background --> suspended: suspended
+///     inactive --> notRunning: crash, exit, timeout, violation
+///     inactive --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     active --> notRunning: crash, exit, violation
+///     active --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     background --> notRunning: crash, exit, timeout, violation
+///     background --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, thermal, powerOff, updated
+///     suspended --> notRunning: forceQuit, memoryPressure, powerOff, updated
 /// ```
 public struct LifecycleMachine: Machine {
     public typealias Command = LifecycleCommand

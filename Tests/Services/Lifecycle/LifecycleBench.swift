@@ -30,14 +30,23 @@ struct LifecycleBench: Sendable {
     let routes: LifecycleRoutes
     /// Holds every answer to the API description.
     let documentation: Documentation
+    var clock: ClockControl { ClockControl(pool: pool) }
 
     /// Runs the service for as long as the body runs.
-    static func run(_ body: @Sendable @escaping (LifecycleBench) async throws -> Void) async throws {
+    ///
+    /// - Parameter virtual: whether the suite's clock stands still, for the body to move.
+    static func run(
+        virtual: Bool = false, _ body: @Sendable @escaping (LifecycleBench) async throws -> Void
+    ) async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let quiet = logger
         let options = try ConnectionOptions(url: try await database(quiet))
         let pool = ConnectionPool(options, size: 4, logger: quiet)
+        if virtual {
+            try await pool.withConnection { try await LogSchema.makeClockVirtual($0) }
+            try await ClockControl(pool: pool).freeze()
+        }
         let clock = SharedClock()
         let runtime = DurableRuntime<LifecycleMachine>(
             pool: pool, options: options, partitions: partitions, clock: clock, policy: LifecyclePolicy(),
@@ -57,7 +66,9 @@ struct LifecycleBench: Sendable {
         let host = ServiceHost(
             name: Lifecycle.name, configuration: try configuration(),
             responder: table.responder(authenticator: try await authenticator(pool, void), metrics: metrics),
-            services: [runtime, tail, revocations], logger: quiet)
+            services: [
+                runtime, tail, ClockFollower(clock, pool: pool, news: runtime.news, logger: quiet), revocations,
+            ], logger: quiet)
         let (ports, source) = AsyncStream<Int>.makeStream()
         let group = host.group { source.yield($0) }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -183,14 +194,16 @@ struct LifecycleBench: Sendable {
     }
 
     /// Appends an event as another service would, with the notification that goes with it.
-    func append<D: EventData>(_ data: D, to device: String) async throws {
-        try await pool.append(data, to: device, partitions: Self.partitions)
+    func append<D: EventData>(_ data: D, to device: String, at moment: Instant = RealClock().now) async throws {
+        try await pool.append(data, to: device, partitions: Self.partitions, at: moment)
     }
 }
 
 extension ConnectionPool {
     /// Appends an event as another service would, with the notification that goes with it.
-    func append<D: EventData>(_ data: D, to device: String, partitions: Int) async throws {
+    func append<D: EventData>(
+        _ data: D, to device: String, partitions: Int, at moment: Instant = RealClock().now
+    ) async throws {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: partitions))
         let source = String(D.type.prefix { $0 != "." })
@@ -203,7 +216,7 @@ extension ConnectionPool {
             """)
         let values: [Parameter] = [
             .int4(partition), .uuid(UUID()), .text(source), .text(D.type), .text(key.description),
-            .text(data.app ?? ""), .int(Int(RealClock().now.milliseconds)),
+            .text(data.app ?? ""), .int(Int(moment.milliseconds)),
             .text(String(decoding: data.jsonBytes, as: UTF8.self)),
         ]
         _ = try await run([

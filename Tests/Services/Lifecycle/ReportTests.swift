@@ -50,7 +50,8 @@ import Timeline
             try await bench.transition("d1", "home")
             let held = try await bench.send("GET", path)
             #expect(held["state"] == "background")
-            #expect(held["heldBy"]?[0]?["name"] == "sync" && held["heldBy"]?[0]?["otherwise"] == "backgroundTaskTimeout")
+            let hold = held["heldBy"]?[0]
+            #expect(hold?["name"] == "sync" && hold?["otherwise"] == "backgroundTaskTimeout")
             // The order to expire comes before the end.
             #expect(held["next"]?["end"] == .null && held["next"]?["at"]?.string != nil)
             let outlooks = try #require(held["wakes"]?.items)

@@ -1,7 +1,6 @@
 import Contracts
 import EventLog
 import Foundation
-import Glibc
 import Machines
 import Postgres
 import Records
@@ -120,115 +119,6 @@ import Timeline
         await bench.pool.close()
     }
 
-    /// As after a time without a database, or of a process that was stopped.
-    @Test func aLeaseThatLapsedUnderItsOwnerTellsOfAnOutage() async throws {
-        let bench = try await RuntimeBench()
-        let device = try #require(bench.oneDeviceInEach.first)
-        try await bench.freeze(at: start)
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-            _ = try await runtime.submit(.ring(after: .seconds(30), to: device))
-            try await bench.cluster.sql(
-                """
-                UPDATE bus.cursors SET lease_expires = clock_timestamp() - interval '57 seconds',
-                    served_at = clock_timestamp() - interval '60 seconds', served_time = \(start.milliseconds);
-                UPDATE bus.members SET expires = clock_timestamp() - interval '57 seconds';
-                UPDATE bus.clock SET virtual_epoch = \(at(60).milliseconds);
-                """, database: bench.database)
-            try await bench.waitForLog { $0.contains { $0.type == OutageCounted.type } }
-            try await eventuallyTrue { try await bench.outages() == 0 }
-            #expect(try await bench.log().map(\.type) == [RingSet.type, OutageCounted.type])
-        }
-        await bench.pool.close()
-    }
-
-    @Test(arguments: [SIGKILL, SIGSTOP])
-    func theDevicesOfAReplicaThatIsGoneKeepTheirTime(_ signal: Int32) async throws {
-        let bench = try await RuntimeBench()
-        let victim = try await Counterd(bench, "serve", "punctual")
-        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-        // Time stands still until it is gone: however slow the machine, no ring comes before.
-        let moment = RealClock().now
-        try await bench.freeze(at: moment)
-        try await bench.setRings(after: .seconds(2))
-        victim.process.signal(signal)
-        try await bench.goOn()
-        try await eventuallyTrue {
-            let now = try await bench.suiteTime()
-            return try await bench.owners().isEmpty && now > moment + .seconds(4)
-        }
-        let next: Counterd
-        if signal == SIGSTOP {
-            victim.process.signal(SIGCONT)
-            next = victim
-        } else {
-            next = try await Counterd(bench, "serve", "punctual")
-        }
-        try await bench.hint(until: { $0.count { $0.type == Rang.type } == bench.partitions })
-        let events = try await bench.log()
-        for device in bench.oneDeviceInEach {
-            let own = events.filter { $0.key == .device(device) }
-            #expect(own.first?.type == RingSet.type && own.last?.type == Rang.type)
-            let noted = try own.filter { $0.type == OutageCounted.type }.map { try OutageCounted(jsonBytes: $0.data) }
-            #expect(!noted.isEmpty)
-            let length = noted.reduce(Interval.zero) { $0 + ($1.until - $1.from) }
-            let set = try RingSet(jsonBytes: try #require(own.first).data).at
-            #expect(own.last?.time == set + length)
-            #expect(length > .seconds(4))
-        }
-        try await next.stop()
-        await bench.pool.close()
-    }
-
-    @Test func oneOfTwoThatIsKilledIsNoOutage() async throws {
-        let bench = try await RuntimeBench()
-        let victim = try await Counterd(bench, "serve", "punctual")
-        let survivor = try await Counterd(bench, "serve", "punctual")
-        try await eventuallyTrue { try await bench.owners() == [2, 2] }
-        try await bench.freeze(at: RealClock().now)
-        try await bench.setRings(after: .seconds(2))
-        victim.process.signal(SIGKILL)
-        try await bench.goOn()
-        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-        try await bench.hint(until: { $0.count { $0.type == Rang.type } == bench.partitions })
-        #expect(try await bench.log().count == 2 * bench.partitions)
-        try await survivor.stop()
-        await bench.pool.close()
-    }
-
-    @Test func whatCountsAsAnOutage() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.freeze(at: at(60))
-        func outage(servedBefore seconds: Double?) async throws -> String {
-            let served = seconds.map { "clock_timestamp() - make_interval(secs => \($0))" } ?? "NULL"
-            return try await bench.cluster.sql(
-                "SELECT coalesce(bus.outage_since('counter', \(served), \(start.milliseconds))::text, 'none')",
-                database: bench.database)
-        }
-        // The very first start.
-        #expect(try await outage(servedBefore: nil) == "none")
-        // A replica that was replaced at once.
-        #expect(try await outage(servedBefore: 0.5) == "none")
-        #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(60).milliseconds))")
-        // Up to when the first one lived again.
-        try await bench.cluster.sql(
-            """
-            INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), clock_timestamp() - interval '5 seconds',
-                \(at(55).milliseconds), 'infinity'), ('other', gen_random_uuid(), '-infinity', 0, 'infinity'),
-                ('counter', gen_random_uuid(), '-infinity', 0, '-infinity')
-            """, database: bench.database)
-        #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
-        #expect(try await outage(servedBefore: 5) == "none")
-        // Whoever gave no sign of life for longer than two renewals take may be dead, though nobody has buried it yet.
-        try await bench.cluster.sql(
-            """
-            INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), '-infinity', 0,
-                clock_timestamp() + interval '1 second')
-            """, database: bench.database)
-        #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
-        await bench.pool.close()
-    }
-
     @Test func whatHappenedInAnOutageStandsInTheOrderOfTime() throws {
         var batch = Batch<Punctual>(partition: 0, policy: (), aggregates: [:])
         let key = AggregateKey.device("a")
@@ -285,25 +175,6 @@ extension RuntimeBench {
         ])
     }
 
-    /// Lets a clock that stands still go on, as fast as real time.
-    func goOn() async throws {
-        _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, false)"), rowsExpected: 1))
-    }
-
-    func suiteTime() async throws -> Instant {
-        let rows = try await pool.run(Call(Statement("SELECT bus.suite_time(bus.real_now())"), rowsExpected: 1))
-        return Instant(milliseconds: Int64(try rows[0].int(0)))
-    }
-
-    /// Waits for what a running clock brings, and calls the workers again and again: nobody follows the clock here.
-    func hint(until condition: @Sendable @escaping ([Event]) -> Bool) async throws {
-        let all = (0..<partitions).map(String.init).joined(separator: ",")
-        try await eventuallyTrue {
-            _ = try await pool.run([Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)])])
-            return try await condition(log())
-        }
-    }
-
     /// Waits at a moment of a clock that stands still, and says it again and again: nobody follows the clock here, and a hint
     /// that comes while the database is slow is lost.
     func waitForLog(at moment: Instant, _ condition: @Sendable @escaping ([Event]) -> Bool) async throws {
@@ -338,18 +209,5 @@ extension RuntimeBench {
     func devices(_ count: Int, inPartition partition: Int) -> [String] {
         let all = (0..<100_000).lazy.map { "n\($0)" }
         return Array(all.filter { AggregateKey.device($0).partition(of: partitions) == partition }.prefix(count))
-    }
-
-    /// Sets a ring for a device of each partition, through a replica that holds no lease.
-    func setRings(after interval: Interval) async throws {
-        for (partition, device) in oneDeviceInEach.enumerated() {
-            let worker = worker(of: Punctual.self, partition: partition)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await worker.run() }
-                _ = try await worker.submit(.ring(after: interval, to: device))
-                await worker.stop()
-                try await group.waitForAll()
-            }
-        }
     }
 }

@@ -1,0 +1,187 @@
+import Contracts
+import Foundation
+import LifecycleMachine
+import Lives
+import Machines
+import OrderedCollections
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+/// The diagram of states in the machine's documentation against what apps live through.
+@Suite(.aside) struct StateDiagramTests {
+    @Test func theDiagramHasTheEdgesThatLivesTakeAndNoOther() throws {
+        var taken = TakenEdges()
+        for seed in 1...20 {
+            var life = LifecycleLife(seed: UInt64(seed) * 104_729)
+            for _ in 0..<150 { try life.step() }
+            try taken.collect(from: life.runtime.log)
+        }
+        for handlersReturn in HandlersReturn.allCases {
+            for exits in [false, true] {
+                try taken.explore(Manifest(exitsOnSuspend: exits, handlersReturn: handlersReturn))
+            }
+        }
+        for trace in try Trace.all() {
+            var player = TracePlayer(trace, try .lifecycle(trace))
+            // Whether it comes out is for its own test.
+            try? player.play()
+            try taken.collect(from: player.runtime.log)
+        }
+        let drawn = try Set(Self.diagram(in: "Machine/LifecycleMachine.swift").flatMap(Edge.parse))
+        let undrawn = taken.edges.subtracting(drawn).sorted()
+        #expect(undrawn.isEmpty, "taken, but not drawn")
+        let untaken = drawn.subtracting(taken.edges).sorted()
+        #expect(untaken.isEmpty, "drawn, but never taken")
+    }
+
+    @Test func theReadmeShowsTheSameDiagram() throws {
+        let diagram = try Self.diagram(in: "Machine/LifecycleMachine.swift")
+        #expect(diagram.count > 10)
+        #expect(try Self.diagram(in: "README.md") == diagram)
+    }
+
+    /// The lines of the first diagram in a file of the service, without what makes them a comment.
+    private static func diagram(in file: String) throws -> [String] {
+        let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let text = try String(contentsOf: root.appending(path: "Services/Lifecycle/\(file)"), encoding: .utf8)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.hasPrefix("/// ") ? String(line.dropFirst(4)) : String(line)
+        }
+        return Array(lines.drop { $0 != "```mermaid" }.dropFirst().prefix { $0 != "```" })
+    }
+}
+
+/// One app came from one state to another.
+private struct Edge: Hashable, Comparable, CustomStringConvertible {
+    /// As a diagram calls the time before an app is there.
+    static let outside = "[*]"
+
+    var from: String
+    var to: String
+    var cause: String
+    var description: String { "\(from) --> \(to): \(cause)" }
+
+    static func < (one: Edge, other: Edge) -> Bool { one.description < other.description }
+
+    /// The edges that a line of a diagram draws, one for each cause.
+    static func parse(_ line: String) -> [Edge] {
+        guard let match = line.wholeMatch(of: /\s*(\S+) --> (\S+): (.+)/) else { return [] }
+        let (from, to) = (String(match.1), String(match.2))
+        return match.3.split(separator: ", ").map { Edge(from: from, to: to, cause: String($0)) }
+    }
+}
+
+/// Where events took the apps of devices. A process that is made ahead changes no state, but is drawn.
+private struct TakenEdges {
+    private(set) var edges: Set<Edge> = []
+
+    /// Lets everything that may happen to an app happen in every situation that it leads to, beside another app that may take
+    /// the screen. Chance alone takes long to come by the rare edges.
+    mutating func explore(_ manifest: Manifest) throws {
+        let key = AggregateKey.device("d")
+        var (locked, pressed, hot) = (Conditions(), Conditions(), Conditions())
+        locked.locked = true
+        pressed.memoryPressure = .critical
+        hot.thermal = .critical
+        var other = manifest
+        other.memoryMB = 1
+        let commands: [LifecycleCommand] =
+            AppTransition.allCases.map { .transition(app: "a", $0) }
+            + Callback.allCases.map { .completeCallback(app: "a", $0, CallbackCompletion()) }
+            + [
+                .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed),
+                .updateConditions(hot), .power(.reboot), .act(app: "a", ActionReport(.fileLock)),
+                .act(app: "a", ActionReport(.uiUpdate, on: .background)),
+                .install(app: "a", manifest), .install(app: "a", other), .beginTask(app: "a", TaskRequest()),
+            ]
+        var start = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
+        try start.submit(.register(Registration(profile: .ios15)), to: key, at: .epoch)
+        try start.submit(.install(app: "b", Manifest()), to: key, at: .epoch)
+        var unexplored = [start]
+        var known: Set<[String]> = []
+        while let here = unexplored.popLast() {
+            func go(_ step: (inout InMemoryRuntime<LifecycleMachine>) throws -> [Event]) throws {
+                var there = here
+                // What is refused leads nowhere.
+                guard let events = try? step(&there) else { return }
+                try collect(from: events, to: here.state(key))
+                if known.insert(there.state(key).situation).inserted { unexplored.append(there) }
+            }
+            let now = here.aggregates[key]?.now ?? .epoch
+            for command in commands { try go { try $0.submit(command, to: key, at: now) } }
+            if let due = here.nextDeadline { try go { try $0.advance(to: due) } }
+        }
+    }
+
+    mutating func collect(from events: [Event], to device: LifecycleMachine = LifecycleMachine()) throws {
+        var device = device
+        for event in events {
+            let data = try LifecycleEvent(type: event.type, version: event.version, data: event.data)
+            let before = device.apps
+            device.apply(data, at: event.time)
+            for app in before.keys where device.apps[app] == nil {
+                #expect(data.isTheEndOfApps, "\(event.type) takes an app away")
+            }
+            for (app, record) in device.apps {
+                let from = before[app]?.state.rawValue ?? Edge.outside
+                let to = record.state.rawValue
+                let isPrewarm = event.type == LifecycleEvent.AppPrewarmed.type && event.app == app
+                guard from != to || isPrewarm else { continue }
+                edges.insert(Edge(from: from, to: to, cause: data.cause))
+            }
+        }
+    }
+}
+
+extension LifecycleMachine {
+    /// What matters for where its apps may go next.
+    fileprivate var situation: [String] {
+        let apps = apps.map { id, app in
+            let callbacks = app.pendingCallbacks.map(\.callback.rawValue)
+            return "\(id) \(app.state) \(callbacks) \(app.ending?.rawValue ?? "") \(app.tasks.isEmpty)"
+        }
+        return apps.sorted() + ["\(conditions.locked == true)"]
+    }
+}
+
+extension LifecycleEvent {
+    /// Whatever the state, an app may be uninstalled, and its device deregistered: that is not drawn.
+    fileprivate var isTheEndOfApps: Bool {
+        switch self {
+        case .appUninstalled, .deviceDeregistered: true
+        default: false
+        }
+    }
+
+    /// In the diagram's words: why it happened, where the event tells, and else what happened. One word for all limits, and one for all that is
+    /// not allowed.
+    fileprivate var cause: String {
+        switch self {
+        case .appResigned(let event): event.cause.rawValue
+        case .appBackgrounded(let event): event.cause.rawValue
+        case .appTerminating(let event): event.reason.cause
+        case .appTerminated(let event): event.reason.cause
+        default: data.word
+        }
+    }
+}
+
+extension EndReason {
+    fileprivate var cause: String {
+        switch self {
+        case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
+            .transferTimeout, .taskRequestTimeout:
+            "timeout"
+        case .fileLockHeld, .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground,
+            .workOutsideModes:
+            "violation"
+        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure, .thermal: rawValue
+        }
+    }
+}
+
+extension EventData {
+    fileprivate var word: String { String(Self.type.split(separator: ".").last ?? "") }
+}
