@@ -10,6 +10,7 @@ operator's key or a fleet's token). Python 3.8, and nothing beside its standard 
 """
 
 import argparse
+import datetime
 import http.client
 import json
 import os
@@ -23,6 +24,11 @@ import uuid
 
 class Problem(Exception):
     """What a person must know to go on, in one line."""
+
+
+def local_time(moment):
+    """The suite tells moments in UTC, by RFC 3339; the log shows them as a watch does."""
+    return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone().strftime("%H:%M:%S")
 
 
 class Lifecycle:
@@ -155,7 +161,7 @@ class Phone:
 
     def obey(self, order):
         kind, name, data, app = order["type"], order["name"], order["data"], "/apps/" + order["app"]
-        until = " until " + order["deadline"][11:19] if order["deadline"] else ""
+        until = " until " + local_time(order["deadline"]) if order["deadline"] else ""
         try:
             if kind == "callback":
                 self.say("←", "%s%s" % (", ".join(data["callbacks"]), until))

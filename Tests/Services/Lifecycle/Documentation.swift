@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOHTTP1
 import Records
 import ServiceKit
 

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Logging
 import Postgres
+import Records
 import ServiceKit
 import TestSupport
 import Testing
@@ -44,8 +45,9 @@ struct ExampleDeviceTests {
                 "lifecycle.task.ended", "lifecycle.app.suspended",
             ] + run + run
         #expect(log.map(\.type).filter { $0.hasPrefix("lifecycle.") && $0 != "lifecycle.outage.noted" } == story)
-        let results = log.filter { $0.type == "lifecycle.wake.completed" }.map { [$0.data["request"], $0.data["result"]] }
-        #expect(results == [["n-1", "newData"], ["n-2", "newData"]])
+        let completions = try log.filter { $0.type == "lifecycle.wake.completed" }.map { try JSON(parsing: $0.data) }
+        #expect(completions.map { $0["request"] } == ["n-1", "n-2"])
+        #expect(completions.allSatisfy { $0["result"] == "newData" })
         await bench.pool.close()
     }
 

@@ -22,8 +22,6 @@ enum Example {
          "backgroundRefresh": "on", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
-         "significantChanges": {"location": {"accuracyMeters": 20, "latitude": 48.85, "longitude": 2.35},
-          "tower": "208-1-77"},
          "holdsFileLock": false, "localNotifications": 0, "voipResumptions": [],
          "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:51.463Z", "monitoring": 3,
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
@@ -60,7 +58,7 @@ enum Example {
            "cumulativeMemoryResourceLimitExitCount": 0, "cumulativeNormalAppExitCount": 0}}}
         """
 
-    /// Of the kinds of wakes the first alone.
+    /// Of the kinds of wakes the first alone, with a few of its factors.
     static let explanation = """
         {"app": "mail", "state": "background", "since": "2026-11-22T02:34:51.613Z", "backgroundRefresh": "denied",
          "because": "Something keeps it from suspension: task save.",
@@ -69,12 +67,7 @@ enum Example {
          "next": {"at": "2026-11-22T02:35:16.613Z", "end": null},
          "wakes": [{"kind": "fetch", "reason": "fetch", "wouldWake": false, "refusal": "backgroundRefreshDenied",
           "limitSeconds": 30, "factors": [{"blocks": false, "factor": "notInstalled"},
-           {"blocks": false, "factor": "unsupportedOnProfile"}, {"blocks": false, "factor": "modeNotDeclared"},
-           {"blocks": false, "factor": "deviceOff"}, {"blocks": false, "factor": "inForeground"},
-           {"blocks": false, "factor": "terminating"}, {"blocks": false, "factor": "forceQuit"},
-           {"blocks": false, "factor": "backgroundRefreshRestricted"},
-           {"blocks": true, "factor": "backgroundRefreshDenied"}, {"blocks": false, "factor": "lowPowerMode"},
-           {"blocks": false, "factor": "memoryPressure"}]}],
+           {"blocks": false, "factor": "forceQuit"}, {"blocks": true, "factor": "backgroundRefreshDenied"}]}],
          "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:52.207Z", "monitoring": 17,
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
         """
