@@ -8,6 +8,8 @@ public struct SchemaBuilder: FieldVisitor {
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         var schema = T.schema
         if let rule, case .object(var members) = schema {
+            // What a rule says of the items is all that the type does, and more.
+            members.removeAll { member in rule.keywords.contains { $0.0 == member.name } }
             members.append(contentsOf: rule.keywords.map { JSON.Member($0.0, $0.1) })
             schema = .object(members)
         }

@@ -120,12 +120,15 @@ extension Rule where T == Double {
 }
 
 extension Rule where T == String {
-    /// A length in UTF-8 bytes; control characters are refused.
+    /// A length in Unicode scalars, as JSON Schema counts; control characters are refused.
     public static func text(_ lengths: ClosedRange<Int>) -> Rule<String> {
         Rule(
-            "must have from \(lengths.lowerBound) to \(lengths.upperBound) bytes and no control characters",
-            keywords: [("minLength", .int(min(lengths.lowerBound, 1))), ("maxLength", .int(lengths.upperBound))]
-        ) { lengths.contains($0.utf8.count) && !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+            "must have from \(lengths.lowerBound) to \(lengths.upperBound) characters, and no control characters",
+            keywords: [
+                ("minLength", .int(lengths.lowerBound)), ("maxLength", .int(lengths.upperBound)),
+                ("pattern", #"^[^\u0000-\u001F\u007F]*$"#),
+            ]
+        ) { lengths.contains($0.unicodeScalars.count) && !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
     }
 
     /// An identifier: `[A-Za-z0-9._:-]{1,128}`.

@@ -33,8 +33,11 @@ public struct Manifest: Record, Equatable {
 extension Rule where T == [String] {
     /// At most 32 identifiers, so that the state of a device stays small.
     fileprivate static var taskIdentifiers: Rule<[String]> {
-        Rule("must have at most 32 identifiers of 1 to 128 of A-Z a-z 0-9 . _ : -", keywords: [("maxItems", 32)]) {
-            $0.count <= 32 && $0.allSatisfy { isIdentifier($0) }
-        }
+        Rule(
+            "must have at most 32 identifiers of 1 to 128 of A-Z a-z 0-9 . _ : -",
+            keywords: [
+                ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]),
+            ]
+        ) { $0.count <= 32 && $0.allSatisfy { isIdentifier($0) } }
     }
 }

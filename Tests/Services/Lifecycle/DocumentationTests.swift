@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// In the blocks that are marked as JSON; streams in those that are marked as text.
+    /// In the blocks that are marked as JSON, or as code within a line; streams in those that are marked as text.
     @Test func theReadmeShowsTheExamplesOfTheDescription() async throws {
         let readme = try Self.readme()
         let blocks = readme.components(separatedBy: "```").enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
@@ -30,6 +30,9 @@ import Testing
             try? JSON(parsing: Array($0.dropFirst("json\n".count).utf8))
         }
         #expect(documents.count == blocks.count { $0.hasPrefix("json\n") }, "a block is no JSON")
+        let inline = readme.split(separator: "`").filter { $0.hasPrefix("{") }.compactMap {
+            try? JSON(parsing: Array($0.utf8))
+        }
         let streams = blocks.filter { $0.hasPrefix("text\n") }.map { Self.words(String($0.dropFirst("text\n".count))) }
         try await LifecycleBench.run { bench in
             for route in bench.documentation.reads {
@@ -38,7 +41,7 @@ import Testing
                     if let stream = example.string {
                         #expect(streams.contains(Self.words(stream)), "\(route.path) as \(form.name)")
                     } else {
-                        #expect(documents.contains { $0.includes(example) && example.includes($0) }, "\(route.path)")
+                        #expect((documents + inline).contains { $0.includes(example) && example.includes($0) }, "\(route.path)")
                     }
                 }
             }
