@@ -144,6 +144,17 @@ extension Problem {
     public static let idempotencyConflict = Problem(
         .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
 
+    /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
+    static let ofReads = [.invalidHeader, .behind] + of(.overloaded, .stopping)
+    /// What ``Commands/submit(_:to:_:_:status:registers:answer:)`` may.
+    static let ofCommands =
+        ofReads + [.preconditionFailed, .idempotencyConflict]
+        + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)
+    /// What any route may that needs the database.
+    static let ofDatabase = of(.databaseUnavailable)
+
+    private static func of(_ errors: RuntimeError...) -> [Problem] { errors.map { Problem($0) } }
+
     /// How an error of the runtime looks over HTTP.
     public init(_ error: RuntimeError) {
         switch error {

@@ -18,10 +18,14 @@ extension RouteTable {
     /// Adds `/healthz` (the process lives), `/readyz` (every check holds; else 503, naming those that don't) and `/metrics`
     /// (Prometheus text). They need no credential.
     public mutating func addHealth(_ checks: [HealthCheck], metrics: Metrics) {
-        add(.get, "/healthz", "Whether the process is alive", access: .open) { _, _ in
-            Response(json: JSON.object(["status": "alive"]).bytes)
-        }
-        add(.get, "/readyz", "Whether the service can do its work", access: .open, problems: [.notReady]) { _, _ in
+        add(
+            .get, "/healthz", "Whether the process is alive", access: .open, response: JSON.self,
+            example: #"{"status":"alive"}"#
+        ) { _, _ in Response(json: JSON.object(["status": "alive"]).bytes) }
+        add(
+            .get, "/readyz", "Whether the service can do its work", access: .open, response: JSON.self,
+            problems: [.notReady], example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
+        ) { _, _ in
             var results: [JSON.Member] = []
             var faults: [Fault] = []
             for check in checks {
@@ -32,8 +36,11 @@ extension RouteTable {
             guard faults.isEmpty else { throw Problem.notReady.because("not ready", faults: faults) }
             return Response(json: JSON.object(["status": "ready", "checks": .object(results)]).bytes)
         }
-        add(.get, "/metrics", "Measurements in Prometheus text", access: .open) { _, _ in
-            Response(text: metrics.text, type: "text/plain; version=0.0.4; charset=utf-8")
+        let measurements = TextContent(
+            "text/plain; version=0.0.4; charset=utf-8",
+            example: "# TYPE dormouse_http_streams_open gauge\ndormouse_http_streams_open 3\n")
+        add(.get, "/metrics", "Measurements in Prometheus text", access: .open, text: measurements) { _, _ in
+            Response(text: metrics.text, type: measurements.type)
         }
     }
 }

@@ -6,12 +6,17 @@ extension RouteTable {
     /// The description of the API (OpenAPI 3.1), made of the routes themselves.
     public func openAPI(title: String, version: String) -> JSON {
         var paths: [(path: String, operations: [JSON.Member])] = []
+        var problems: [JSON.Member] = []
         for route in routes {
             let operation = JSON.Member(route.method.rawValue.lowercased(), route.openAPI)
             if let index = paths.firstIndex(where: { $0.path == route.path }) {
                 paths[index].operations.append(operation)
             } else {
                 paths.append((route.path, [operation]))
+            }
+            for problem in route.allProblems where !problems.contains(where: { $0.name == problem.code }) {
+                problems.append(
+                    JSON.Member(problem.code, ["summary": .string(problem.title), "value": problem.json]))
             }
         }
         return [
@@ -20,6 +25,8 @@ extension RouteTable {
             "components": [
                 "securitySchemes": ["bearer": ["type": "http", "scheme": "bearer"]],
                 "schemas": ["Problem": Self.problem],
+                // By their codes.
+                "examples": .object(problems),
             ],
         ]
     }
@@ -27,12 +34,16 @@ extension RouteTable {
     /// Adds `/openapi.json`, which describes all routes added so far and itself.
     public mutating func addOpenAPI(title: String, version: String) {
         var described = self
-        described.add(.get, "/openapi.json", Self.summary, access: .open) { _, _ in Response(json: []) }
-        let bytes = described.openAPI(title: title, version: version).bytes
-        add(.get, "/openapi.json", Self.summary, access: .open) { _, _ in Response(json: bytes) }
+        described.addDescription([])
+        addDescription(described.openAPI(title: title, version: version).bytes)
     }
 
-    private static let summary = "The description of this API"
+    private mutating func addDescription(_ bytes: [UInt8]) {
+        add(
+            .get, "/openapi.json", "The description of this API", access: .open, response: JSON.self,
+            example: #"{"components":{},"info":{"title":"Dormouse","version":"1"},"openapi":"3.1.0","paths":{}}"#
+        ) { _, _ in Response(json: bytes) }
+    }
 
     private static let problem: JSON = [
         "type": "object", "required": ["type", "title", "status", "code"],
@@ -52,22 +63,11 @@ extension RouteTable {
 extension Route {
     fileprivate var openAPI: JSON {
         var members = [JSON.Member("summary", .string(summary)), JSON.Member("responses", .object(responses))]
-        let names = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
-        var parameters = names.map { name -> JSON in
-            ["name": .string(name), "in": "path", "required": true, "schema": Self.identifier]
-        }
-        if honoursIdempotencyKey {
-            parameters.append([
-                "name": .string(HTTPField.Name.idempotencyKey.rawName), "in": "header", "required": false,
-                "description": "Repeated with the same key within 24 h, the request has its effect once",
-                "schema": Self.identifier,
-            ])
-        }
-        if !parameters.isEmpty {
-            members.append(JSON.Member("parameters", .array(parameters)))
-        }
+        let parameters = allParameters.map(\.openAPI)
+        if !parameters.isEmpty { members.append(JSON.Member("parameters", .array(parameters))) }
         if let request {
-            members.append(JSON.Member("requestBody", ["required": true, "content": Self.content(request)]))
+            let content: JSON = ["application/json": ["schema": request.schema]]
+            members.append(JSON.Member("requestBody", ["required": true, "content": content]))
         }
         switch access {
         case .open: members.append(JSON.Member("security", []))
@@ -76,28 +76,63 @@ extension Route {
         return .object(members)
     }
 
+    /// Those of its own, and those that follow from the rest of the description.
+    private var allParameters: [RouteParameter] {
+        let names = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+        let identifiers = names.filter { name in !parameters.contains { $0.name == name } }.map {
+            RouteParameter($0, in: .path, "An identifier", Self.identifier)
+        }
+        guard honoursIdempotencyKey else { return identifiers + parameters }
+        let key = RouteParameter(
+            HTTPField.Name.idempotencyKey.rawName, in: .header,
+            "Repeated with the same key within 24 h, the request has its effect once", Self.identifier)
+        return identifiers + parameters + [key]
+    }
+
     private var responses: [JSON.Member] {
-        var success = [JSON.Member("description", .string(status.reasonPhrase))]
-        if let response { success.append(JSON.Member("content", Self.content(response))) }
-        var members = [JSON.Member(String(status.code), .object(success))]
+        var members = [status, again].compactMap(\.self).map { status in
+            var success = [JSON.Member("description", .string(status.reasonPhrase))]
+            if !content.isEmpty { success.append(JSON.Member("content", .object(content))) }
+            return JSON.Member(String(status.code), .object(success))
+        }
         let byStatus = Dictionary(grouping: allProblems, by: \.status.code).sorted { $0.key < $1.key }
         for (status, problems) in byStatus where status != self.status.code {
-            var codes: [String] = []
-            for problem in problems where !codes.contains(problem.code) { codes.append(problem.code) }
-            members.append(
-                JSON.Member(
-                    String(status),
-                    [
-                        "description": .string(codes.map { "`\($0)`" }.joined(separator: ", ")),
-                        "content": [
-                            "application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]
-                        ],
-                    ]))
+            members.append(JSON.Member(String(status), Self.described(problems)))
         }
         return members
     }
 
-    private static let identifier: JSON = ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]
+    /// What it answers in the case of success, by media type.
+    private var content: [JSON.Member] {
+        var content: [JSON.Member] = []
+        if let response {
+            var document = [JSON.Member("schema", response.schema)]
+            // What is no JSON is left out here, and found by the tests of the service.
+            if let example, let json = try? JSON(parsing: Array(example.utf8)) {
+                document.append(JSON.Member("example", json))
+            }
+            content.append(JSON.Member("application/json", .object(document)))
+        }
+        if let text {
+            content.append(JSON.Member(text.type, ["schema": ["type": "string"], "example": .string(text.example)]))
+        }
+        return content
+    }
 
-    private static func content(_ type: any Record.Type) -> JSON { ["application/json": ["schema": type.schema]] }
+    /// The problems of one status, by their codes.
+    private static func described(_ problems: [Problem]) -> JSON {
+        var codes: [String] = []
+        for problem in problems where !codes.contains(problem.code) { codes.append(problem.code) }
+        let code: JSON = ["enum": .array(codes.map { .string($0) })]
+        let schema: JSON = [
+            "allOf": [["$ref": "#/components/schemas/Problem"], ["properties": ["code": code]]]
+        ]
+        let examples = codes.map { JSON.Member($0, ["$ref": .string("#/components/examples/\($0)")]) }
+        return [
+            "description": .string(codes.map { "`\($0)`" }.joined(separator: ", ")),
+            "content": ["application/problem+json": ["schema": schema, "examples": .object(examples)]],
+        ]
+    }
+
+    private static let identifier: JSON = ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]
 }

@@ -63,7 +63,11 @@ extension DurableRuntime {
     func addParkedDevices(to table: inout RouteTable) {
         table.add(
             .get, "/v1/dead-letters", "What was set aside, and what waits behind it: first by partition, then by key",
-            access: .scope(.read), response: DeadLetterList.self
+            access: .scope(.read), response: DeadLetterList.self,
+            example: """
+                {"items":[{"due":null,"key":"device:d1","offset":17,"partition":3,"reason":"the event can't be read",
+                "setAsideAt":"2026-11-21T07:40:00.000Z"}],"next":null}
+                """
         ) { _, _ in
             var list = DeadLetterList()
             list.items = try await self.deadLetters().map(DeadLetterDocument.init)

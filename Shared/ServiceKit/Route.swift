@@ -21,17 +21,30 @@ public struct Route: Sendable {
     public let path: String
     public let summary: String
     public let access: Access
+    /// What it takes beside the identifiers of its path.
+    public let parameters: [RouteParameter]
     public let request: (any Record.Type)?
-    public let response: (any Record.Type)?
+    public let response: (any Value.Type)?
     /// The status of success.
     public let status: HTTPResponse.Status
+    /// The status of success where what is made was there before; nil where that makes no difference.
+    public let again: HTTPResponse.Status?
+    /// What it answers beside a JSON document, or instead of one.
+    public let text: TextContent?
     /// The problems of its own, beside those that follow from the rest of the description.
     public let problems: [Problem]
+    /// A document as it may answer, in JSON.
+    public let example: String?
     let handler: Handler
 
     /// Whether an `Idempotency-Key` is honoured: on each `POST` whose caller is known.
     var honoursIdempotencyKey: Bool {
         if case .open = access { false } else { method == .post }
+    }
+
+    /// Whether it goes the way of ``Commands``: on to the machine that holds the device.
+    private var isOfDevice: Bool {
+        if case .caller = access { path.contains("{device}") } else { false }
     }
 
     /// Every problem that the route may answer.
@@ -40,12 +53,13 @@ public struct Route: Sendable {
         if path.contains("{") { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
         if honoursIdempotencyKey { all += [.invalidHeader, .idempotencyConflict] }
+        if isOfDevice { all += method == .get ? Problem.ofReads : Problem.ofCommands }
         switch access {
         case .open: break
-        case .caller: all += [.unauthenticated, .invalidCredential, .rateLimited]
-        case .scope: all += [.unauthenticated, .invalidCredential, .rateLimited, .forbidden]
+        case .caller, .scope:
+            all += [.unauthenticated, .invalidCredential, .rateLimited, .forbidden, .busy] + Problem.ofDatabase
         }
-        return all + [.busy, .internalError]
+        return all + [.internalError]
     }
 }
 
@@ -55,16 +69,18 @@ public struct RouteTable: Sendable {
 
     public init() {}
 
-    /// Adds a route.
+    /// Adds a route. All but the method, the path, the access and the handler only describes it.
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
-        request: (any Record.Type)? = nil, response: (any Record.Type)? = nil, status: HTTPResponse.Status = .ok,
-        problems: [Problem] = [], use handler: @escaping Route.Handler
+        parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
+        status: HTTPResponse.Status = .ok, again: HTTPResponse.Status? = nil, text: TextContent? = nil,
+        problems: [Problem] = [], example: String? = nil, use handler: @escaping Route.Handler
     ) {
         routes.append(
             Route(
-                method: method, path: path, summary: summary, access: access, request: request, response: response,
-                status: status, problems: problems, handler: handler))
+                method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
+                response: response, status: status, again: again, text: text, problems: problems, example: example,
+                handler: handler))
     }
 
     /// The methods that a path has; empty where there is no such path.

@@ -81,6 +81,9 @@ private enum Signal: Sendable {
 public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
     public let offsets: [Int: Int64]
 
+    /// What the text looks like.
+    static let pattern = "^[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*$"
+
     public init(_ offsets: [Int: Int64]) { self.offsets = offsets }
 
     /// Reads `partition:offset[,partition:offset…]`; nil where it is not that.

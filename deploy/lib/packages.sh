@@ -42,7 +42,7 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages [server] [headers] [curl]: names what is missing, then installs it.
+# need_packages [server] [headers] [curl] [python]: names what is missing, then installs it.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -54,6 +54,7 @@ need_packages() {
                 pkg-config --exists libpq 2>/dev/null || missing+=(libpq-dev)
                 ;;
             curl) command -v curl >/dev/null || missing+=(curl ca-certificates) ;;
+            python) command -v python3 >/dev/null || missing+=(python3) ;;
         esac
     done
     if ! $server && ((${#missing[@]} == 0)); then return 0; fi

@@ -19,6 +19,28 @@ extension LifecycleRefusal: ProblemConvertible {
     }
 }
 
+extension [Problem] {
+    /// What the machine may refuse at a route about a device.
+    ///
+    /// - Parameter refusals: those that not every such route has; what they carry is an example.
+    static func ofDevice(_ refusals: LifecycleRefusal...) -> [Problem] {
+        ([.deviceNotRegistered] + refusals).map(\.problem)
+    }
+
+    /// At a route about an installed app.
+    static func ofApp(_ refusals: LifecycleRefusal...) -> [Problem] {
+        ([.deviceNotRegistered, .appNotInstalled("mail")] + refusals).map(\.problem)
+    }
+
+    /// At a route that stands for code of an app.
+    static func ofCode(_ refusals: LifecycleRefusal...) -> [Problem] {
+        ([.deviceNotRegistered, .appNotInstalled("mail"), .appNotRunning(.suspended)] + refusals).map(\.problem)
+    }
+
+    /// What the machine refuses of any transition.
+    static var ofTransition: [Problem] { ofApp(.deviceOff, .illegalTransition(.suspended, .home)) }
+}
+
 extension LifecycleMachine: FleetMember {
     public var fleet: String? { registration?.fleet }
 }

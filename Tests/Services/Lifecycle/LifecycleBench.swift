@@ -12,6 +12,7 @@ import Runtime
 import ServiceKit
 import ServiceLifecycle
 import TestSupport
+import Testing
 import Timeline
 
 @testable import LifecycleService
@@ -27,6 +28,8 @@ struct LifecycleBench: Sendable {
     let runtime: DurableRuntime<LifecycleMachine>
     let tokens: TokenIssuer
     let routes: LifecycleRoutes
+    /// Holds every answer to the API description.
+    let documentation: Documentation
     var clock: ClockControl { ClockControl(pool: pool) }
 
     /// Runs the service for as long as the body runs.
@@ -56,6 +59,7 @@ struct LifecycleBench: Sendable {
             metrics: metrics)
         var table = RouteTable()
         routes.add(to: &table)
+        let documentation = Documentation(table)
         let void = VoidTokens()
         let revocations = RevocationFollower(
             void, pool: pool, partitions: partitions, news: runtime.news, isKeeper: true, logger: quiet)
@@ -73,7 +77,9 @@ struct LifecycleBench: Sendable {
                 try await group.run()
             }
             for await port in ports {
-                let bench = LifecycleBench(port: port, pool: pool, runtime: runtime, tokens: tokens, routes: routes)
+                let bench = LifecycleBench(
+                    port: port, pool: pool, runtime: runtime, tokens: tokens, routes: routes,
+                    documentation: documentation)
                 do { try await withTimeout(seconds: 180) { try await body(bench) } } catch {
                     await group.triggerGracefulShutdown()
                     throw error
@@ -148,8 +154,12 @@ struct LifecycleBench: Sendable {
         }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(50))
         let bytes = try await response.body.collect(upTo: 1 << 20)
-        return Answer(
+        let answer = Answer(
             status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
+        if let fault = documentation.fault(of: answer, to: method, path) {
+            Issue.record("\(method) \(path): \(fault)\n\(answer.body)")
+        }
+        return answer
     }
 
     /// A registered device with one app, `a`, and its token.
@@ -185,8 +195,17 @@ struct LifecycleBench: Sendable {
 
     /// Appends an event as another service would, with the notification that goes with it.
     func append<D: EventData>(_ data: D, to device: String, at moment: Instant = RealClock().now) async throws {
+        try await pool.append(data, to: device, partitions: Self.partitions, at: moment)
+    }
+}
+
+extension ConnectionPool {
+    /// Appends an event as another service would, with the notification that goes with it.
+    func append<D: EventData>(
+        _ data: D, to device: String, partitions: Int, at moment: Instant = RealClock().now
+    ) async throws {
         let key = AggregateKey.device(device)
-        let partition = Int32(key.partition(of: Self.partitions))
+        let partition = Int32(key.partition(of: partitions))
         let source = String(D.type.prefix { $0 != "." })
         let insert = Statement(
             """
@@ -200,7 +219,7 @@ struct LifecycleBench: Sendable {
             .text(data.app ?? ""), .int(Int(moment.milliseconds)),
             .text(String(decoding: data.jsonBytes, as: UTF8.self)),
         ]
-        _ = try await pool.run([
+        _ = try await run([
             Call(Statement("BEGIN")), Call(insert, values, rowsExpected: 1), Call(Statement("COMMIT")),
             Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(source):\(partition)")]),
         ])

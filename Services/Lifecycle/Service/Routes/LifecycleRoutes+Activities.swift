@@ -12,9 +12,11 @@ extension LifecycleRoutes {
     func addActivities(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         let activity = app + "/activities/{kind}"
+        let kind = RouteParameter.word("kind", ActivityKind.self, "What the app does")
         table.add(
-            .post, activity, "The app begins what one of its modes is for: audio, voip, location, accessory, bluetooth",
-            access: .caller, request: ActivityRequest.self, response: AppDocument.self
+            .post, activity, "The app begins what one of its modes is for", access: .caller, parameters: [kind],
+            request: ActivityRequest.self, response: AppDocument.self,
+            problems: .ofCode(.locationDenied, .activityNotAllowed(.audio))
         ) { request, context in
             let kind = try activityKind(context)
             let document = try await request.document(as: ActivityRequest.self)
@@ -22,14 +24,14 @@ extension LifecycleRoutes {
         }
         table.add(
             .delete, activity, "The app stops it; its suspension follows where nothing else keeps it running",
-            access: .caller, status: .noContent
+            access: .caller, parameters: [kind], status: .noContent, problems: .ofCode()
         ) { request, context in
             let kind = try activityKind(context)
             return try await submit(request, context, status: .noContent) { .stopActivity(app: $0, kind) }
         }
         table.add(
             .post, app + "/actions", "The app's code does something that may cost its life, or that the user may see",
-            access: .caller, request: ActionReport.self, response: AppDocument.self
+            access: .caller, request: ActionReport.self, response: AppDocument.self, problems: .ofCode()
         ) { request, context in
             let report = try await request.document(as: ActionReport.self)
             return try await submit(request, context) { .act(app: $0, report) }
@@ -37,14 +39,19 @@ extension LifecycleRoutes {
         let region = app + "/regions/{region}"
         table.add(
             .put, region, "The app monitors a region; one of the same identifier takes its place", access: .caller,
-            request: Region.self, response: AppDocument.self
+            request: Region.self, response: AppDocument.self,
+            problems: .ofCode(
+                .unavailableOnDevice("regions need GPS"), .locationDenied,
+                .regionMonitoringFailure("the app monitors 20 regions already"))
         ) { request, context in
             let identifier = try context.parameters.identifier("region")
             let document = try await request.document(as: Region.self)
             return try await submit(request, context) { .monitorRegion(app: $0, region: identifier, document) }
         }
-        table.add(.delete, region, "The app stops monitoring a region", access: .caller, status: .noContent) {
-            request, context in
+        table.add(
+            .delete, region, "The app stops monitoring a region", access: .caller, status: .noContent,
+            problems: .ofCode()
+        ) { request, context in
             let identifier = try context.parameters.identifier("region")
             return try await submit(request, context, status: .noContent) {
                 .stopMonitoringRegion(app: $0, region: identifier)
@@ -53,11 +60,13 @@ extension LifecycleRoutes {
         let changes = app + "/significant-location-changes"
         table.add(
             .put, changes, "The app monitors significant changes of the location", access: .caller,
-            response: AppDocument.self
+            response: AppDocument.self,
+            problems: .ofCode(.unavailableOnDevice("significant changes need a cellular radio"), .locationDenied)
         ) { try await submit($0, $1) { .monitorSignificantChanges(app: $0) } }
-        table.add(.delete, changes, "The app stops monitoring them", access: .caller, status: .noContent) {
-            try await submit($0, $1, status: .noContent) { .stopMonitoringSignificantChanges(app: $0) }
-        }
+        table.add(
+            .delete, changes, "The app stops monitoring them", access: .caller, status: .noContent,
+            problems: .ofCode()
+        ) { try await submit($0, $1, status: .noContent) { .stopMonitoringSignificantChanges(app: $0) } }
     }
 
     private func activityKind(_ context: ServiceContext) throws(Problem) -> ActivityKind {

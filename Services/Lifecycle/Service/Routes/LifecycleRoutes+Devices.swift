@@ -14,50 +14,52 @@ extension LifecycleRoutes {
         let device = "/v1/devices/{device}"
         table.add(
             .put, device, "Registers a device, and answers its token; or describes it anew, without one",
-            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created,
-            problems: [.forbidden]
+            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created, again: .ok
         ) { request, context in
             let document = try await request.document(as: Registration.self)
             return try await register(try document.within(try context.requireCaller()), request, context)
         }
         table.add(
-            .get, device, "The whole state of a device", access: .caller, response: LifecycleMachine.self
+            .get, device, "The whole state of a device", access: .caller, response: LifecycleMachine.self,
+            problems: .ofDevice(), example: Example.device
         ) { request, context in
             let found = try await registered(request, context)
             return Response(json: found.state.jsonBytes, etag: found.etag)
         }
-        table.add(.delete, device, "Deregisters a device", access: .caller, status: .noContent) {
-            try await submit(.deregister, $0, $1, status: .noContent)
-        }
+        table.add(
+            .delete, device, "Deregisters a device", access: .caller, status: .noContent, problems: .ofDevice()
+        ) { try await submit(.deregister, $0, $1, status: .noContent) }
         table.add(
             .patch, device + "/conditions", "Reports conditions, any subset", access: .caller,
-            request: Conditions.self, response: LifecycleMachine.self
+            request: Conditions.self, response: LifecycleMachine.self, problems: .ofDevice()
         ) { request, context in
             let conditions = try await request.document(as: Conditions.self)
             return try await submit(.updateConditions(conditions), request, context)
         }
         table.add(
             .post, device + "/power", "Boots, reboots or switches off", access: .caller, request: Power.self,
-            response: LifecycleMachine.self
+            response: LifecycleMachine.self, problems: .ofDevice()
         ) { request, context in
             try await submit(.power(try await request.document(as: Power.self).event), request, context)
         }
         table.add(
             .post, device + "/interruptions", "A call, a text, an email or something else draws the user's attention",
-            access: .caller, request: Interruption.self, response: LifecycleMachine.self
+            access: .caller, request: Interruption.self, response: LifecycleMachine.self,
+            problems: .ofDevice(.deviceOff)
         ) { request, context in
             try await submit(.interrupt(try await request.document(as: Interruption.self).kind), request, context)
         }
         table.add(
             .put, device + "/settings", "What is set for the whole device; what is missing stays as it was",
-            access: .caller, request: DeviceSettings.self, response: LifecycleMachine.self
+            access: .caller, request: DeviceSettings.self, response: LifecycleMachine.self,
+            problems: .ofDevice(.restricted)
         ) { request, context in
             let settings = try await request.document(as: DeviceSettings.self)
             return try await submit(.changeDeviceSettings(settings), request, context)
         }
         table.add(
             .get, device + "/app-switcher", "The app switcher, most recent first", access: .caller,
-            response: Switcher.self
+            response: Switcher.self, problems: .ofDevice(), example: Example.switcher
         ) { request, context in
             let found = try await registered(request, context)
             return Response(Switcher(found.state), etag: found.etag)

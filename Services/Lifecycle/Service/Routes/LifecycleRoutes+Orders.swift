@@ -15,8 +15,16 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/devices/{device}/orders",
             "The device's orders from now on, or after Last-Event-ID; with ?wait=30 the next few of them as a document",
-            access: .caller, response: OrderList.self,
-            problems: [.invalidHeader, .invalidQuery, .beyondRetention]
+            access: .caller,
+            parameters: [
+                .number("wait", 0...60, "Seconds to wait for an order; without it the answer is a stream"),
+                RouteParameter(
+                    "after", in: .query, "The `next` of the last answer, where no Last-Event-ID can be sent",
+                    ["type": "string", "pattern": "^[0-9]+:[0-9]+$"]),
+                .lastEventID,
+            ],
+            response: OrderList.self, text: .events(example: Example.orderStream),
+            problems: .ofDevice() + [.invalidQuery, .beyondRetention], example: Example.orders
         ) { request, context in
             let id = try context.parameters.identifier("device")
             _ = try await registered(request, context)
@@ -31,8 +39,15 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
             "The orders of all devices of a fleet over one connection, of all partitions or of those in ?partitions=0,1",
-            access: .caller, response: Order.self,
-            problems: [.invalidHeader, .invalidQuery, .notFound, .beyondRetention]
+            access: .caller,
+            parameters: [
+                RouteParameter(
+                    "partitions", in: .query, "Numbers of partitions with commas; all of them without it",
+                    ["type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"]),
+                .lastEventID,
+            ],
+            text: .events(example: Example.fleetOrderStream),
+            problems: [.invalidHeader, .invalidQuery, .beyondRetention]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)

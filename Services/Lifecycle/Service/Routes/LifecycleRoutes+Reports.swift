@@ -16,7 +16,7 @@ extension LifecycleRoutes {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .get, app + "/terminations", "How the app's processes ended: the last ones, and how many for each reason",
-            access: .caller, response: Terminations.self
+            access: .caller, response: Terminations.self, problems: .ofApp(), example: Example.terminations
         ) { request, context in
             let (record, etag) = try await installed(request, context)
             return Response(Terminations(record), etag: etag)
@@ -24,7 +24,7 @@ extension LifecycleRoutes {
         table.add(
             .get, app + "/explain",
             "Why the app is in its state, what comes next, and what each kind of wake would come to now, factor by factor",
-            access: .caller, response: Explanation.self
+            access: .caller, response: Explanation.self, problems: .ofApp(), example: Example.explanation
         ) { request, context in
             let app = try context.parameters.identifier("app")
             let found = try await registered(request, context)
@@ -37,7 +37,7 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/fleets/{fleet}/terminations",
             "How the processes of all apps of a fleet's devices ended, counted",
-            access: .caller, response: FleetTerminations.self, problems: [.notFound]
+            access: .caller, response: FleetTerminations.self, example: Example.fleetTerminations
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
@@ -45,7 +45,7 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, "/v1/profiles", "The limits that this deployment goes by, by generation of iOS", access: .open,
-            response: LifecyclePolicy.self
+            response: LifecyclePolicy.self, example: Example.profiles
         ) { _, _ in Response(policy) }
     }
 

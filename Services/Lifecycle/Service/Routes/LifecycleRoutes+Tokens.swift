@@ -13,8 +13,8 @@ extension LifecycleRoutes {
         table.add(
             .post, "/v1/devices/{device}/token",
             "Issues another token and voids the former ones: every service refuses them from the next moments on",
-            access: .caller,
-            response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
+            access: .caller, response: TokenDocument.self, status: .created,
+            problems: .ofDevice() + [.tokenShownOnce]
         ) { request, context in
             let device = try context.parameters.identifier("device")
             let isDecided = Mutex(false)
@@ -33,7 +33,7 @@ extension LifecycleRoutes {
         }
         table.add(
             .delete, "/v1/devices/{device}/token", "Voids the device's tokens without issuing another",
-            access: .caller, status: .noContent
+            access: .caller, status: .noContent, problems: .ofDevice()
         ) { try await submit(.revokeTokens, $0, $1, status: .noContent) }
         table.add(
             .post, "/v1/fleets/{fleet}/token", "Issues a token that registers and opens the devices of a fleet",
@@ -50,7 +50,8 @@ extension LifecycleRoutes {
             return Response(TokenDocument(fleet: fleet, token: token), status: .created)
         }
         table.add(
-            .get, "/.well-known/jwks.json", "The public keys of the tokens (RFC 7517)", access: .open
+            .get, "/.well-known/jwks.json", "The public keys of the tokens (RFC 7517)", access: .open,
+            response: JSON.self, example: Example.keys
         ) { _, _ in Response(json: tokens.keySet.bytes) }
     }
 }

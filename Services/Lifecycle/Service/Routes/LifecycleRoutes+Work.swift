@@ -13,7 +13,8 @@ extension LifecycleRoutes {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .post, app + "/callbacks/{callback}/completion", "A handler returned", access: .caller,
-            request: CallbackCompletion.self, response: AppDocument.self
+            parameters: [.word("callback", Callback.self, "The `name` of the order that called it")],
+            request: CallbackCompletion.self, response: AppDocument.self, problems: .ofCode(.alreadyCompleted)
         ) { request, context in
             let name = try context.parameters.identifier("callback")
             guard let callback = Callback(rawValue: name) else {
@@ -24,21 +25,21 @@ extension LifecycleRoutes {
         }
         table.add(
             .post, app + "/tasks", "Begins a background task", access: .caller, request: TaskRequest.self,
-            response: TaskDocument.self, status: .created
+            response: TaskDocument.self, status: .created, problems: .ofCode(.invalidTask)
         ) { request, context in
             let task = try await request.document(as: TaskRequest.self)
             return try await submit(request, context, status: .created) { .beginTask(app: $0, task) }
         }
         table.add(
-            .delete, app + "/tasks/{task}", "Ends a background task", access: .caller, status: .noContent
-        ) {
-            request, context in
+            .delete, app + "/tasks/{task}", "Ends a background task", access: .caller, status: .noContent,
+            problems: .ofCode()
+        ) { request, context in
             let task = try context.parameters.identifier("task")
             return try await submit(request, context, status: .noContent) { .endTask(app: $0, task: task) }
         }
         table.add(
             .get, app + "/background-time-remaining", "What is left of the background tasks' time", access: .caller,
-            response: BackgroundTimeDocument.self
+            response: BackgroundTimeDocument.self, problems: .ofCode(), example: Example.backgroundTime
         ) { request, context in
             let record = try await installed(request, context).record
             guard record.state.isRunning else { throw LifecycleRefusal.appNotRunning(record.state).problem }
@@ -47,7 +48,8 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, app + "/background-refresh-status", "Whether Background App Refresh is on for the app",
-            access: .caller, response: BackgroundRefreshDocument.self
+            access: .caller, response: BackgroundRefreshDocument.self, problems: .ofApp(),
+            example: Example.backgroundRefresh
         ) { request, context in
             let app = try context.parameters.identifier("app")
             let found = try await registered(request, context)
@@ -56,7 +58,10 @@ extension LifecycleRoutes {
         }
         table.add(
             .post, app + "/wakes/{wake}/completion", "The handler of a wake is done", access: .caller,
-            request: WakeCompletion.self, response: AppDocument.self
+            request: WakeCompletion.self, response: AppDocument.self,
+            problems: .ofCode(
+                .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),
+                .successMissing)
         ) { request, context in
             let wake = try context.parameters.identifier("wake")
             let completion = try await request.document(as: WakeCompletion.self)

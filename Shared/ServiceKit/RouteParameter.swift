@@ -1,0 +1,58 @@
+public import Records
+
+/// Something that a route takes beside its document and the identifiers of its path, as the API description tells it.
+public struct RouteParameter: Sendable {
+    /// Where it stands.
+    public enum Place: String, Sendable { case path, query, header }
+
+    public let name: String
+    public let place: Place
+    public let summary: String
+    /// JSON Schema of the value.
+    public let schema: JSON
+
+    public init(_ name: String, in place: Place, _ summary: String, _ schema: JSON) {
+        self.name = name
+        self.place = place
+        self.summary = summary
+        self.schema = schema
+    }
+
+    /// A whole number of the query.
+    public static func number(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> RouteParameter {
+        let schema: JSON = ["type": "integer", "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound)]
+        return RouteParameter(name, in: .query, summary, schema)
+    }
+
+    /// A part of the path that is one of a few words.
+    public static func word<W: Word>(_ name: String, _ words: W.Type, _ summary: String) -> RouteParameter {
+        RouteParameter(name, in: .path, summary, words.schema)
+    }
+
+    /// Resumes a stream of server-sent events.
+    public static let lastEventID = RouteParameter(
+        "Last-Event-ID", in: .header, "The id of the last event that was received: what came after it follows",
+        ["type": "string", "pattern": .string(ResumePoint.pattern)])
+
+    var openAPI: JSON {
+        [
+            "name": .string(name), "in": .string(place.rawValue), "required": .bool(place == .path),
+            "description": .string(summary), "schema": schema,
+        ]
+    }
+}
+
+/// What a route answers that is no JSON document, as the API description tells it.
+public struct TextContent: Sendable {
+    /// The media type.
+    public let type: String
+    public let example: String
+
+    public init(_ type: String, example: String) {
+        self.type = type
+        self.example = example
+    }
+
+    /// Server-sent events.
+    public static func events(example: String) -> TextContent { TextContent("text/event-stream", example: example) }
+}

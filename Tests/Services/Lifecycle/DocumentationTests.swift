@@ -1,0 +1,70 @@
+import Foundation
+import Records
+import ServiceKit
+import Testing
+
+@testable import LifecycleService
+
+@Suite("The description of lifecycle", .timeLimit(.minutes(3))) struct DocumentationTests {
+    @Test func everyReadHasAnExampleThatIsReal() async throws {
+        try await LifecycleBench.run { bench in
+            for route in bench.documentation.reads {
+                let content = try #require(bench.documentation.content(of: route), "\(route.path)")
+                for form in content.members ?? [] {
+                    let example = try #require(form.value["example"], "\(route.path) as \(form.name)")
+                    guard form.name == "application/json" else { continue }
+                    let type = try #require(route.response)
+                    let record = try type.init(json: example)
+                    let full = try JSON(parsing: record.jsonBytes)
+                    #expect(full.includes(example), "\(route.path): \(full)")
+                }
+            }
+        }
+    }
+
+    /// In the blocks that are marked as JSON; streams in those that are marked as text.
+    @Test func theReadmeShowsTheExamplesOfTheDescription() async throws {
+        let readme = try Self.readme()
+        let blocks = readme.components(separatedBy: "```").enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
+        let documents = blocks.filter { $0.hasPrefix("json\n") }.compactMap {
+            try? JSON(parsing: Array($0.dropFirst("json\n".count).utf8))
+        }
+        #expect(documents.count == blocks.count { $0.hasPrefix("json\n") }, "a block is no JSON")
+        let streams = blocks.filter { $0.hasPrefix("text\n") }.map { Self.words(String($0.dropFirst("text\n".count))) }
+        try await LifecycleBench.run { bench in
+            for route in bench.documentation.reads {
+                for form in bench.documentation.content(of: route)?.members ?? [] {
+                    let example = form.value["example"] ?? .null
+                    if let stream = example.string {
+                        #expect(streams.contains(Self.words(stream)), "\(route.path) as \(form.name)")
+                    } else {
+                        #expect(documents.contains { $0.includes(example) && example.includes($0) }, "\(route.path)")
+                    }
+                }
+            }
+        }
+    }
+
+    private static func readme() throws -> String {
+        let place = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        let file = place.appendingPathComponent("../../../Services/Lifecycle/README.md").standardizedFileURL
+        return try String(contentsOf: file, encoding: .utf8)
+    }
+
+    /// A stream without what a reader does not see: lines are broken in the README where they are too long.
+    private static func words(_ stream: String) -> String { stream.filter { !$0.isWhitespace } }
+}
+
+extension JSON {
+    /// Whether it has at least what another document has.
+    fileprivate func includes(_ other: JSON) -> Bool {
+        switch (self, other) {
+        case (.object, .object(let members)):
+            members.allSatisfy { member in self[member.name]?.includes(member.value) ?? false }
+        case (.array(let own), .array(let others)):
+            own.count == others.count && zip(own, others).allSatisfy { $0.includes($1) }
+        case (.int, .double), (.double, .int): double == other.double
+        default: self == other
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Contracts
+import EventLog
+import Foundation
+import Glibc
+import Logging
+import Postgres
+import ServiceKit
+import TestSupport
+import Testing
+
+@testable import LifecycleService
+
+/// The example of a simulated device, against the real `lifecycle` as a process.
+@Suite("The example device", .timeLimit(.minutes(3)), .enabled(if: ExampleBench.python != nil, "python3 is missing"))
+struct ExampleDeviceTests {
+    @Test func obeysItsOrdersAlsoAcrossARestart() async throws {
+        let bench = try await ExampleBench.make()
+        var service = try await bench.serve()
+        let device = try bench.device(["--url", bench.url, "--key", ExampleBench.key, "--work", "0.1"])
+        // Background tasks get 6 s here, so the handler is called after one.
+        try await device.waitForLine(containing: "ended background task", within: 60)
+        try await device.waitForLine(containing: "suspended", within: 30)
+        for (place, request) in ["n-1", "n-2"].enumerated() {
+            if place > 0 {
+                service.signal(SIGKILL)
+                try await service.exit()
+                service = try await bench.serve()
+            }
+            try await bench.push(request)
+            try await device.waitForLine(containing: "completed the wake for push \(request)", within: 60)
+        }
+        device.signal(SIGINT)
+        #expect(try await device.exit(within: 30) == .exited(0), "\(device.errors.tail())")
+        service.signal(SIGTERM)
+        #expect(try await service.exit(within: 60) == .exited(0), "\(service.errors.tail())")
+
+        let log = try await bench.log()
+        let run = ["lifecycle.app.woken", "lifecycle.wake.completed", "lifecycle.app.suspended"]
+        let story =
+            [
+                "lifecycle.device.registered", "lifecycle.app.installed", "lifecycle.app.launched",
+                "lifecycle.callback.completed", "lifecycle.app.activated", "lifecycle.task.begun",
+                "lifecycle.app.backgrounded", "lifecycle.callback.completed", "lifecycle.task.expiring",
+                "lifecycle.task.ended", "lifecycle.app.suspended",
+            ] + run + run
+        #expect(log.map(\.type).filter { $0.hasPrefix("lifecycle.") && $0 != "lifecycle.outage.noted" } == story)
+        let results = log.filter { $0.type == "lifecycle.wake.completed" }.map { [$0.data["request"], $0.data["result"]] }
+        #expect(results == [["n-1", "newData"], ["n-2", "newData"]])
+        await bench.pool.close()
+    }
+
+    @Test func saysWhatIsWrongInOneLine() async throws {
+        let bench = try await ExampleBench.make()
+        let service = try await bench.serve()
+        let nobody = try freePort()
+        let faults: [(arguments: [String], words: String)] = [
+            (["--url", bench.url, "--key", "another"], "the key is not valid"),
+            (["--url", "http://127.0.0.1:\(nobody)", "--key", ExampleBench.key], "Connection refused"),
+            (["--endpoints", "nowhere.json"], "cannot read nowhere.json"),
+        ]
+        for fault in faults {
+            let device = try bench.device(fault.arguments)
+            #expect(try await device.exit(within: 60) == .exited(1), "\(fault)")
+            #expect(device.errors.lines.count == 1 && device.errors.tail().contains(fault.words), "\(fault)")
+        }
+        service.signal(SIGTERM)
+        #expect(try await service.exit(within: 60) == .exited(0), "\(service.errors.tail())")
+        await bench.pool.close()
+    }
+}
+
+/// A database, a `lifecycle` over it that can be started again, and what runs the example.
+private struct ExampleBench {
+    static let key = "correct-horse"
+    static let name = "example-phone"
+    static let partitions = 16
+    static let python = ProcessInfo.processInfo.environment["PATH", default: ""].split(separator: ":")
+        .map { "\($0)/python3" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+
+    let database: String
+    let port: Int
+    let pool: ConnectionPool
+    let folder: URL
+
+    var url: String { "http://127.0.0.1:\(port)" }
+
+    static func make() async throws -> ExampleBench {
+        let database = try await PrivateCluster.shared().makeDatabase()
+        let migration = try ChildProcess.start(
+            ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", database])
+        #expect(try await migration.exit(within: 60) == .exited(0), "\(migration.errors.tail())")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("example-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let files = [
+            "keys": OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: key),
+            "profiles.json": #"{"ios15":{"backgroundTasks":6}}"#,
+        ]
+        for (name, text) in files {
+            try text.write(to: folder.appendingPathComponent(name), atomically: true, encoding: .utf8)
+        }
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let pool = ConnectionPool(try ConnectionOptions(url: database), size: 1, logger: logger)
+        return ExampleBench(database: database, port: try freePort(), pool: pool, folder: folder)
+    }
+
+    func serve() async throws -> ChildProcess {
+        let process = try ChildProcess.start(
+            ChildProcess.product("lifecycle"),
+            [
+                "serve", "--database-url", database, "--port", "\(port)", "--operator-key-file",
+                folder.appendingPathComponent("keys").path, "--lifecycle-profiles-file",
+                folder.appendingPathComponent("profiles.json").path,
+            ])
+        try await process.waitForLine(containing: "is ready", within: 60)
+        return process
+    }
+
+    func device(_ arguments: [String]) throws -> ChildProcess {
+        let place = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        let example = place.appendingPathComponent("../../../deploy/examples/device.py").standardizedFileURL
+        return try ChildProcess.start(Self.python ?? "", [example.path, "--device", Self.name] + arguments)
+    }
+
+    /// Asks for a wake, as `push` does for a silent notification.
+    func push(_ notification: String) async throws {
+        try await pool.append(
+            PushEvent.WakeRequested(app: "mail", notification: notification, payload: ["aps": ["content-available": 1]]),
+            to: Self.name, partitions: Self.partitions)
+    }
+
+    /// Everything in the log about the device.
+    func log() async throws -> [Event] {
+        let key = AggregateKey.device(Self.name)
+        let place = Parameter.int4(Int32(key.partition(of: Self.partitions)))
+        let rows = try await pool.run(
+            Call(LogReader.ofKey, [place, .text(key.description), .int(0), .int(100_000)]))
+        return try rows.map { try LogReader.event($0) }
+    }
+}
