@@ -41,7 +41,8 @@ import Testing
                     if let stream = example.string {
                         #expect(streams.contains(Self.words(stream)), "\(route.path) as \(form.name)")
                     } else {
-                        #expect((documents + inline).contains { $0.includes(example) && example.includes($0) }, "\(route.path)")
+                        let isShown = (documents + inline).contains { $0.includes(example) && example.includes($0) }
+                        #expect(isShown, "\(route.path)")
                     }
                 }
             }
