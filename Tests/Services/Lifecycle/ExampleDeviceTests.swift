@@ -127,7 +127,8 @@ private struct ExampleBench {
     /// Asks for a wake, as `push` does for a silent notification.
     func push(_ notification: String) async throws {
         try await pool.append(
-            PushEvent.WakeRequested(app: "mail", notification: notification, payload: ["aps": ["content-available": 1]]),
+            PushEvent.WakeRequested(
+                app: "mail", notification: notification, payload: ["aps": ["content-available": 1]]),
             to: Self.name, partitions: Self.partitions)
     }
 
