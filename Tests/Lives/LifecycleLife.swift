@@ -115,7 +115,12 @@ package struct LifecycleLife: Life {
         let app = anyApp()
         let record = device.apps[app]
         switch Int.random(in: 0..<36, using: &random) {
-        case 0: return .register(Registration(profile: pick(ProfileName.allCases) ?? .ios7))
+        case 0:
+            var registration = Registration(profile: pick(ProfileName.allCases) ?? .ios7)
+            registration.multitasking = Int.random(in: 0..<6, using: &random) > 0
+            registration.gps = Int.random(in: 0..<4, using: &random) > 0
+            registration.cellular = Int.random(in: 0..<4, using: &random) > 0
+            return .register(registration)
         case 1, 2:
             return .install(
                 app: app,
@@ -130,7 +135,7 @@ package struct LifecycleLife: Life {
         case 5 where Int.random(in: 0..<3, using: &random) == 0:
             return .interrupt(pick(InterruptionKind.allCases) ?? .call)
         case 5:
-            var conditions = Conditions()
+            var conditions = ConditionsReport()
             conditions.locked = Bool.random(using: &random)
             conditions.lowPowerMode = Bool.random(using: &random)
             conditions.memoryPressure = pick(MemoryPressure.allCases)
@@ -162,7 +167,7 @@ package struct LifecycleLife: Life {
             return .act(app: app, ActionReport(action, on: pick(ThreadKind.allCases) ?? .main))
         case 29, 30: return places(app)
         case 31, 32, 33:
-            var conditions = Conditions()
+            var conditions = ConditionsReport()
             conditions.location = anywhere()
             if Int.random(in: 0..<4, using: &random) == 0 { conditions.tower = pick(["208-1-77", "208-1-78"]) }
             return .updateConditions(conditions)

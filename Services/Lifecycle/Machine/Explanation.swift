@@ -186,7 +186,7 @@ extension InstalledApp {
                 "Something keeps it from suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
         case .suspended: return "It has nothing to do in the background."
         case .notRunning:
-            guard let last = terminations.last else { return "It was not launched since it was installed." }
+            guard let last = lastEnd else { return "It was not launched since it was installed." }
             let code = last.code.map { " (\($0.rawValue))" } ?? ""
             return "Its last process ended in state \(last.from.rawValue): \(last.reason.rawValue)\(code)."
         }

@@ -22,6 +22,8 @@ public struct InstalledApp: Record, Equatable {
     public var prewarmedAt: Instant?
     /// Why it was told to end, while it has not returned from that.
     public var ending: EndReason?
+    /// The state in which it was told so.
+    public var endingFrom: AppState?
     /// Handlers that were called and have not returned.
     public var pendingCallbacks: [PendingCallback] = []
     public var tasks: OrderedDictionary<String, BackgroundTask> = [:]
@@ -48,9 +50,11 @@ public struct InstalledApp: Record, Equatable {
     public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
     /// Nil unless it monitors significant changes of the location. That outlives its process too.
     public var significantChanges: SignificantChanges?
+    /// When it was told of one last.
+    public var significantChangeAt: Instant?
     public var energy = EnergyLedger()
-    /// How its last processes ended, the latest last.
-    public var terminations: [Termination] = []
+    /// How its last process ended. The log has them all.
+    public var lastEnd: Termination?
     /// How often its processes ended, by reason, since it was installed.
     public var exits = ExitCounts()
 
@@ -67,6 +71,7 @@ public struct InstalledApp: Record, Equatable {
         fields.omittable("launchedAt", &launchedAt)
         fields.omittable("prewarmedAt", &prewarmedAt)
         fields.omittable("ending", &ending)
+        fields.omittable("endingFrom", &endingFrom)
         fields.field("pendingCallbacks", &pendingCallbacks)
         fields.field("tasks", &tasks)
         fields.omittable("taskTime", &taskTime)
@@ -82,8 +87,9 @@ public struct InstalledApp: Record, Equatable {
         fields.field("voipResumptions", &voipResumptions)
         fields.field("regions", &regions)
         fields.omittable("significantChanges", &significantChanges)
+        fields.omittable("significantChangeAt", &significantChangeAt)
         fields.field("energy", &energy)
-        fields.field("terminations", &terminations)
+        fields.omittable("lastEnd", &lastEnd)
         fields.field("exits", &exits)
     }
 
@@ -126,6 +132,23 @@ public struct InstalledApp: Record, Equatable {
     mutating func stopTaskClock(at now: Instant) {
         taskTime = backgroundTimeRemaining(at: now)
         taskClock = nil
+    }
+
+    /// Lets the clock of the background tasks run: not while the device sleeps, nor beside a continuous mode, which keeps the app
+    /// running anyway (our choice).
+    mutating func startTaskClock(at now: Instant, isAwake: Bool) {
+        guard taskTime != nil, taskClock == nil, isAwake, activities.isEmpty, ending == nil else { return }
+        taskClock = now
+    }
+
+    mutating func takeSnapshot(at now: Instant, _ label: String? = nil) {
+        snapshotTakenAt = now
+        snapshotLabel = label
+    }
+
+    /// What the app has still in hand when it leaves the screen is limited anew.
+    mutating func bindWakes(from now: Instant) {
+        for (id, wake) in wakes where wake.deadline == nil { wakes[id]?.deadline = now + wake.limit }
     }
 
     /// In the foreground nothing limits a wake.

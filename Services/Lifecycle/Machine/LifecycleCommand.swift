@@ -7,7 +7,7 @@ public enum LifecycleCommand: Sendable, Equatable {
     case deregister
     /// Voids the tokens of the device; a new one is issued when this is in the log.
     case revokeTokens
-    case updateConditions(Conditions)
+    case updateConditions(ConditionsReport)
     case power(PowerEvent)
     /// Something draws the user's attention to the device.
     case interrupt(InterruptionKind)

@@ -49,11 +49,14 @@ extension LifecycleMachine {
         case .taskExpiring(let event): change(event.app, at: time) { $0.tasks[event.task]?.isExpiring = true }
         case .wakeCompleted(let event): apply(event, at: time)
         case .wakeExpiring(let event): change(event.app, at: time) { $0.wakes[event.wake]?.isExpiring = true }
-        case .wakeExpired(let event): change(event.app, at: time) { $0.close(event.wake) }
+        case .wakeExpired(let event):
+            change(event.app, at: time) {
+                $0.close(event.wake)
+                $0.takeSnapshot(at: time)
+            }
         case .wakeRefused: break
         case .activityStarted(let event): apply(event, at: time)
-        case .activityStopped(let event):
-            change(event.app, at: time) { $0.activities.removeValue(forKey: event.activity.rawValue) }
+        case .activityStopped(let event): apply(event, at: time)
         case .actionReported(let event): apply(event, at: time)
         case .regionMonitored(let event): apply(event, at: time)
         case .regionUnmonitored(let event):
@@ -135,12 +138,13 @@ extension LifecycleMachine {
         let isAwake = isAwake
         change(event.app, at: time) { app in
             app.state = event.state
-            app.taskClock = isAwake ? time : nil
             app.taskTime = event.taskTime
+            app.startTaskClock(at: time, isAwake: isAwake)
+            app.bindWakes(from: time)
             if let deadline = event.deadline {
                 app.pendingCallbacks.append(PendingCallback(.didEnterBackground, until: deadline))
             } else {
-                app.snapshotTakenAt = time
+                app.takeSnapshot(at: time)
             }
         }
     }
@@ -149,8 +153,7 @@ extension LifecycleMachine {
         change(event.app, at: time) { app in
             app.pendingCallbacks.removeAll { $0.callback == event.callback }
             guard event.callback == .didEnterBackground else { return }
-            app.snapshotTakenAt = time
-            app.snapshotLabel = event.snapshotLabel
+            app.takeSnapshot(at: time, event.snapshotLabel)
         }
     }
 
@@ -167,16 +170,20 @@ extension LifecycleMachine {
         wake.kind = event.kind ?? WakeKind(event.reason)
         wake.request = event.request
         wake.deadline = event.deadline
+        wake.limit = event.limit
         let isAwake = isAwake
         change(event.app, at: time) { app in
             app.state = event.state
             app.wakes[event.wake] = wake
             app.note(wake.kind, at: time)
+            // Its interface is loaded, though nobody sees it but in the switcher.
+            if event.from == .notRunning { app.takeSnapshot(at: time) }
             app.launchedAt = app.launchedAt ?? time
             app.prewarmedAt = nil
             guard let taskTime = event.taskTime else { return }
-            app.taskClock = isAwake ? time : nil
             app.taskTime = taskTime
+            app.taskClock = nil
+            app.startTaskClock(at: time, isAwake: isAwake)
         }
         // The user did not use it: it comes last.
         if let app = event.app, !switcher.contains(app) { switcher.append(app) }
@@ -186,8 +193,7 @@ extension LifecycleMachine {
         change(event.app, at: time) { app in
             app.close(event.wake)
             app.energy.bytesReceived += event.bytesReceived ?? 0
-            app.snapshotTakenAt = time
-            app.snapshotLabel = event.snapshotLabel
+            app.takeSnapshot(at: time, event.snapshotLabel)
         }
     }
 
@@ -195,12 +201,12 @@ extension LifecycleMachine {
     private mutating func apply(_ event: LifecycleEvent.AppTerminating, at time: Instant) {
         if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
         change(event.app, at: time) { app in
+            app.endingFrom = app.state
             app.state = event.state
             app.ending = event.reason
             app.pendingCallbacks = [PendingCallback(.willTerminate, until: event.deadline)]
             app.tasks = [:]
-            app.taskClock = time
-            app.taskTime = .zero
+            app.stopTaskClock(at: time)
             app.activities = [:]
             app.releaseWakes()
         }
@@ -213,7 +219,9 @@ extension LifecycleMachine {
             guard event.from != .notRunning else { return }
             app.state = event.state
             app.launchedAt = nil
+            app.exits.count(event.reason, in: app.endingFrom ?? event.from)
             app.ending = nil
+            app.endingFrom = nil
             app.pendingCallbacks = []
             app.tasks = [:]
             app.taskClock = nil
@@ -221,9 +229,7 @@ extension LifecycleMachine {
             app.wakes = [:]
             app.activities = [:]
             app.holdsFileLock = false
-            app.terminations =
-                app.terminations.suffix(LifecyclePolicy.terminationRecords - 1) + [Termination(event, at: time)]
-            app.exits.count(event.reason, in: event.from)
+            app.lastEnd = Termination(event, at: time)
         }
     }
 }

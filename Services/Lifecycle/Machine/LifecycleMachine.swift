@@ -27,12 +27,12 @@ public import Timeline
 ///     suspended --> background: woken
 ///     background --> suspended: suspended
 ///     inactive --> notRunning: crash, exit, timeout, violation
-///     inactive --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     inactive --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated, uninstalled
 ///     active --> notRunning: crash, exit, violation
-///     active --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated
+///     active --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, powerOff, updated, uninstalled
 ///     background --> notRunning: crash, exit, timeout, violation
-///     background --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, thermal, powerOff, updated
-///     suspended --> notRunning: forceQuit, memoryPressure, powerOff, updated
+///     background --> notRunning: forceQuit, exitedOnSuspend, memoryPressure, thermal, powerOff, updated, uninstalled
+///     suspended --> notRunning: forceQuit, memoryPressure, powerOff, updated, uninstalled
 /// ```
 public struct LifecycleMachine: Machine {
     public typealias Command = LifecycleCommand
@@ -95,6 +95,7 @@ public struct LifecycleMachine: Machine {
         case .deadline: decision.enforceLimits()
         }
         decision.watchSleep()
+        decision.giveNotices()
     }
 
     public static func note(_ outage: Outage, _ decision: inout Decision<LifecycleMachine>) {
@@ -107,7 +108,7 @@ extension Decision<LifecycleMachine> {
         if case .register(let registration) = command { return register(registration) }
         guard state.registration != nil else { throw .deviceNotRegistered }
         switch command {
-        case .register(let registration): register(registration)
+        case .register: return
         case .deregister: emit(.deviceDeregistered(.init()))
         case .revokeTokens: emit(.deviceRevoked(.init()))
         case .updateConditions(let report): updateConditions(report)
@@ -156,10 +157,13 @@ extension Decision<LifecycleMachine> {
 
     private mutating func follow(_ event: FetchEvent) {
         switch event {
-        case .refreshDue(let due): wake(due.app ?? "", for: .fetch, request: due.fetch)
+        case .refreshDue(let due):
+            guard let app = due.app else { return }
+            wake(app, for: .fetch, request: due.fetch)
         case .taskDue(let due):
+            guard let app = due.app else { return }
             wake(
-                due.app ?? "", for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
+                app, for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
                 payload: ["identifier": .string(due.identifier)])
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
             .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded:

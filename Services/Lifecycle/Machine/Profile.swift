@@ -155,8 +155,8 @@ public struct LifecyclePolicy: Record, Equatable {
     /// So often within ``voipSpan`` an app is resumed for VoIP; then it is ended (our choice, as no source tells).
     public static let voipResumptions = 10
     public static let voipSpan = Interval.minutes(1)
-    /// How many records of ended processes are kept for an app.
-    public static let terminationRecords = 20
+    /// How many background tasks an app may have open (our choice: the state of a device stays small).
+    public static let openTasks = 100
 }
 
 extension Profile {

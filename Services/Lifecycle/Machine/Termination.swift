@@ -17,7 +17,7 @@ public struct Termination: Record, Equatable {
 
     public init() {}
 
-    init(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
+    public init(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
         at = time
         backgroundTimeRemaining = event.backgroundTimeRemaining
         code = event.code

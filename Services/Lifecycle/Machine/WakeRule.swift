@@ -23,10 +23,6 @@ struct WakeRule {
     var isOpportunistic = false
     var needsLocation = false
     var answer = Answer.nothing
-    /// What the app dies of when it does not complete; nil where it is suspended instead.
-    var timeout: EndReason?
-    /// Whether the handler is told shortly before its time is over.
-    var expires = false
 
     /// - Parameter profile: of the device.
     init(_ kind: WakeKind, _ profile: Profile) {
@@ -36,23 +32,19 @@ struct WakeRule {
             modes = [.fetch]
             isOpportunistic = true
             answer = .result
-            timeout = .fetchTimeout
         case .push:
             handler = [.didReceiveRemoteNotification]
             modes = [.remoteNotification]
             isOpportunistic = true
             answer = .result
-            timeout = .pushTimeout
         case .newsstand:
             handler = [.didReceiveRemoteNotification]
             modes = [.newsstandContent]
             isOpportunistic = true
             answer = .result
-            timeout = .pushTimeout
         // A session whose transfers are done was put off long enough.
         case .transfer:
             handler = [.handleEventsForBackgroundURLSession]
-            timeout = .transferTimeout
         case .region:
             handler = []
             heedsForceQuit = !profile.regionsOutliveForceQuit
@@ -66,23 +58,18 @@ struct WakeRule {
             modes = [.fetch]
             isOpportunistic = true
             answer = .success
-            timeout = .taskRequestTimeout
-            expires = true
         case .processingTask:
             handler = [.launchHandler]
             modes = [.processing]
             heedsForceQuit = !profile.processingOutlivesForceQuit
             isOpportunistic = true
             answer = .success
-            timeout = .taskRequestTimeout
-            expires = true
         // A call comes through whatever the user has switched off (secondary sources).
         case .voipPush:
             handler = [.didReceiveIncomingPush]
             modes = [.voip]
             heedsForceQuit = false
             heedsBackgroundRefresh = false
-            timeout = .voipWithoutCall
         case .voipSocket:
             handler = []
             modes = [.voip]
@@ -103,6 +90,15 @@ extension WakeKind {
         }
     }
 
-    /// What the app dies of when it does not complete; nil where it is suspended instead. The same on every generation.
-    var timeout: EndReason? { WakeRule(self, Profile()).timeout }
+    /// What the app dies of when it does not complete; nil where it is suspended instead.
+    var timeout: EndReason? {
+        switch self {
+        case .fetch: .fetchTimeout
+        case .push, .newsstand: .pushTimeout
+        case .transfer: .transferTimeout
+        case .refreshTask, .processingTask: .taskRequestTimeout
+        case .voipPush: .voipWithoutCall
+        case .region, .significantChange, .voipSocket: nil
+        }
+    }
 }

@@ -46,6 +46,8 @@ public struct Wake: Record, Equatable {
     public var request: String?
     /// Nil once the user has opened the app: in the foreground nothing limits it.
     public var deadline: Instant?
+    /// What its handler gets, whenever it is limited.
+    public var limit = Interval.zero
     /// Whether its handler was told that the time is nearly over.
     public var isExpiring = false
     /// Whether the app has reported a call since.
@@ -58,6 +60,7 @@ public struct Wake: Record, Equatable {
         fields.omittable("deadline", &deadline)
         fields.field("isExpiring", &isExpiring)
         fields.field("kind", &kind)
+        fields.field("limit", &limit)
         fields.omittable("request", &request)
     }
 }

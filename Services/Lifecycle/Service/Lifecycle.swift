@@ -1,4 +1,6 @@
-import LifecycleMachine
+import Contracts
+import EventLog
+public import LifecycleMachine
 import Machines
 public import Logging
 public import ServiceKit
@@ -32,9 +34,15 @@ public enum Lifecycle {
             let tokens = try await TokenIssuer.open(parts.pool, issuer: name)
             LifecycleRoutes(
                 commands: parts.commands, tail: parts.tail, tokens: tokens, clock: parts.clock, policy: policy,
+                terminations: EventHistory(pool: parts.pool, partitions: configuration.partitions),
                 metrics: parts.metrics
             ).add(to: &table)
             return []
         }
     }
+}
+
+/// Its fleet's token opens a device.
+extension LifecycleMachine: FleetMember {
+    public var fleet: String? { registration?.fleet }
 }

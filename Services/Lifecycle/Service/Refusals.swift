@@ -40,7 +40,3 @@ extension [Problem] {
     /// What the machine refuses of any transition.
     static var ofTransition: [Problem] { ofApp(.deviceOff, .illegalTransition(.suspended, .home)) }
 }
-
-extension LifecycleMachine: FleetMember {
-    public var fleet: String? { registration?.fleet }
-}

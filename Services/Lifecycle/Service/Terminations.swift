@@ -1,12 +1,14 @@
 import Contracts
+import EventLog
 import LifecycleMachine
 import OrderedCollections
 import Records
 
 /// How an app's processes ended.
 struct Terminations: Record {
-    /// The last ones, the latest first.
+    /// The latest first, as far back as the log goes.
     var items: [Termination] = []
+    /// Further back: `?before=`.
     var next: String?
     /// How many ended for each reason since the app was installed.
     var counts = ExitCounts()
@@ -14,8 +16,11 @@ struct Terminations: Record {
 
     init() {}
 
-    init(_ app: InstalledApp) {
-        items = app.terminations.reversed()
+    /// - Parameter history: a page of it.
+    init(_ app: InstalledApp, _ history: [EventHistory<LifecycleEvent.AppTerminated>.Entry], limit: Int) {
+        // An entry of the switcher that was swiped away is no process.
+        items = history.filter { $0.data.from != .notRunning }.map { Termination($0.data, at: $0.time) }
+        next = history.count == limit ? history.last.map { String($0.offset) } : nil
         counts = app.exits
         exitData = ExitData(app.exits)
     }
@@ -123,7 +128,7 @@ private enum ExitKind { case normal, memory, watchdog, lockedFile, taskAssertion
 extension EndReason {
     fileprivate var exitKind: ExitKind {
         switch self {
-        case .exit, .exitedOnSuspend, .forceQuit, .powerOff, .updated: .normal
+        case .exit, .exitedOnSuspend, .forceQuit, .powerOff, .updated, .uninstalled: .normal
         case .memoryPressure: .memory
         case .launchTimeout, .didEnterBackgroundTimeout: .watchdog
         case .fileLockHeld: .lockedFile

@@ -1,6 +1,6 @@
 public import Records
 
-/// What surrounds a device. As a report any subset; what is missing stays as it was.
+/// What surrounds a device. As a change those that are others now; what is missing stays as it was.
 public struct Conditions: Record, Equatable {
     public var battery: Battery?
     public var lowPowerMode: Bool?

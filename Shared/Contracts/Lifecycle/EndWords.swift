@@ -26,6 +26,7 @@ public enum EndReason: String, Word {
     case powerOff
     /// Another version of the app was installed over it.
     case updated
+    case uninstalled
     case pushTimeout, transferTimeout
     /// The system needed its memory.
     case memoryPressure

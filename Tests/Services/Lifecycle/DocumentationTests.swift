@@ -41,8 +41,9 @@ import Testing
                     if let stream = example.string {
                         #expect(streams.contains(Self.words(stream)), "\(route.path) as \(form.name)")
                     } else {
-                        let isShown = (documents + inline).contains { $0.includes(example) && example.includes($0) }
-                        #expect(isShown, "\(route.path)")
+                        #expect(
+                            (documents + inline).contains { $0.includes(example) && example.includes($0) },
+                            "\(route.path)")
                     }
                 }
             }

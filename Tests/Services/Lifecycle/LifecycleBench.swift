@@ -56,7 +56,7 @@ struct LifecycleBench: Sendable {
         let metrics = Metrics()
         let routes = LifecycleRoutes(
             commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, policy: LifecyclePolicy(),
-            metrics: metrics)
+            terminations: EventHistory(pool: pool, partitions: partitions), metrics: metrics)
         var table = RouteTable()
         routes.add(to: &table)
         let documentation = Documentation(table)

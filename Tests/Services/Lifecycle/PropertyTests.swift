@@ -92,7 +92,7 @@ extension LifecycleLife {
                 event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .processing, request: "x")))
         case .significantChange:
             guard device.isPoweredOn, record.significantChanges?.tower != nil else { return false }
-            var conditions = Conditions()
+            var conditions = ConditionsReport()
             conditions.tower = "elsewhere"
             events = try copy.submit(.updateConditions(conditions), to: Self.key, at: now)
             guard events.contains(where: { $0.type == LifecycleEvent.SignificantChangeReported.type && $0.app == app })
@@ -126,10 +126,16 @@ extension LifecycleLife {
             case .notRunning, .suspended:
                 #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskTime == nil, seed)
                 #expect(app.activities.isEmpty && !app.holdsFileLock, seed)
-            case .background: #expect(app.hasWork && app.taskTime != nil, seed)
+            case .background: #expect(app.hasWork && (app.taskTime != nil || app.ending != nil), seed)
             case .inactive, .active: #expect(app.taskTime == nil, seed)
             }
-            #expect((app.taskClock != nil) == (app.taskTime != nil && device.isAwake), seed)
+            let isTimed = device.isAwake && app.activities.isEmpty && app.ending == nil
+            #expect((app.taskClock != nil) == (app.taskTime != nil && isTimed), seed)
+            #expect(device.isPoweredOn || app.state == .notRunning, seed)
+            if app.state == .background, app.ending == nil {
+                #expect(
+                    app.wakes.values.allSatisfy { $0.deadline != nil }, "\(seed): a wake in the background is limited")
+            }
             #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
             #expect(!(app.forceQuit && app.state.isForeground), seed)
             #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
@@ -143,7 +149,7 @@ extension LifecycleLife {
                 }
             }
             #expect(app.activities["location"] == nil || app.locationAuthorization != .denied, seed)
-            #expect(app.regions.count <= 20 && app.terminations.count <= 20, seed)
+            #expect(app.regions.count <= 20, seed)
             #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
         }
         let isHeld =

@@ -73,7 +73,7 @@ import Timeline
 
     @Test func theLimitsInForceAreThereToRead() async throws {
         try await LifecycleBench.run { bench in
-            let answer = try await bench.send("GET", "/v1/profiles", key: nil)
+            let answer = try await bench.send("GET", "/v1/profiles")
             #expect(answer["ios6"]?["backgroundTasks"] == 600 && answer["ios6"]?["fetchHandler"] == .null)
             #expect(answer["ios18"]?["processingOutlivesForceQuit"] == true)
         }

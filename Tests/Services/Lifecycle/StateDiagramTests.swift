@@ -81,7 +81,7 @@ private struct TakenEdges {
     /// the screen. Chance alone takes long to come by the rare edges.
     mutating func explore(_ manifest: Manifest) throws {
         let key = AggregateKey.device("d")
-        var (locked, pressed, hot) = (Conditions(), Conditions(), Conditions())
+        var (locked, pressed, hot) = (ConditionsReport(), ConditionsReport(), ConditionsReport())
         locked.locked = true
         pressed.memoryPressure = .critical
         hot.thermal = .critical
@@ -94,7 +94,8 @@ private struct TakenEdges {
                 .transition(app: "b", .launch), .updateConditions(locked), .updateConditions(pressed),
                 .updateConditions(hot), .power(.reboot), .act(app: "a", ActionReport(.fileLock)),
                 .act(app: "a", ActionReport(.uiUpdate, on: .background)),
-                .install(app: "a", manifest), .install(app: "a", other), .beginTask(app: "a", TaskRequest()),
+                .install(app: "a", manifest), .install(app: "a", other), .uninstall(app: "a"),
+                .beginTask(app: "a", TaskRequest()),
             ]
         var start = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
         try start.submit(.register(Registration(profile: .ios15)), to: key, at: .epoch)
@@ -177,7 +178,8 @@ extension EndReason {
         case .fileLockHeld, .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground,
             .workOutsideModes:
             "violation"
-        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure, .thermal: rawValue
+        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled, .memoryPressure, .thermal:
+            rawValue
         }
     }
 }

@@ -34,7 +34,7 @@ extension TraceScript<LifecycleMachine> {
         switch step.action {
         case "deregister": return .deregister
         case "register": return .register(try Registration(json: with))
-        case "conditions": return .updateConditions(try Conditions(json: with))
+        case "conditions": return .updateConditions(try ConditionsReport(json: with))
         case "interruption": return .interrupt(try InterruptionKind(json: with))
         case "power": return .power(try PowerEvent(json: with))
         case "install": return .install(app: app, try Manifest(json: with))

@@ -16,7 +16,8 @@ extension Decision<LifecycleMachine> {
             guard record.ending == nil else { throw .activityNotAllowed(kind) }
             guard mayRunInBackground(kind, request, app, record) else { throw .activityNotAllowed(kind) }
         }
-        guard record.activities[kind.rawValue]?.request != request else { return }
+        let isAwaited = kind == .voip && record.wakes.values.contains(where: \.awaitsCall)
+        guard isAwaited || record.activities[kind.rawValue]?.request != request else { return }
         emit(.activityStarted(.init(app: app, activity: kind, request: request)))
     }
 
@@ -80,7 +81,19 @@ extension InstalledApp {
     var updatesPauseDue: Instant? { activities[ActivityKind.location.rawValue]?.pauseDue }
 }
 
+extension Wake {
+    /// Whether the push that it is for announced a call which the app has not reported.
+    var awaitsCall: Bool { kind == .voipPush && !callReported }
+}
+
 extension LifecycleMachine {
+    /// The last activity that stops lets the clock of the tasks run on.
+    mutating func apply(_ event: LifecycleEvent.ActivityStopped, at time: Instant) {
+        guard let app = event.app else { return }
+        apps[app]?.activities.removeValue(forKey: event.activity.rawValue)
+        apps[app]?.startTaskClock(at: time, isAwake: isAwake)
+    }
+
     mutating func apply(_ event: LifecycleEvent.ActivityStarted, at time: Instant) {
         guard let app = event.app else { return }
         var activity = Activity()
@@ -89,7 +102,8 @@ extension LifecycleMachine {
         activity.movedTo = conditions.location
         activity.movedAt = time
         apps[app]?.activities[event.activity.rawValue] = activity
-        guard event.activity == .voip, let wakes = apps[app]?.wakes.keys else { return }
-        for wake in wakes { apps[app]?.wakes[wake]?.callReported = true }
+        if apps[app]?.state == .background { apps[app]?.stopTaskClock(at: time) }
+        guard event.activity == .voip else { return }
+        for (id, wake) in apps[app]?.wakes ?? [:] where wake.awaitsCall { apps[app]?.wakes[id]?.callReported = true }
     }
 }

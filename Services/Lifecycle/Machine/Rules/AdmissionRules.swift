@@ -40,8 +40,8 @@ extension LifecycleMachine {
         }
         if rule.isOpportunistic {
             ask(.lowPowerMode, conditions.lowPowerMode == true)
-            ask(.memoryPressure, isShort)
         }
+        if rule.isOpportunistic || kind == .voipSocket { ask(.memoryPressure, isShort) }
         if kind == .newsstand { ask(.alreadyWokenToday, record.wasWokenToday(at: now)) }
         if kind.reason == .voip { ask(.resumedTooOften, record.isResumedTooOften(at: now)) }
         return factors

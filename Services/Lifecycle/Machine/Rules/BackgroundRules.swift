@@ -13,14 +13,18 @@ extension Decision<LifecycleMachine> {
 
     /// An app that exits on suspend is terminated instead, after Apple's reading of `UIApplicationExitsOnSuspend`; the
     /// source documents say "suspended".
-    mutating func leaveForeground(_ app: String, _ cause: BackgroundCause) {
+    ///
+    /// - Parameter handlersReturn: how `didEnterBackground` ends; as the manifest says where it is left out.
+    mutating func leaveForeground(
+        _ app: String, _ cause: BackgroundCause, handlersReturn: HandlersReturn? = nil
+    ) {
         guard let record = state.apps[app] else { return }
         let resigning: [Callback] = record.state == .active ? [.willResignActive] : []
         if endsOnLeaving(record) {
             return end(app, .exitedOnSuspend, resigning: resigning)
         }
         let deadline =
-            switch record.manifest.handlersReturn {
+            switch handlersReturn ?? record.manifest.handlersReturn {
             case .immediately: nil as Instant?
             case .reported: now + profile.didEnterBackground
             }

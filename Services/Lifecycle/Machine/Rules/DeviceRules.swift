@@ -14,10 +14,13 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    mutating func updateConditions(_ report: Conditions) {
+    mutating func updateConditions(_ report: ConditionsReport) {
+        let report = report.completed(by: state.conditions)
         let wasLocked = state.conditions.locked == true
         let locksNow = report.locked == true && !wasLocked
-        if state.conditions.merging(report) != state.conditions {
+        let takesPrewarmed =
+            report.memoryPressure.map { $0 != .normal } ?? false && state.apps.values.contains { $0.prewarmedAt != nil }
+        if state.conditions.merging(report) != state.conditions || takesPrewarmed {
             let before = state
             emit(.conditionsChanged(.init(conditions: report)))
             if report.lowPowerMode != nil { tellRefreshStatus(since: before) }
@@ -55,7 +58,7 @@ extension Decision<LifecycleMachine> {
     }
 
     mutating func uninstall(_ app: String) throws(LifecycleRefusal) {
-        _ = try installed(app)
+        if try installed(app).state != .notRunning { terminate(app, .uninstalled) }
         emit(.appUninstalled(.init(app: app)))
     }
 }

@@ -17,7 +17,6 @@ extension InstalledApp {
         }
         for wake in wakes.values {
             guard let deadline = wake.deadline, let timeout = wake.kind.timeout else { continue }
-            // A call that was reported is what the push was for.
             if !wake.callReported { limits.append(Limit(at: deadline, reason: timeout)) }
         }
         if !tasks.isEmpty, let taskDeadline { limits.append(Limit(at: taskDeadline, reason: .backgroundTaskTimeout)) }
@@ -57,7 +56,7 @@ extension EndReason {
         case .fileLockHeld: .fileLock
         case .voipWithoutCall: .voipWithoutCall
         case .voipResumedTooOften: .voipResumedTooOften
-        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .memoryPressure, .taskRequestTimeout,
+        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled, .memoryPressure, .taskRequestTimeout,
             .uiOffMainThread, .uiInBackground, .workOutsideModes:
             nil
         }
@@ -66,7 +65,7 @@ extension EndReason {
     /// Whether the process died of it, by its own fault or the system's: not where somebody wanted it to end.
     var isDeath: Bool {
         switch self {
-        case .forceQuit, .exit, .exitedOnSuspend, .powerOff, .updated: false
+        case .forceQuit, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
         case .crash, .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
             .transferTimeout, .taskRequestTimeout, .memoryPressure, .thermal, .fileLockHeld, .voipWithoutCall,
             .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
@@ -93,6 +92,14 @@ extension Decision<LifecycleMachine> {
         pauseUpdates()
     }
 
+    /// Notices that are due as soon as a limit begins: where less was left of the time than they come before its end.
+    mutating func giveNotices() {
+        for (app, record) in state.apps {
+            orderExpirations(app, record)
+            ageWakes(app, record)
+        }
+    }
+
     /// Ends an app that is told so, where its code can run: what reports its handlers has a moment to return, everything
     /// else is gone at once.
     mutating func end(_ app: String, _ reason: EndReason, resigning: [Callback] = []) {
@@ -112,6 +119,8 @@ extension Decision<LifecycleMachine> {
         _ app: String, _ reason: EndReason, callbacks: [Callback] = [], code: TerminationCode? = nil
     ) {
         guard let record = state.apps[app] else { return }
+        // Whoever switches off or installs anew wants no process, whatever it was dying of.
+        let isDeath = reason.isDeath && record.ending?.isDeath ?? true
         let reason = record.ending ?? reason
         emit(
             .appTerminated(
@@ -119,6 +128,6 @@ extension Decision<LifecycleMachine> {
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
                     code: code ?? reason.code, from: record.state, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
-        if reason.isDeath { reopenSocket(app) }
+        if isDeath { reopenSocket(app) }
     }
 }

@@ -104,6 +104,7 @@ extension LifecycleMachine {
     mutating func apply(_ event: LifecycleEvent.SignificantChangesMonitored, at time: Instant) {
         guard let app = event.app else { return }
         var changes = SignificantChanges()
+        changes.reportedAt = apps[app]?.significantChangeAt
         changes.track(conditions, at: time)
         apps[app]?.significantChanges = changes
     }
@@ -111,6 +112,7 @@ extension LifecycleMachine {
     mutating func apply(_ event: LifecycleEvent.SignificantChangeReported, at time: Instant) {
         guard let app = event.app else { return }
         apps[app]?.significantChanges?.report(conditions, at: time)
+        apps[app]?.significantChangeAt = time
         apps[app]?.energy.wakes += EnergyLedger.significantChangeCost
     }
 

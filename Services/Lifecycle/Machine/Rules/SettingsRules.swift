@@ -49,7 +49,8 @@ extension Decision<LifecycleMachine> {
 
     /// What background tasks get from now on.
     var taskTime: Interval {
-        state.conditions.lowPowerMode == true ? profile.backgroundTasksInLowPowerMode : profile.backgroundTasks
+        state.conditions.lowPowerMode == true
+            ? min(profile.backgroundTasks, profile.backgroundTasksInLowPowerMode) : profile.backgroundTasks
     }
 }
 

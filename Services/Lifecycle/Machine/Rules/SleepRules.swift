@@ -60,7 +60,7 @@ extension LifecycleMachine {
         awakeUntil = max(awakeUntil ?? event.until, event.until)
         guard !isAwake else { return }
         isAwake = true
-        for app in apps.keys where apps[app]?.taskTime != nil { apps[app]?.taskClock = time }
+        for app in apps.keys { apps[app]?.startTaskClock(at: time, isAwake: true) }
     }
 
     mutating func applySleep(at time: Instant) {

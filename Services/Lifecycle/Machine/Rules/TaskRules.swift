@@ -5,11 +5,14 @@ import Timeline
 
 // Background tasks: assertions that keep an app from suspension, for a time that all of them share.
 extension Decision<LifecycleMachine> {
-    /// Invalid where leaving the foreground ends the app, and where the time of this run is over.
+    /// Invalid where leaving the foreground ends the app, where it ends already, where the time of this run is over, and where
+    /// very many are open.
     mutating func beginTask(_ app: String, _ request: TaskRequest) throws(LifecycleRefusal) {
         let record = try running(app)
         let remaining = record.backgroundTimeRemaining(at: now)
-        guard !endsOnLeaving(record), remaining != .zero else { throw .invalidTask }
+        guard !endsOnLeaving(record), record.ending == nil, remaining != .zero,
+            record.tasks.count < LifecyclePolicy.openTasks
+        else { throw .invalidTask }
         emit(
             .taskBegun(
                 .init(

@@ -34,7 +34,9 @@ extension Decision<LifecycleMachine> {
             switch record.state {
             case .notRunning: state.switcher.contains(app) || record.localNotifications > 0
             case .background, .suspended: record.ending == nil
-            case .inactive, .active: false
+            // The app over which the switcher was opened.
+            case .inactive: !record.isLaunching
+            case .active: false
             }
         case .interrupt, .switcher: record.state == .active
         // An app that is inactive because it launches was not interrupted.
@@ -62,8 +64,11 @@ extension Decision<LifecycleMachine> {
     }
 
     private mutating func open(_ app: String) {
-        clearForeground(.otherApp)
-        emit(.appActivated(.init(app: app, callbacks: [.willEnterForeground, .didBecomeActive])))
+        let isCovered = state.apps[app]?.state == .inactive
+        if !isCovered { clearForeground(.otherApp) }
+        emit(
+            .appActivated(
+                .init(app: app, callbacks: isCovered ? [.didBecomeActive] : [.willEnterForeground, .didBecomeActive])))
     }
 
     /// Sends the app on screen, if one is, to the background.
@@ -77,7 +82,8 @@ extension Decision<LifecycleMachine> {
         var resigning: [Callback] = []
         if record.state.isForeground {
             if !endsOnLeaving(record) {
-                leaveForeground(app, .swiped)
+                // What its handler does is bound by the end that follows.
+                leaveForeground(app, .swiped, handlersReturn: .immediately)
             } else if record.state == .active {
                 resigning = [.willResignActive]
             }

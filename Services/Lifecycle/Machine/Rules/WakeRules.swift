@@ -26,8 +26,13 @@ extension Decision<LifecycleMachine> {
                 .init(
                     app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
                     deadline: now + limit, from: record.state, kind: kind.beyondReason, limit: limit, payload: payload,
-                    reason: kind.reason, request: request, taskTime: record.state == .background ? nil : taskTime,
+                    reason: kind.reason, request: request, taskTime: isFresh(record) ? taskTime : nil,
                     wake: identifier())))
+    }
+
+    /// Whether background tasks get their time anew: with a run that begins, and where that of the run is used up.
+    private func isFresh(_ record: InstalledApp) -> Bool {
+        record.state != .background || record.backgroundTimeRemaining(at: now) == .zero
     }
 
     /// What wakes its device for calls all the time ends for it.
@@ -65,7 +70,14 @@ extension Decision<LifecycleMachine> {
     mutating func ageWakes(_ app: String, _ record: InstalledApp) {
         for (id, wake) in record.wakes {
             guard let deadline = wake.deadline else { continue }
-            if deadline <= now, wake.kind.timeout == nil || wake.callReported {
+            if deadline <= now, wake.callReported {
+                // A call is what the push was for: nothing is missing.
+                emit(
+                    .wakeCompleted(
+                        .init(
+                            app: app, kind: wake.kind.beyondReason, reason: wake.kind.reason, request: wake.request,
+                            wake: id)))
+            } else if deadline <= now, wake.kind.timeout == nil {
                 emit(.wakeExpired(.init(app: app, request: wake.request, wake: id)))
             } else if let due = wake.noticeDue, due <= now {
                 emit(.wakeExpiring(.init(app: app, deadline: deadline, request: wake.request, wake: id)))
@@ -76,9 +88,10 @@ extension Decision<LifecycleMachine> {
     /// VoIP apps are launched after a start of the device, and after they died, to open their sockets again (Apple, "Tips for
     /// developing a VoIP app").
     mutating func reopenSocket(_ app: String) {
-        guard profile.voipSocket != nil, state.apps[app]?.manifest.backgroundModes.contains(.voip) == true else {
-            return
-        }
+        // What was ended for its heat is not started again at once.
+        guard profile.voipSocket != nil, state.conditions.thermal != .critical,
+            state.apps[app]?.manifest.backgroundModes.contains(.voip) == true
+        else { return }
         wake(app, for: .voipSocket, request: nil)
     }
 }
@@ -86,7 +99,7 @@ extension Decision<LifecycleMachine> {
 extension Wake {
     /// When its handler is told that the time is nearly over; nil where it is not, or was.
     var noticeDue: Instant? {
-        guard let deadline, !isExpiring, WakeRule(kind, Profile()).expires else { return nil }
+        guard let deadline, !isExpiring, kind.reason == .task else { return nil }
         return deadline - LifecyclePolicy.expirationNotice
     }
 }

@@ -26,7 +26,7 @@ enum Example {
          "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:51.463Z", "monitoring": 3,
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
          "exits": {"background": {}, "foreground": {"crash": 1}},
-         "terminations": [{"at": "2026-11-22T02:34:51.099Z", "from": "active", "reason": "crash", "sinceLaunch": 0.128}]}
+         "lastEnd": {"at": "2026-11-22T02:34:51.099Z", "from": "active", "reason": "crash", "sinceLaunch": 0.128}}
         """
 
     static let switcher = """

@@ -31,9 +31,9 @@ extension LifecycleRoutes {
         ) { try await submit(.deregister, $0, $1, status: .noContent) }
         table.add(
             .patch, device + "/conditions", "Reports conditions, any subset", access: .caller,
-            request: Conditions.self, response: LifecycleMachine.self, problems: .ofDevice()
+            request: ConditionsReport.self, response: LifecycleMachine.self, problems: .ofDevice()
         ) { request, context in
-            let conditions = try await request.document(as: Conditions.self)
+            let conditions = try await request.document(as: ConditionsReport.self)
             return try await submit(.updateConditions(conditions), request, context)
         }
         table.add(

@@ -15,11 +15,17 @@ extension LifecycleRoutes {
     func addReports(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
-            .get, app + "/terminations", "How the app's processes ended: the last ones, and how many for each reason",
+            .get, app + "/terminations",
+            "How the app's processes ended: ?limit= of them from ?before= back, and how many for each reason",
             access: .caller, response: Terminations.self, problems: .ofApp(), example: Example.terminations
         ) { request, context in
+            let limit = try request.query("limit", in: 1...200, default: 50)
+            let before = try request.query("before", in: 0...Int.max, default: .max)
+            let key = AggregateKey.device(try context.parameters.identifier("device"))
+            let app = try context.parameters.identifier("app")
             let (record, etag) = try await installed(request, context)
-            return Response(Terminations(record), etag: etag)
+            let page = try await terminations.page(key, app: app, before: before, limit: limit)
+            return Response(Terminations(record, page, limit: limit), etag: etag)
         }
         table.add(
             .get, app + "/explain",
@@ -44,7 +50,7 @@ extension LifecycleRoutes {
             return Response(try await terminations(of: fleet))
         }
         table.add(
-            .get, "/v1/profiles", "The limits that this deployment goes by, by generation of iOS", access: .open,
+            .get, "/v1/profiles", "The limits that this deployment goes by, by generation of iOS", access: .caller,
             response: LifecyclePolicy.self, example: Example.profiles
         ) { _, _ in Response(policy) }
     }

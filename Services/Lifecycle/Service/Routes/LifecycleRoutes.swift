@@ -19,6 +19,8 @@ struct LifecycleRoutes: Sendable {
     let clock: any SuiteClock
     /// The limits that the machine goes by.
     let policy: LifecyclePolicy
+    /// How processes ended.
+    let terminations: EventHistory<LifecycleEvent.AppTerminated>
     let metrics: Metrics
     /// The live order streams of devices.
     let streams = LiveStreams()

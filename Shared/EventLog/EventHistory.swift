@@ -1,0 +1,56 @@
+public import Contracts
+public import Postgres
+import Records
+public import Timeline
+
+/// What the log holds of one type of event about an app, newest first: a history that no state has to keep.
+public struct EventHistory<D: EventData>: Sendable {
+    public struct Entry: Sendable {
+        public let offset: Int
+        public let time: Instant
+        public let data: D
+    }
+
+    private let pool: ConnectionPool
+    private let partitions: Int
+    private let page = Statement(
+        """
+        SELECT log_offset, time, data::text FROM bus.events
+        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND log_offset < $5
+        ORDER BY log_offset DESC LIMIT $6
+        """)
+    private let one = Statement(
+        """
+        SELECT log_offset, time, data::text FROM bus.events
+        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND data ->> $5 = $6
+        ORDER BY log_offset DESC LIMIT 1
+        """)
+
+    public init(_ type: D.Type = D.self, pool: ConnectionPool, partitions: Int) {
+        self.pool = pool
+        self.partitions = partitions
+    }
+
+    /// At most `limit` events of an app that come before an offset. The index on the key bounds the search.
+    public func page(_ key: AggregateKey, app: String, before offset: Int = .max, limit: Int) async throws -> [Entry] {
+        try await read(page, key, app, [.int(offset), .int(limit)])
+    }
+
+    /// The last event of an app with a text in a member of its data; nil where there is none.
+    public func last(_ key: AggregateKey, app: String, where member: String, is text: String) async throws -> Entry? {
+        try await read(one, key, app, [.text(member), .text(text)]).first
+    }
+
+    private func read(
+        _ statement: Statement, _ key: AggregateKey, _ app: String, _ more: [Parameter]
+    ) async throws -> [Entry] {
+        let parameters: [Parameter] = [
+            .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(D.type), .text(app),
+        ]
+        return try await pool.run(Call(statement, parameters + more)).map { row in
+            Entry(
+                offset: try row.int(0), time: Instant(milliseconds: Int64(try row.int(1))),
+                data: try D(jsonBytes: row.bytes(2), lenient: true))
+        }
+    }
+}
