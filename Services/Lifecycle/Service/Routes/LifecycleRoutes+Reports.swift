@@ -16,8 +16,12 @@ extension LifecycleRoutes {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .get, app + "/terminations",
-            "How the app's processes ended: ?limit= of them from ?before= back, and how many for each reason",
-            access: .caller, response: Terminations.self, problems: .ofApp(), example: Example.terminations
+            "How the app's processes ended, the latest first, and how many for each reason", access: .caller,
+            parameters: [
+                .number("limit", 1...200, "At most so many records; 50 where it is missing"),
+                .number("before", 0...Int.max, "Those before the place that the former answer's `next` tells"),
+            ],
+            response: Terminations.self, problems: .ofApp() + [.invalidQuery], example: Example.terminations
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
             let before = try request.query("before", in: 0...Int.max, default: .max)
