@@ -6,7 +6,7 @@ import ServiceKit
 /// What the API description allows each route to answer. All answers that the tests get are held to it, so that neither can
 /// drift from the other.
 struct Documentation: Sendable {
-    private let routes: [Route]
+    let routes: [Route]
     private let paths: JSON
 
     init(_ table: RouteTable) {
@@ -36,10 +36,19 @@ struct Documentation: Sendable {
             return "\(status) with \(media ?? "no content type") is not documented for \(route.path)"
         }
         guard media == "application/problem+json" else { return fault(of: answer.body, route) }
-        let schemas = documented["content"]?["application/problem+json"]?["schema"]?["allOf"]?.items ?? []
-        let codes = schemas.compactMap { $0["properties"]?["code"]?["enum"]?.items }.joined()
-        return codes.contains(.string(answer.code ?? ""))
+        return Self.codes(documented).contains(answer.code ?? "")
             ? nil : "\(status) \(answer.code ?? "without a code") is not documented for \(route.path)"
+    }
+
+    /// The codes of all problems that a route may answer.
+    func codes(of route: Route) -> [String] {
+        let responses = paths[route.path]?[route.method.rawValue.lowercased()]?["responses"]?.members ?? []
+        return responses.flatMap { Self.codes($0.value) }
+    }
+
+    private static func codes(_ response: JSON) -> [String] {
+        let schemas = response["content"]?["application/problem+json"]?["schema"]?["allOf"]?.items ?? []
+        return schemas.flatMap { $0["properties"]?["code"]?["enum"]?.items ?? [] }.compactMap(\.string)
     }
 
     private func fault(of body: String, _ route: Route) -> String? {
@@ -50,7 +59,8 @@ struct Documentation: Sendable {
         return nil
     }
 
-    private func route(_ method: String, _ path: String) -> Route? {
+    /// The route that a call takes.
+    func route(_ method: String, _ path: String) -> Route? {
         let parts = path.prefix { $0 != "?" }.split(separator: "/")
         return routes.first { route in
             let pattern = route.path.split(separator: "/")

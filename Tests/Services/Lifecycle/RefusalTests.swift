@@ -1,0 +1,182 @@
+import Contracts
+import HTTPTypes
+import Records
+import ServiceKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LifecycleService
+
+/// What the description says that the machine refuses at a route is what it refuses there: no more is described, and every
+/// other test holds its answers to the description, so that no less is.
+@Suite("Refusals", .timeLimit(.minutes(3))) struct RefusalTests {
+    @Test func everyRefusalThatIsDescribedIsGiven() async throws {
+        try await LifecycleBench.run { bench in
+            let given = Given(bench)
+            try await refuseWithoutWhatTheRouteIsAbout(given)
+            try await refuseTransitions(given)
+            try await refuseWork(given)
+            try await refuseWakes(given)
+            try await refusePlaces(given)
+            try await refuseSettings(given)
+            #expect(given.all == Self.described(bench))
+        }
+    }
+
+    @Test func anAnswerThatIsNotDescribedIsAFault() async throws {
+        try await LifecycleBench.run { bench in
+            let read = try await bench.send("GET", "/v1/devices/d1/apps/a")
+            #expect(bench.documentation.fault(of: read, to: "GET", "/v1/devices/d1/apps/a") == nil)
+            // Profiles are there for everybody, whatever is registered.
+            #expect(bench.documentation.fault(of: read, to: "GET", "/v1/profiles") != nil)
+            let profiles = try await bench.send("GET", "/v1/profiles")
+            #expect(bench.documentation.fault(of: profiles, to: "GET", "/v1/devices/d1") != nil)
+        }
+    }
+
+    /// No device, no app, no code that runs.
+    private func refuseWithoutWhatTheRouteIsAbout(_ given: Given) async throws {
+        _ = try await given.bench.phone("still")
+        for route in given.bench.documentation.routes {
+            let codes = given.bench.documentation.codes(of: route)
+            let cases = [
+                ("device_not_registered", "nobody", "a"), ("app_not_installed", "still", "none"),
+                ("app_not_running", "still", "a"),
+            ]
+            for (code, device, app) in cases where codes.contains(code) {
+                let words = ["device": device, "app": app, "callback": "willTerminate", "kind": "audio"]
+                let path = route.path.split(separator: "/").map { part in
+                    part.hasPrefix("{") ? words[String(part.dropFirst().dropLast())] ?? "x" : String(part)
+                }
+                try await given.refuse(
+                    code, route.method.rawValue, "/" + path.joined(separator: "/"), Self.body(for: route))
+            }
+        }
+    }
+
+    private func refuseTransitions(_ given: Given) async throws {
+        _ = try await given.bench.phone("d1")
+        let device = "/v1/devices/d1"
+        try await given.refuse("illegal_transition", "POST", device + "/apps/a/transitions", #"{"event":"home"}"#)
+        try await given.refuse("illegal_transition", "POST", device + "/app-switcher/a")
+        try await given.refuse("illegal_transition", "DELETE", device + "/app-switcher/a")
+        try await given.bench.send("POST", device + "/power", #"{"event":"off"}"#)
+        try await given.refuse("device_off", "POST", device + "/apps/a/transitions", #"{"event":"launch"}"#)
+        try await given.refuse("device_off", "POST", device + "/app-switcher/a")
+        try await given.refuse("device_off", "DELETE", device + "/app-switcher/a")
+        try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
+        try await given.bench.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
+        try await given.bench.send("PUT", "/v1/devices/old/apps/a", "{}")
+        let prewarming = #"{"event":"prewarm"}"#
+        try await given.refuse("unsupported_on_profile", "POST", "/v1/devices/old/apps/a/transitions", prewarming)
+    }
+
+    private func refuseWork(_ given: Given) async throws {
+        _ = try await given.bench.phone("d2", manifest: #"{"exitsOnSuspend":true}"#)
+        let app = "/v1/devices/d2/apps/a"
+        try await given.bench.transition("d2", "launch")
+        try await given.refuse("invalid_task", "POST", app + "/tasks", "{}")
+        try await given.refuse("already_completed", "POST", app + "/callbacks/didEnterBackground/completion", "{}")
+    }
+
+    private func refuseWakes(_ given: Given) async throws {
+        let bench = given.bench
+        _ = try await bench.phone("d3", manifest: #"{"backgroundModes":["fetch"]}"#)
+        let app = "/v1/devices/d3/apps/a"
+        try await bench.transition("d3", "launch")
+        try await bench.send("POST", app + "/tasks", "{}")
+        try await bench.transition("d3", "home")
+        try await given.refuse("activity_not_allowed", "POST", app + "/activities/audio", "{}")
+        try await given.refuse("unknown_wake", "POST", app + "/wakes/none/completion", "{}")
+        try await bench.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
+        let fetch = try await wake(of: app, bench) + "/completion"
+        try await given.refuse("result_missing", "POST", fetch, "{}")
+        #expect(try await bench.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
+        try await given.refuse("already_completed", "POST", fetch, #"{"result":"newData"}"#)
+        try await bench.append(FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
+        try await given.refuse("success_missing", "POST", try await wake(of: app, bench) + "/completion", "{}")
+    }
+
+    private func refusePlaces(_ given: Given) async throws {
+        let bench = given.bench
+        let circle = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
+        try await bench.send("PUT", "/v1/devices/d4", #"{"profile":"ios15","gps":false,"cellular":false}"#)
+        try await bench.send("PUT", "/v1/devices/d4/apps/a", "{}")
+        try await bench.transition("d4", "launch")
+        _ = try await bench.phone("d5")
+        try await bench.transition("d5", "launch")
+        for (device, code) in [("d4", "unavailable_on_device"), ("d5", "location_denied")] {
+            let app = "/v1/devices/\(device)/apps/a"
+            try await given.refuse(code, "PUT", app + "/regions/home", circle)
+            try await given.refuse(code, "PUT", app + "/significant-location-changes")
+        }
+        try await given.refuse("location_denied", "POST", "/v1/devices/d5/apps/a/activities/location", "{}")
+        try await bench.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
+        let continent = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":2000000}"#
+        try await given.refuse("region_monitoring_failure", "PUT", "/v1/devices/d5/apps/a/regions/home", continent)
+    }
+
+    private func refuseSettings(_ given: Given) async throws {
+        _ = try await given.bench.phone("d6")
+        let device = "/v1/devices/d6"
+        try await given.bench.send("PUT", device + "/settings", #"{"restrictions":{"backgroundRefresh":true}}"#)
+        for path in [device, device + "/apps/a"] {
+            try await given.refuse("restricted", "PUT", path + "/settings", #"{"backgroundRefresh":"off"}"#)
+        }
+    }
+
+    /// The only wake that is open, once there is one.
+    private func wake(of app: String, _ bench: LifecycleBench) async throws -> String {
+        let found = Signal<String>()
+        try await eventually(describe: "a wake") {
+            let wakes = try await bench.send("GET", app)["wakes"]?.members ?? []
+            return wakes.count == 1 && found.fire(wakes[0].name)
+        }
+        return app + "/wakes/" + (try await found.value())
+    }
+
+    /// A body that a route takes.
+    private static func body(for route: Route) -> String? {
+        guard route.request != nil else { return nil }
+        switch route.path.split(separator: "/").last {
+        case "transitions", "power": return route.path.hasSuffix("power") ? #"{"event":"boot"}"# : #"{"event":"home"}"#
+        case "interruptions": return #"{"kind":"call"}"#
+        case "actions": return #"{"kind":"work"}"#
+        case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
+        default: return "{}"
+        }
+    }
+
+    /// Every refusal of the machine, with the routes that may give it.
+    private static func described(_ bench: LifecycleBench) -> Set<String> {
+        let codes: Set = [
+            "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
+            "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
+            "success_missing", "activity_not_allowed", "location_denied", "region_monitoring_failure",
+            "unavailable_on_device", "restricted",
+        ]
+        return Set(
+            bench.documentation.routes.flatMap { route in
+                bench.documentation.codes(of: route).filter(codes.contains).map {
+                    "\(route.method.rawValue) \(route.path) \($0)"
+                }
+            })
+    }
+}
+
+/// The refusals that were given so far, with their routes.
+private final class Given: Sendable {
+    let bench: LifecycleBench
+    private let refusals = Mutex<Set<String>>([])
+    var all: Set<String> { refusals.withLock { $0 } }
+
+    init(_ bench: LifecycleBench) { self.bench = bench }
+
+    func refuse(_ code: String, _ method: String, _ path: String, _ body: String? = nil) async throws {
+        let answer = try await bench.send(method, path, body)
+        #expect(answer.code == code, "\(method) \(path): \(answer.body)")
+        let route = try #require(bench.documentation.route(method, path))
+        refusals.withLock { _ = $0.insert("\(route.method.rawValue) \(route.path) \(code)") }
+    }
+}
