@@ -16,10 +16,10 @@ extension LifecycleRoutes {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .get, app + "/terminations",
-            "How the app's processes ended: the last ones, and how many for each reason", access: .caller,
+            "How the app's processes ended, the latest first, and how many for each reason", access: .caller,
             parameters: [
-                .number("limit", 1...200, "How many at most; 50 without it"),
-                .number("before", 0...Int.max, "The `next` of the last answer: further back"),
+                .number("limit", 1...200, "At most so many records; 50 where it is missing"),
+                .number("before", 0...Int.max, "Those before the place that the former answer's `next` tells"),
             ],
             response: Terminations.self, problems: .ofApp() + [.invalidQuery], example: Example.terminations
         ) { request, context in
