@@ -50,8 +50,8 @@ public struct LifecycleMachine: Machine {
     /// Completions and ends of tasks come from devices, and each has its limit.
     public static let ownsLimits = true
     public static let follows: Set<String> = [
-        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, PushEvent.WakeRequested.type,
-        TransferEvent.WakeRequested.type,
+        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
+        PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
     ]
 
     public init() {}
@@ -128,7 +128,8 @@ extension Decision<LifecycleMachine> {
         guard state.registration != nil else { return }
         do throws(ContractError) {
             switch event.type {
-            case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type: follow(try FetchEvent(event))
+            case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type:
+                follow(try FetchEvent(event))
             case PushEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
                 let silent = state.apps[app]?.silentPushKind ?? .push
@@ -151,9 +152,11 @@ extension Decision<LifecycleMachine> {
         case .taskDue(let due):
             wake(
                 due.app ?? "", for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
-                payload: ["identifier": .string(due.identifier)])
+                payload: ["identifier": .string(due.identifier)], expirationHandler: due.expirationHandler)
+        case .taskStopped(let stopped): stopTask(stopped.app ?? "", stopped.request)
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
-            .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded:
+            .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded, .taskSubmitted, .taskCancelled,
+            .taskScheduled, .taskStarted, .taskRecorded:
             return
         }
     }

@@ -23,6 +23,35 @@ import Timeline
         }
     }
 
+    @Test func taskRequestsKeepTheirLawsInAnyLife() async throws {
+        var runs = TaskLaws.Tally()
+        for seed in UInt64(1)...40 {
+            var life = FetchLife(seededRandom(seed * 7919))
+            try life.begin()
+            for _ in 0..<250 {
+                try life.step()
+                for app in life.device.apps.values { try TaskLaws.check(app) }
+            }
+            let end = life.now + .days(2)
+            try life.runtime.advance(to: end)
+            runs.add(try TaskLaws.check(life.runtime.log, until: end, policy: life.policy))
+        }
+        #expect(runs.isEnough, "enough happened: \(runs)")
+    }
+
+    @Test func everyMomentThatIsNamedForATaskComesTrue() async throws {
+        var held = 0
+        for seed in UInt64(1)...20 {
+            var life = FetchLife(seededRandom(seed * 104_729))
+            try life.begin()
+            for _ in 0..<120 {
+                try life.step()
+                for app in FetchLife.apps { held += try TaskLaws.holdToItsWord(app, life) ? 1 : 0 }
+            }
+        }
+        #expect(held > 500, "enough moments were named: \(held)")
+    }
+
     @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
         var held = 0
         try await propertyTest(seedsFrom: 1000, count: 40) { random in
