@@ -57,18 +57,21 @@ enum TaskLaws {
             switch own {
             case .taskDue(let due):
                 let name = try #require(due.app)
-                try #require(running.updateValue(due, forKey: name) == nil, "one task of an app at a time")
+                let other = running.updateValue(due, forKey: name)
+                try #require(other == nil, "one task of an app at a time")
                 try checkDue(due, try #require(device.apps[name]), device, at: event.time, policy)
                 if !due.simulated { tally.scheduled[due.kind, default: 0] += 1 }
             case .taskStarted(let started):
                 try #require(running[started.app ?? ""]?.request == started.request, "only what is due starts")
             case .taskStopped(let stop):
                 let due = try #require(running[stop.app ?? ""], "only what runs is stopped")
-                try #require(due.request == stop.request && stopped.insert(stop.request).inserted, "once")
+                let isFirst = stopped.insert(stop.request).inserted
+                try #require(due.request == stop.request && isFirst, "once")
                 try #require(due.kind == .processing || stop.cause == .simulated, "a refresh has its time")
                 tally.stops[stop.cause, default: 0] += 1
             case .taskRecorded(let record):
-                let due = try #require(running.removeValue(forKey: record.app ?? ""), "only what runs ends")
+                let ended = running.removeValue(forKey: record.app ?? "")
+                let due = try #require(ended, "only what runs ends")
                 try #require(due.request == record.request && due.identifier == record.identifier)
                 try #require((record.refusal != nil) == (record.result == .refused))
                 try #require(record.result != .stopped || stopped.contains(record.request))
