@@ -43,12 +43,14 @@ package struct FetchLife: Life {
 
     @discardableResult
     package mutating func step() throws -> (any Error)? {
-        let pause: Int64 = chance(6) ? 7_200_000 : 400_000
+        // What is under way is answered in time, mostly.
+        let isBusy = device.apps.values.contains { $0.running != nil || $0.runningTask != nil }
+        let pause: Int64 = isBusy && !chance(8) ? 40_000 : chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
         try runtime.advance(to: now)
         let before = device.binary
         do {
-            if chance(4) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
+            if chance(3) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
             return nil
         } catch let refusal as FetchRefusal {
             try hold(device.binary == before, "a refusal changes nothing")
@@ -63,25 +65,27 @@ package struct FetchLife: Life {
         let intervals: [FetchInterval] = [
             .never, .minimum, .minimum, .atLeast(.zero), .atLeast(.seconds(Int64(1200))), .atLeast(.hours(5)),
         ]
+        if chance(2) { return taskCommand() }
         if chance(5) { return .simulateFetch(app: anyApp()) }
-        if !chance(3) { return taskCommand() }
         return .setInterval(app: anyApp(), intervals[Int.random(in: 0..<intervals.count, using: &random)])
     }
 
     private mutating func taskCommand() -> FetchCommand {
         let app = anyApp()
+        if let running = device.apps[app]?.runningTask, chance(4) {
+            return .simulateTaskExpiration(app: app, identifier: running.submission.identifier)
+        }
         let identifier = device.apps[app]?.tasks.keys.randomElement(using: &random) ?? "t0"
         switch Int.random(in: 0..<20, using: &random) {
         case 0: return .cancelTask(app: app, identifier: identifier)
         case 1 where chance(6): return .cancelAllTasks(app: app)
         case 2, 3: return .simulateTaskLaunch(app: app, identifier: identifier)
-        case 4:
-            let running = device.apps[app]?.runningTask?.submission.identifier
-            return .simulateTaskExpiration(app: app, identifier: running ?? identifier)
+        case 4: return .simulateTaskExpiration(app: app, identifier: identifier)
         default:
             // The first is for a refresh, but for a few that are not.
             let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
-            var request = BackgroundTaskRequest(Self.tasks[number], (number == 0) != chance(20) ? .refresh : .processing)
+            let kind: TaskRequestKind = (number == 0) != chance(20) ? .refresh : .processing
+            var request = BackgroundTaskRequest(Self.tasks[number], kind)
             request.earliestBeginDate = chance(4) ? now + .hours(Int64.random(in: 0...30, using: &random)) : nil
             if request.kind == .processing {
                 request.requiresExternalPower = chance(3)
@@ -108,7 +112,7 @@ package struct FetchLife: Life {
             let isForDevice = chance(2)
             if isForDevice {
                 settings.restrictions = Restrictions()
-                settings.restrictions?.backgroundRefresh = chance(4)
+                settings.restrictions?.backgroundRefresh = chance(10)
             }
             try tell(LifecycleEvent.SettingsChanged(app: isForDevice ? nil : app, settings: settings))
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
@@ -160,8 +164,11 @@ package struct FetchLife: Life {
                 LifecycleEvent.AppTerminated(
                     app: app, callbacks: [], from: .background, reason: chance(2) ? .taskRequestTimeout : .crash))
         case 1: try tell(LifecycleEvent.WakeExpired(app: app, request: running.request, wake: "w"))
-        // Somebody comes, or the charger goes, while it runs.
-        case 2, 3: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
+        // Somebody comes, or a condition ends, while it runs.
+        case 2, 3:
+            var conditions = Conditions()
+            if chance(2) { conditions.locked = false } else { conditions.lowPowerMode = true }
+            try tell(LifecycleEvent.ConditionsChanged(conditions: conditions))
         default:
             try tell(
                 LifecycleEvent.WakeCompleted(

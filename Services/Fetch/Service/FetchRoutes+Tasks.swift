@@ -15,8 +15,8 @@ extension FetchRoutes {
 
     func addTasks(_ table: inout RouteTable) {
         table.add(
-            .post, Self.requests, "Submits a task request; a pending one of its identifier is replaced", access: .caller,
-            request: BackgroundTaskRequest.self, response: TaskRequestDocument.self, status: .created,
+            .post, Self.requests, "Submits a task request; a pending one of its identifier is replaced",
+            access: .caller, request: BackgroundTaskRequest.self, response: TaskRequestDocument.self, status: .created,
             problems: Self.unknown + FetchRefusal.submission
         ) { request, context in
             let task = try await request.document(as: BackgroundTaskRequest.self)

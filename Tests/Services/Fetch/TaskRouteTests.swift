@@ -46,7 +46,8 @@ import Timeline
             let launch = "\(path)/p/simulate-launch"
             let early = try await bench.send("POST", launch, after: position)
             #expect(early.status == 404 && early.code == "task_not_pending")
-            let document = #"{"identifier":"p","kind":"processing","requiresExternalPower":true,"expirationHandler":false}"#
+            let document =
+                #"{"identifier":"p","kind":"processing","requiresExternalPower":true,"expirationHandler":false}"#
             let submitted = try await bench.send("POST", path, document)
             #expect(submitted.json["nextRun"] == .null)
             #expect(submitted.json["blockers"]?.items == ["externalPower", "deviceActivity"])
@@ -66,7 +67,8 @@ import Timeline
 
             for identifier in ["r", "q"] {
                 let kind = identifier == "r" ? "refresh" : "processing"
-                let next = #"{"identifier":"\#(identifier)","kind":"\#(kind)","earliestBeginDate":"2199-01-01T00:00:00Z"}"#
+                let date = "2199-01-01T00:00:00Z"
+                let next = #"{"identifier":"\#(identifier)","kind":"\#(kind)","earliestBeginDate":"\#(date)"}"#
                 #expect(try await bench.send("POST", path, next).status == 201)
             }
             #expect(try await bench.send("GET", path).json["items"]?.items?.count == 2)

@@ -14,11 +14,11 @@ extension Judgement {
         let earliest = earliest(of: task)
         switch task.request.kind {
         case .refresh:
-            return TaskWait(
-                at: best(grid, from: max(now, earliest), earliest: earliest, pace: policy.pace(.minimum) ?? .zero))
+            let pace = policy.pace(.minimum) ?? .zero
+            return .until(best(grid, from: max(now, earliest), earliest: earliest, pace: pace))
         case .processing:
             let from = max(now, processingEarliest(task, from: earliest))
-            return TaskWait(at: grid.moment(grid.first(from: from)))
+            return .until(grid.moment(grid.first(from: from)))
         }
     }
 
@@ -82,6 +82,13 @@ extension Judgement {
         if app.inForeground { return "the app is on screen" }
         if app.forceQuit, !isOutlived(request.kind) { return "the user ended the app in the switcher" }
         return device.unavailability(of: app)
+    }
+}
+
+extension TaskWait {
+    /// A date may be so far off that what comes after it can't be told in documents.
+    fileprivate static func until(_ moment: Instant) -> TaskWait {
+        TaskWait(at: min(moment, Instant.documented.upperBound))
     }
 }
 

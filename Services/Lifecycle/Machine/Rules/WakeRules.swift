@@ -27,8 +27,9 @@ extension Decision<LifecycleMachine> {
             .appWoken(
                 .init(
                     app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
-                    deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state, kind: kind.beyondReason, limit: limit, payload: payload,
-                    reason: kind.reason, request: request, taskTime: record.state == .background ? nil : taskTime,
+                    deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state,
+                    kind: kind.beyondReason, limit: limit, payload: payload, reason: kind.reason, request: request,
+                    taskTime: record.state == .background ? nil : taskTime,
                     wake: identifier())))
     }
 
