@@ -79,8 +79,8 @@ package struct FetchLife: Life {
         switch Int.random(in: 0..<20, using: &random) {
         case 0: return .cancelTask(app: app, identifier: identifier)
         case 1 where chance(6): return .cancelAllTasks(app: app)
-        case 2, 3: return .simulateTaskLaunch(app: app, identifier: identifier)
-        case 4: return .simulateTaskExpiration(app: app, identifier: identifier)
+        case 2...8: return .simulateTaskLaunch(app: app, identifier: identifier)
+        case 9: return .simulateTaskExpiration(app: app, identifier: identifier)
         default:
             // The first is for a refresh, but for a few that are not.
             let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
@@ -106,9 +106,9 @@ package struct FetchLife: Life {
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
         case 2, 3: try tell(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
         case 4: try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: .forceQuit))
-        case 5: try tell(LifecycleEvent.DevicePowered(power: chance(4) ? .off : .boot))
+        case 5: try tell(LifecycleEvent.DevicePowered(power: chance(8) ? .off : .boot))
         case 6:
-            var settings = Settings(backgroundRefresh: chance(3) ? .off : .on)
+            var settings = Settings(backgroundRefresh: chance(6) ? .off : .on)
             let isForDevice = chance(2)
             if isForDevice {
                 settings.restrictions = Restrictions()
@@ -184,7 +184,7 @@ package struct FetchLife: Life {
             battery.level = Double(Int.random(in: 0...100, using: &random)) / 100
             battery.charging = chance(2)
             conditions.battery = battery
-        case 1: conditions.lowPowerMode = chance(3)
+        case 1: conditions.lowPowerMode = chance(6)
         case 2:
             var network = Network()
             network.kind = chance(4) ? .none : chance(2) ? .cellular : .wifi

@@ -22,9 +22,9 @@ enum TaskLaws {
         }
 
         var isEnough: Bool {
-            TaskResult.allCases.allSatisfy { results[$0, default: 0] >= 5 }
-                && TaskRequestKind.allCases.allSatisfy { scheduled[$0, default: 0] >= 50 }
-                && TaskStopCause.allCases.allSatisfy { stops[$0, default: 0] >= 5 }
+            TaskResult.allCases.allSatisfy { results[$0, default: 0] >= 1 }
+                && TaskRequestKind.allCases.allSatisfy { scheduled[$0, default: 0] >= 5 }
+                && TaskStopCause.allCases.allSatisfy { stops[$0, default: 0] >= 1 }
         }
 
         var description: String { "\(results) \(scheduled) \(stops)" }
