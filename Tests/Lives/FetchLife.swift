@@ -24,22 +24,33 @@ package struct FetchLife: Life {
     }
 
     package mutating func begin() throws {
-        var registration = Registration(profile: .ios15)
+        var registration = Registration(profile: chance(2) ? .ios15 : .ios18)
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Manifest(backgroundModes: [.fetch])))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: Self.tasks)))
         }
+    }
+
+    /// What apps call their task requests: one more than there is room for.
+    package static let tasks = (0...11).map { "t\($0)" }
+
+    private static func manifest(permitting tasks: [String]) -> Manifest {
+        var manifest = Manifest(backgroundModes: [.fetch, .processing])
+        manifest.permittedTaskIdentifiers = tasks
+        return manifest
     }
 
     @discardableResult
     package mutating func step() throws -> (any Error)? {
-        let pause: Int64 = chance(6) ? 7_200_000 : 400_000
+        // What is under way is answered in time, mostly.
+        let isBusy = device.apps.values.contains { $0.running != nil || $0.runningTask != nil }
+        let pause: Int64 = isBusy && !chance(8) ? 40_000 : chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
         try runtime.advance(to: now)
         let before = device.binary
         do {
-            if chance(4) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
+            if chance(3) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
             return nil
         } catch let refusal as FetchRefusal {
             try hold(device.binary == before, "a refusal changes nothing")
@@ -54,26 +65,60 @@ package struct FetchLife: Life {
         let intervals: [FetchInterval] = [
             .never, .minimum, .minimum, .atLeast(.zero), .atLeast(.seconds(Int64(1200))), .atLeast(.hours(5)),
         ]
+        if chance(2) { return taskCommand() }
         if chance(5) { return .simulateFetch(app: anyApp()) }
         return .setInterval(app: anyApp(), intervals[Int.random(in: 0..<intervals.count, using: &random)])
+    }
+
+    private mutating func taskCommand() -> FetchCommand {
+        let app = anyApp()
+        if let running = device.apps[app]?.runningTask, chance(4) {
+            return .simulateTaskExpiration(app: app, identifier: running.submission.identifier)
+        }
+        let identifier = device.apps[app]?.tasks.keys.randomElement(using: &random) ?? "t0"
+        switch Int.random(in: 0..<20, using: &random) {
+        case 0: return .cancelTask(app: app, identifier: identifier)
+        case 1 where chance(6): return .cancelAllTasks(app: app)
+        case 2...8: return .simulateTaskLaunch(app: app, identifier: identifier)
+        case 9: return .simulateTaskExpiration(app: app, identifier: identifier)
+        default:
+            // The first is for a refresh, but for a few that are not.
+            let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
+            let kind: TaskRequestKind = (number == 0) != chance(20) ? .refresh : .processing
+            var request = BackgroundTaskRequest(Self.tasks[number], kind)
+            request.earliestBeginDate = chance(4) ? now + .hours(Int64.random(in: 0...30, using: &random)) : nil
+            if request.kind == .processing {
+                request.requiresExternalPower = chance(3)
+                request.requiresNetworkConnectivity = chance(3)
+            }
+            request.expirationHandler = !chance(3)
+            return .submitTask(app: app, request)
+        }
     }
 
     /// Something that `lifecycle` tells; answers to running refreshes most of all.
     private mutating func hear() throws {
         let app = anyApp()
         if let running = device.apps[app]?.running, !chance(4) { return try answer(app, running) }
+        if let running = device.apps[app]?.runningTask, !chance(3) { return try answer(app, running) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []))
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
         case 2, 3: try tell(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
         case 4: try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: .forceQuit))
-        case 5: try tell(LifecycleEvent.DevicePowered(power: chance(4) ? .off : .boot))
+        case 5: try tell(LifecycleEvent.DevicePowered(power: chance(8) ? .off : .boot))
         case 6:
-            try tell(
-                LifecycleEvent.SettingsChanged(
-                    app: chance(2) ? app : nil, settings: Settings(backgroundRefresh: chance(3) ? .off : .on)))
+            var settings = Settings(backgroundRefresh: chance(6) ? .off : .on)
+            let isForDevice = chance(2)
+            if isForDevice {
+                settings.restrictions = Restrictions()
+                settings.restrictions?.backgroundRefresh = chance(10)
+            }
+            try tell(LifecycleEvent.SettingsChanged(app: isForDevice ? nil : app, settings: settings))
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
-        case 7, 8: try tell(LifecycleEvent.AppInstalled(app: app, manifest: Manifest(backgroundModes: [.fetch])))
+        case 7, 8:
+            let permitted = chance(4) ? Array(Self.tasks.dropLast(4)) : Self.tasks
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: permitted)))
         default: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
         }
     }
@@ -100,6 +145,37 @@ package struct FetchLife: Life {
         }
     }
 
+    private mutating func answer(_ app: String, _ running: RunningTask) throws {
+        let kind: WakeKind = running.submission.kind == .refresh ? .refreshTask : .processingTask
+        if running.startedAt == nil {
+            if chance(4) {
+                return try tell(
+                    LifecycleEvent.WakeRefused(
+                        app: app, kind: kind, reason: .task, refusal: .memoryPressure, request: running.request))
+            }
+            return try tell(
+                LifecycleEvent.AppWoken(
+                    app: app, callbacks: [], deadline: now + .minutes(10), from: .suspended, kind: kind,
+                    limit: .minutes(10), reason: .task, request: running.request, wake: "w"))
+        }
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0:
+            try tell(
+                LifecycleEvent.AppTerminated(
+                    app: app, callbacks: [], from: .background, reason: chance(2) ? .taskRequestTimeout : .crash))
+        case 1: try tell(LifecycleEvent.WakeExpired(app: app, request: running.request, wake: "w"))
+        // Somebody comes, or a condition ends, while it runs.
+        case 2, 3:
+            var conditions = Conditions()
+            if chance(2) { conditions.locked = false } else { conditions.lowPowerMode = true }
+            try tell(LifecycleEvent.ConditionsChanged(conditions: conditions))
+        default:
+            try tell(
+                LifecycleEvent.WakeCompleted(
+                    app: app, kind: kind, reason: .task, request: running.request, success: !chance(3), wake: "w"))
+        }
+    }
+
     private mutating func conditions() -> Conditions {
         var conditions = Conditions()
         switch Int.random(in: 0..<5, using: &random) {
@@ -108,14 +184,14 @@ package struct FetchLife: Life {
             battery.level = Double(Int.random(in: 0...100, using: &random)) / 100
             battery.charging = chance(2)
             conditions.battery = battery
-        case 1: conditions.lowPowerMode = chance(3)
+        case 1: conditions.lowPowerMode = chance(6)
         case 2:
             var network = Network()
             network.kind = chance(4) ? .none : chance(2) ? .cellular : .wifi
             network.expensive = chance(3)
             conditions.network = network
         case 3: conditions.thermal = chance(4) ? .serious : .nominal
-        default: conditions.locked = chance(2)
+        default: conditions.locked = !chance(3)
         }
         return conditions
     }

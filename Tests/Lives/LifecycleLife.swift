@@ -76,7 +76,7 @@ package struct LifecycleLife: Life {
     /// Another service asks for a wake.
     private mutating func wake() -> Event {
         let request = "r\(now.milliseconds)"
-        switch Int.random(in: 0..<5, using: &random) {
+        switch Int.random(in: 0..<6, using: &random) {
         case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
         case 1:
             let call: PushType? = Int.random(in: 0..<3, using: &random) == 0 ? .voip : nil
@@ -84,7 +84,16 @@ package struct LifecycleLife: Life {
                 PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1], pushType: call))
         case 2:
             let kind = pick(TaskRequestKind.allCases) ?? .refresh
-            return event(FetchEvent.TaskDue(app: anyApp(), identifier: "t", kind: kind, request: request))
+            return event(
+                FetchEvent.TaskDue(
+                    app: anyApp(), identifier: "t", kind: kind, request: request,
+                    expirationHandler: Bool.random(using: &random)))
+        case 3:
+            let app = anyApp()
+            let running = device.apps[app]?.wakes.values.filter { $0.kind.reason == .task } ?? []
+            return event(
+                FetchEvent.TaskStopped(
+                    app: app, identifier: "t", request: pick(running)?.request ?? "none", cause: .userReturned))
         default: return event(TransferEvent.WakeRequested(app: anyApp(), session: request))
         }
     }

@@ -12,12 +12,15 @@ extension FetchMachine {
         case .deviceForgotten: self = FetchMachine()
         case .conditionsChanged(let event):
             conditions = conditions.merging(event.conditions)
+            if let locked = event.conditions.locked { lockedAt = locked ? lockedAt ?? time : nil }
             backgroundRefresh = event.backgroundRefresh ?? backgroundRefresh
+            isBackgroundRefreshRestricted = event.backgroundRefreshRestricted ?? isBackgroundRefreshRestricted
             isPoweredOn = event.poweredOn ?? isPoweredOn
         case .appChanged(let event): apply(event)
         case .appOpened(let event):
             change(event.app) { app in
                 app.inForeground = true
+                app.openedAt = time
                 app.forceQuit = false
                 app.usage.learn(hour: event.hourOfWeek, at: time)
             }
@@ -40,11 +43,17 @@ extension FetchMachine {
                 app.running?.answerBy = event.answerBy
             }
         case .refreshRecorded(let event): apply(event, at: time)
-        case .taskDue: break
+        case .taskSubmitted(let event): apply(event, at: time)
+        case .taskCancelled(let event): change(event.app) { $0.tasks.removeValue(forKey: event.identifier) }
+        case .taskScheduled(let event): apply(event)
+        case .taskDue(let event): apply(event, at: time)
+        case .taskStarted(let event): apply(event, at: time)
+        case .taskStopped(let event): change(event.app) { $0.runningTask?.stopped = event.cause }
+        case .taskRecorded(let event): apply(event, at: time)
         }
     }
 
-    private mutating func change(_ app: String?, _ body: (inout ScheduledApp) -> Void) {
+    mutating func change(_ app: String?, _ body: (inout ScheduledApp) -> Void) {
         guard let app, var record = apps[app] else { return }
         body(&record)
         apps[app] = record
@@ -54,6 +63,8 @@ extension FetchMachine {
         guard let app = event.app else { return }
         var record = apps[app] ?? ScheduledApp()
         record.declaresFetch = event.declaresFetch ?? record.declaresFetch
+        record.declaresProcessing = event.declaresProcessing ?? record.declaresProcessing
+        record.permittedTaskIdentifiers = event.permittedTaskIdentifiers ?? record.permittedTaskIdentifiers
         record.backgroundRefresh = event.backgroundRefresh ?? record.backgroundRefresh
         record.forceQuit = event.forceQuit ?? record.forceQuit
         record.inForeground = event.inForeground ?? record.inForeground

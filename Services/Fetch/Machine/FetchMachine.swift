@@ -21,6 +21,21 @@ public import Timeline
 ///     scheduled --> idle: never
 ///     waiting --> idle: never
 /// ```
+///
+/// A task request of an app, by its identifier:
+///
+/// ```mermaid
+/// stateDiagram-v2
+///     [*] --> pending: submitted
+///     pending --> pending: replaced, refused, not answered
+///     pending --> [*]: cancelled
+///     pending --> due: its moment has come, simulated
+///     due --> pending: refused, not answered
+///     due --> running: woken
+///     running --> stopping: the user returned, a condition ended, simulated
+///     running --> [*]: completed, timed out, ended
+///     stopping --> [*]: completed, timed out, ended
+/// ```
 public struct FetchMachine: Machine {
     public typealias Command = FetchCommand
     public typealias OwnEvent = FetchEvent
@@ -34,8 +49,12 @@ public struct FetchMachine: Machine {
     public var isPoweredOn = true
     /// Battery, Low Power Mode, network, lock and heat; the rest is not followed.
     public var conditions = Conditions.atRegistration
+    /// Since when it is locked; nil while it is not.
+    public var lockedAt: Instant?
     /// Background App Refresh for the whole device.
     public var backgroundRefresh = Switch.on
+    /// Whether the device forbids it, whatever the switches say.
+    public var isBackgroundRefreshRestricted = false
     public var apps: OrderedDictionary<String, ScheduledApp> = [:]
 
     public static let version = 1
@@ -48,7 +67,9 @@ public struct FetchMachine: Machine {
         fields.omittable("timeZone", &timeZone)
         fields.field("isPoweredOn", &isPoweredOn)
         fields.field("conditions", &conditions)
+        fields.omittable("lockedAt", &lockedAt)
         fields.field("backgroundRefresh", &backgroundRefresh)
+        fields.field("isBackgroundRefreshRestricted", &isBackgroundRefreshRestricted)
         fields.field("apps", &apps)
     }
 
@@ -59,13 +80,17 @@ public struct FetchMachine: Machine {
     ) throws(FetchRefusal) {
         switch input {
         case .command(let command): try decision.obey(command)
-        case .event(let event): try decision.follow(event)
+        case .event(let event):
+            let before = decision.state
+            try decision.follow(event)
+            decision.stopTasks(since: before)
         case .deadline:
             decision.enforceDeadlines()
-            return decision.schedule()
+            decision.enforceTaskDeadlines()
+            return decision.scheduleAll()
         }
         // Time alone changes no choice.
-        if !decision.events.isEmpty { decision.schedule() }
+        if !decision.events.isEmpty { decision.scheduleAll() }
     }
 }
 
@@ -75,7 +100,18 @@ extension Decision<FetchMachine> {
         switch command {
         case .setInterval(let app, let interval): try setInterval(app, interval)
         case .simulateFetch(let app): try simulateFetch(app)
+        case .submitTask(let app, let request): try submitTask(app, request)
+        case .cancelTask(let app, let identifier): try cancelTask(app, identifier)
+        case .cancelAllTasks(let app): try cancelAllTasks(app)
+        case .simulateTaskLaunch(let app, let identifier): try simulateTaskLaunch(app, identifier)
+        case .simulateTaskExpiration(let app, let identifier): try simulateTaskExpiration(app, identifier)
         }
+    }
+
+    fileprivate mutating func scheduleAll() {
+        guard state.profile != nil else { return }
+        schedule()
+        scheduleTasks()
     }
 
     func installed(_ app: String) throws(FetchRefusal) -> ScheduledApp {

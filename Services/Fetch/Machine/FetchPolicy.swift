@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 public import Timeline
 
 /// The limits and weights that a deployment goes by. Scores are whole thousandths, so that every machine decides the same.
@@ -30,6 +30,24 @@ public struct FetchPolicy: Sendable {
 
     /// How long before the predicted opening a refresh aims.
     public var openingLead = Interval.minutes(20)
+
+    /// A device that has been locked for so long is likely unused: processing may begin.
+    public var idleTime = Interval.minutes(5)
+    /// How long processing waits for a charger, from the earliest moment on, if the user opened the app within ``usedWithin``:
+    /// a day leaves another one to find the device unused in (Apple, WWDC19 session 707: it is tried within 2 days if the app
+    /// was used in the past week).
+    public var processingPatience = Interval.days(1)
+    /// The same for other apps (our choice: tried within a week).
+    public var processingPatienceUnused = Interval.days(6)
+    public var usedWithin = Interval.days(7)
+
+    /// How many requests of a kind can be pending (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh task and 10 processing tasks).
+    public static func pendingLimit(_ kind: TaskRequestKind) -> Int {
+        switch kind {
+        case .refresh: 1
+        case .processing: 10
+        }
+    }
 
     /// How long `lifecycle` may take to answer a due refresh before it counts as refused.
     public var answerLimit = Interval.minutes(2)

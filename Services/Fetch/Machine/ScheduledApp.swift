@@ -1,4 +1,5 @@
 public import Contracts
+public import OrderedCollections
 public import Records
 public import Timeline
 
@@ -6,11 +7,17 @@ public import Timeline
 public struct ScheduledApp: Record, Equatable {
     /// Whether its manifest declares the mode `fetch`; without, an interval has no effect.
     public var declaresFetch = false
+    /// Whether it declares the mode `processing`.
+    public var declaresProcessing = false
+    /// `BGTaskSchedulerPermittedIdentifiers`.
+    public var permittedTaskIdentifiers: [String] = []
     /// The user's switch for this app alone.
     public var backgroundRefresh = Switch.on
     /// The user ended it in the switcher and has not opened it since.
     public var forceQuit = false
     public var inForeground = false
+    /// When the user opened it last.
+    public var openedAt: Instant?
     public var interval = FetchInterval.never
     /// When the interval was set.
     public var intervalSetAt: Instant?
@@ -26,14 +33,21 @@ public struct ScheduledApp: Record, Equatable {
     /// What it waited for lately, oldest first; the last entry is the current one.
     public var pastWaits: [PastWait] = []
     public var usage = UsageProfile()
+    /// The pending task requests by their identifiers, in order of submission.
+    public var tasks: OrderedDictionary<String, PendingTask> = [:]
+    /// The run of a task request, from its due moment to its end: one an app.
+    public var runningTask: RunningTask?
 
     public init() {}
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("declaresFetch", &declaresFetch)
+        fields.field("declaresProcessing", &declaresProcessing)
+        fields.field("permittedTaskIdentifiers", &permittedTaskIdentifiers)
         fields.field("backgroundRefresh", &backgroundRefresh)
         fields.field("forceQuit", &forceQuit)
         fields.field("inForeground", &inForeground)
+        fields.omittable("openedAt", &openedAt)
         fields.field("interval", &interval)
         fields.omittable("intervalSetAt", &intervalSetAt)
         fields.omittable("endedAt", &endedAt)
@@ -43,10 +57,12 @@ public struct ScheduledApp: Record, Equatable {
         fields.omittable("wait", &wait)
         fields.field("pastWaits", &pastWaits)
         fields.field("usage", &usage)
+        fields.field("tasks", &tasks)
+        fields.omittable("runningTask", &runningTask)
     }
 
     /// The next moment at which time itself is an input.
-    var nextDeadline: Instant? { running?.answerBy ?? wait?.at }
+    var nextDeadline: Instant? { [running?.answerBy ?? wait?.at, nextTaskDeadline].compactMap(\.self).min() }
 
     /// Begins to wait for something else. What is older than a day tells nothing any more.
     mutating func wait(_ wait: Wait?, from time: Instant) {

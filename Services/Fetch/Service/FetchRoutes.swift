@@ -16,11 +16,12 @@ struct FetchRoutes: Sendable {
     let clock: SharedClock
     let policy: FetchPolicy
 
-    private static let app = "/v1/devices/{device}/apps/{app}"
+    static let app = "/v1/devices/{device}/apps/{app}"
 
     func add(to table: inout RouteTable) {
         addScheduling(&table)
         addHistory(&table)
+        addTasks(&table)
     }
 
     private func addScheduling(_ table: inout RouteTable) {
@@ -94,16 +95,16 @@ struct FetchRoutes: Sendable {
     }
 
     /// What the path names.
-    private func place(_ context: ServiceContext) throws(Problem) -> (key: AggregateKey, app: String) {
+    func place(_ context: ServiceContext) throws(Problem) -> (key: AggregateKey, app: String) {
         (.device(try context.parameters.identifier("device")), try context.parameters.identifier("app"))
     }
 
-    private typealias Found = (
+    typealias Found = (
         key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp, etag: ETag
     )
 
     /// The device and the app that the path names.
-    private func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
+    func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
         let (key, app) = try place(context)
         guard let aggregate = try await commands.read(key, request, context)?.aggregate, aggregate.state.profile != nil
         else { throw FetchRefusal.deviceNotRegistered.problem }

@@ -8,9 +8,10 @@ extension FetchRefusal: ProblemConvertible {
     public var problem: Problem {
         let status: HTTPResponse.Status
         switch self {
-        case .deviceNotRegistered, .appNotInstalled: status = .notFound
+        case .deviceNotRegistered, .appNotInstalled, .taskNotPending: status = .notFound
         case .unsupportedOnProfile, .fetchRunning, .modeNotDeclared, .deviceOff, .inForeground, .forceQuit,
-            .backgroundRefreshDenied, .lowPowerMode:
+            .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode, .noTaskRequests, .taskUnavailable,
+            .tooManyPendingTaskRequests, .taskNotPermitted, .immediateRunIneligible, .taskNotRunning:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }
@@ -31,7 +32,11 @@ extension FetchRefusal: ProblemConvertible {
     /// What the rules of the platform answer.
     static let platform: [Problem] = [
         FetchRefusal.unsupportedOnProfile(.ios6), .fetchRunning(""), .modeNotDeclared, .deviceOff, .inForeground,
-        .forceQuit, .backgroundRefreshDenied, .lowPowerMode,
+        .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode,
+    ].map(\.described)
+    /// What `BGTaskScheduler.submit(_:)` answers.
+    static let submission: [Problem] = [
+        FetchRefusal.taskUnavailable(""), .tooManyPendingTaskRequests(.refresh, limit: 0), .taskNotPermitted(""),
     ].map(\.described)
 }
 

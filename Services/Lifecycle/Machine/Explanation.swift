@@ -169,7 +169,7 @@ extension InstalledApp {
         }
         for (id, wake) in wakes where wake.deadline != nil {
             holds.append(
-                .init(.wake, id, until: wake.deadline, otherwise: wake.callReported ? nil : wake.kind.timeout))
+                .init(.wake, id, until: wake.deadline, otherwise: wake.timeout))
         }
         for kind in activities.keys { holds.append(.init(.activity, kind)) }
         return holds

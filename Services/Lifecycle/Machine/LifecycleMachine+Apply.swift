@@ -48,7 +48,11 @@ extension LifecycleMachine {
         case .taskEnded(let event): change(event.app, at: time) { $0.tasks.removeValue(forKey: event.task) }
         case .taskExpiring(let event): change(event.app, at: time) { $0.tasks[event.task]?.isExpiring = true }
         case .wakeCompleted(let event): apply(event, at: time)
-        case .wakeExpiring(let event): change(event.app, at: time) { $0.wakes[event.wake]?.isExpiring = true }
+        case .wakeExpiring(let event):
+            change(event.app, at: time) {
+                $0.wakes[event.wake]?.isExpiring = true
+                $0.wakes[event.wake]?.deadline = event.deadline
+            }
         case .wakeExpired(let event):
             change(event.app, at: time) {
                 $0.close(event.wake)
@@ -171,6 +175,7 @@ extension LifecycleMachine {
         wake.request = event.request
         wake.deadline = event.deadline
         wake.limit = event.limit
+        wake.expirationHandler = event.expirationHandler ?? true
         let isAwake = isAwake
         change(event.app, at: time) { app in
             app.state = event.state

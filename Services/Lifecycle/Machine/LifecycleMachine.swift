@@ -59,8 +59,8 @@ public struct LifecycleMachine: Machine {
     /// Completions and ends of tasks come from devices, and each has its limit.
     public static let ownsLimits = true
     public static let follows: Set<String> = [
-        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, PushEvent.WakeRequested.type,
-        TransferEvent.WakeRequested.type,
+        FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
+        PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
     ]
 
     public init() {}
@@ -138,7 +138,8 @@ extension Decision<LifecycleMachine> {
         guard state.registration != nil else { return }
         do throws(ContractError) {
             switch event.type {
-            case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type: follow(try FetchEvent(event))
+            case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type:
+                follow(try FetchEvent(event))
             case PushEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
                 let silent = state.apps[app]?.silentPushKind ?? .push
@@ -164,9 +165,13 @@ extension Decision<LifecycleMachine> {
             guard let app = due.app else { return }
             wake(
                 app, for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
-                payload: ["identifier": .string(due.identifier)])
+                payload: ["identifier": .string(due.identifier)], expirationHandler: due.expirationHandler)
+        case .taskStopped(let stopped):
+            guard let app = stopped.app else { return }
+            stopTask(app, stopped.request)
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
-            .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded:
+            .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded, .taskSubmitted, .taskCancelled,
+            .taskScheduled, .taskStarted, .taskRecorded:
             return
         }
     }

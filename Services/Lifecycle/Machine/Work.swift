@@ -48,6 +48,8 @@ public struct Wake: Record, Equatable {
     public var deadline: Instant?
     /// What its handler gets, whenever it is limited.
     public var limit = Interval.zero
+    /// Whether anybody can be told that the time is nearly over. Where nobody can, the system completes it.
+    public var expirationHandler = true
     /// Whether its handler was told that the time is nearly over.
     public var isExpiring = false
     /// Whether the app has reported a call since.
@@ -58,10 +60,17 @@ public struct Wake: Record, Equatable {
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("callReported", &callReported)
         fields.omittable("deadline", &deadline)
+        fields.field("expirationHandler", &expirationHandler)
         fields.field("isExpiring", &isExpiring)
         fields.field("kind", &kind)
         fields.field("limit", &limit)
         fields.omittable("request", &request)
+    }
+
+    /// What the app dies of when it does not complete; nil where it lives on.
+    var timeout: EndReason? {
+        // A call that was reported is what the push was for.
+        callReported || !expirationHandler ? nil : kind.timeout
     }
 }
 

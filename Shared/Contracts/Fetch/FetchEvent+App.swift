@@ -10,6 +10,10 @@ extension FetchEvent {
         public var app: String?
         /// Whether its manifest declares the mode `fetch`, where that changed.
         public var declaresFetch: Bool?
+        /// Whether it declares the mode `processing`, where that changed.
+        public var declaresProcessing: Bool?
+        /// `BGTaskSchedulerPermittedIdentifiers`, where they changed.
+        public var permittedTaskIdentifiers: [String]?
         /// The user's switch for this app, where it changed.
         public var backgroundRefresh: Switch?
         /// Whether the user ended it in the switcher, where that changed.
@@ -20,11 +24,14 @@ extension FetchEvent {
         public init() {}
 
         public init(
-            app: String, declaresFetch: Bool? = nil, backgroundRefresh: Switch? = nil, forceQuit: Bool? = nil,
+            app: String, declaresFetch: Bool? = nil, declaresProcessing: Bool? = nil,
+            permittedTaskIdentifiers: [String]? = nil, backgroundRefresh: Switch? = nil, forceQuit: Bool? = nil,
             inForeground: Bool? = nil
         ) {
             self.app = app
             self.declaresFetch = declaresFetch
+            self.declaresProcessing = declaresProcessing
+            self.permittedTaskIdentifiers = permittedTaskIdentifiers
             self.backgroundRefresh = backgroundRefresh
             self.forceQuit = forceQuit
             self.inForeground = inForeground
@@ -34,8 +41,10 @@ extension FetchEvent {
             fields.field("app", &app)
             fields.omittable("backgroundRefresh", &backgroundRefresh)
             fields.omittable("declaresFetch", &declaresFetch)
+            fields.omittable("declaresProcessing", &declaresProcessing)
             fields.omittable("forceQuit", &forceQuit)
             fields.omittable("inForeground", &inForeground)
+            fields.omittable("permittedTaskIdentifiers", &permittedTaskIdentifiers)
         }
     }
 

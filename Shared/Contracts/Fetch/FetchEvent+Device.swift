@@ -45,19 +45,26 @@ extension FetchEvent {
         public var conditions = Conditions()
         /// Background App Refresh for the whole device, where it changed.
         public var backgroundRefresh: Switch?
+        /// Whether the device forbids Background App Refresh, where that changed.
+        public var backgroundRefreshRestricted: Bool?
         /// Whether the device is switched on, where it changed.
         public var poweredOn: Bool?
 
         public init() {}
 
-        public init(conditions: Conditions = .placeholder, backgroundRefresh: Switch? = nil, poweredOn: Bool? = nil) {
+        public init(
+            conditions: Conditions = .placeholder, backgroundRefresh: Switch? = nil,
+            backgroundRefreshRestricted: Bool? = nil, poweredOn: Bool? = nil
+        ) {
             self.conditions = conditions
             self.backgroundRefresh = backgroundRefresh
+            self.backgroundRefreshRestricted = backgroundRefreshRestricted
             self.poweredOn = poweredOn
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.omittable("backgroundRefresh", &backgroundRefresh)
+            fields.omittable("backgroundRefreshRestricted", &backgroundRefreshRestricted)
             fields.defaulted("conditions", &conditions)
             fields.omittable("poweredOn", &poweredOn)
         }

@@ -122,33 +122,4 @@ extension FetchEvent {
             fields.omittable("startedAt", &startedAt)
         }
     }
-
-    /// The moment for a task request of an app has come.
-    public struct TaskDue: EventData {
-        public static let type = "fetch.task.due"
-        public static let summary = "The moment for a task request of an app has come."
-
-        public var app: String?
-        /// The identifier that the app registered with `BGTaskScheduler`.
-        public var identifier: String = ""
-        public var kind: TaskRequestKind = .placeholder
-        /// Names this run of it in everything that follows.
-        public var request: String = ""
-
-        public init() {}
-
-        public init(app: String, identifier: String, kind: TaskRequestKind, request: String) {
-            self.app = app
-            self.identifier = identifier
-            self.kind = kind
-            self.request = request
-        }
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("identifier", &identifier)
-            fields.field("kind", &kind)
-            fields.field("request", &request)
-        }
-    }
 }

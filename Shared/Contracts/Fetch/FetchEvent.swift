@@ -13,7 +13,13 @@ public enum FetchEvent: EventFamily {
     case refreshDue(RefreshDue)
     case refreshStarted(RefreshStarted)
     case refreshRecorded(RefreshRecorded)
+    case taskSubmitted(TaskSubmitted)
+    case taskCancelled(TaskCancelled)
+    case taskScheduled(TaskScheduled)
     case taskDue(TaskDue)
+    case taskStarted(TaskStarted)
+    case taskStopped(TaskStopped)
+    case taskRecorded(TaskRecorded)
 
     public static let source = "fetch"
 
@@ -29,7 +35,13 @@ public enum FetchEvent: EventFamily {
         EventKind(FetchEvent.refreshDue),
         EventKind(FetchEvent.refreshStarted),
         EventKind(FetchEvent.refreshRecorded),
+        EventKind(FetchEvent.taskSubmitted),
+        EventKind(FetchEvent.taskCancelled),
+        EventKind(FetchEvent.taskScheduled),
         EventKind(FetchEvent.taskDue),
+        EventKind(FetchEvent.taskStarted),
+        EventKind(FetchEvent.taskStopped),
+        EventKind(FetchEvent.taskRecorded),
     ]
 
     public var data: any EventData {
@@ -45,7 +57,13 @@ public enum FetchEvent: EventFamily {
         case .refreshDue(let data): data
         case .refreshStarted(let data): data
         case .refreshRecorded(let data): data
+        case .taskSubmitted(let data): data
+        case .taskCancelled(let data): data
+        case .taskScheduled(let data): data
         case .taskDue(let data): data
+        case .taskStarted(let data): data
+        case .taskStopped(let data): data
+        case .taskRecorded(let data): data
         }
     }
 }

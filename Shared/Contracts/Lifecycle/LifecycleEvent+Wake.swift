@@ -12,6 +12,8 @@ extension LifecycleEvent {
         public var callbacks: [Callback] = []
         /// When the app is killed unless the wake was completed.
         public var deadline: Instant = .epoch
+        /// False for a task without an expiration handler: such a wake kills nobody, the system completes it as unsuccessful.
+        public var expirationHandler: Bool?
         /// The state before.
         public var from: AppState = .placeholder
         /// What exactly it is for, where the reason has several kinds.
@@ -32,13 +34,14 @@ extension LifecycleEvent {
         public init() {}
 
         public init(
-            app: String, callbacks: [Callback], deadline: Instant, from: AppState, kind: WakeKind? = nil,
-            limit: Interval, payload: JSON? = nil, reason: WakeReason, request: String? = nil,
+            app: String, callbacks: [Callback], deadline: Instant, expirationHandler: Bool? = nil, from: AppState,
+            kind: WakeKind? = nil, limit: Interval, payload: JSON? = nil, reason: WakeReason, request: String? = nil,
             state: AppState = .background, taskTime: Interval? = nil, wake: String
         ) {
             self.app = app
             self.callbacks = callbacks
             self.deadline = deadline
+            self.expirationHandler = expirationHandler
             self.from = from
             self.kind = kind
             self.limit = limit
@@ -54,6 +57,7 @@ extension LifecycleEvent {
             fields.field("app", &app)
             fields.field("callbacks", &callbacks)
             fields.field("deadline", &deadline)
+            fields.omittable("expirationHandler", &expirationHandler)
             fields.field("from", &from)
             fields.omittable("kind", &kind)
             fields.field("limit", &limit)
@@ -66,7 +70,8 @@ extension LifecycleEvent {
         }
     }
 
-    /// The app finished what it was woken for, and the switcher got a new snapshot.
+    /// The app finished what it was woken for, and the switcher got a new snapshot. The system does it in the place of a task
+    /// without an expiration handler, as unsuccessful.
     public struct WakeCompleted: EventData {
         public static let type = "lifecycle.wake.completed"
         public static let summary = "The app finished what it was woken for, and the switcher got a new snapshot."
@@ -149,13 +154,13 @@ extension LifecycleEvent {
         }
     }
 
-    /// The time of a wake is nearly over, and its handler is told so.
+    /// The time of a wake is nearly over, or was cut short, and its handler is told so.
     public struct WakeExpiring: EventData {
         public static let type = "lifecycle.wake.expiring"
         public static let summary = "The time of a wake is nearly over, and its handler is told so."
 
         public var app: String?
-        /// When the app is killed unless the wake was completed.
+        /// When the app is killed unless the wake was completed; earlier than it was where the time is cut short.
         public var deadline: Instant = .epoch
         public var request: String?
         public var wake: String = ""

@@ -23,6 +23,35 @@ import Timeline
         }
     }
 
+    @Test func taskRequestsKeepTheirLawsInAnyLife() async throws {
+        var runs = TaskLaws.Tally()
+        for seed in UInt64(1)...24 {
+            var life = FetchLife(seededRandom(seed * 7919))
+            try life.begin()
+            for _ in 0..<200 {
+                try life.step()
+                for app in life.device.apps.values { try TaskLaws.check(app) }
+            }
+            let end = life.now + .hours(2)
+            try life.runtime.advance(to: end)
+            runs.add(try TaskLaws.check(life.runtime.log, until: end, policy: life.policy))
+        }
+        #expect(runs.isEnough, "enough happened: \(runs)")
+    }
+
+    @Test func everyMomentThatIsNamedForATaskComesTrue() async throws {
+        var held = 0
+        for seed in UInt64(1)...12 {
+            var life = FetchLife(seededRandom(seed * 104_729))
+            try life.begin()
+            for _ in 0..<120 {
+                try life.step()
+                for app in FetchLife.apps { held += try TaskLaws.holdToItsWord(app, life) ? 1 : 0 }
+            }
+        }
+        #expect(held > 100, "enough moments were named: \(held)")
+    }
+
     @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
         var held = 0
         try await propertyTest(seedsFrom: 1000, count: 40) { random in
@@ -33,7 +62,7 @@ import Timeline
                 for app in FetchLife.apps { held += try checkForecast(app, life) ? 1 : 0 }
             }
         }
-        #expect(held > 500, "enough forecasts named a moment")
+        #expect(held > 500, "enough forecasts named a moment: \(held)")
     }
 
     private func checkState(_ life: FetchLife) throws {

@@ -2,6 +2,7 @@ import Contracts
 import FetchMachine
 import Lives
 import Machines
+import OrderedCollections
 import Records
 import TestSupport
 import Timeline
@@ -18,12 +19,21 @@ extension TraceScript<FetchMachine> {
             case "setInterval":
                 return .setInterval(app: app, try FetchInterval(json: step.with["interval"] ?? .null))
             case "simulateFetch": return .simulateFetch(app: app)
+            case "submit":
+                return .submitTask(app: app, try BackgroundTaskRequest(json: step.with.without("app")))
+            case "cancel": return .cancelTask(app: app, identifier: step.identifier)
+            case "cancelAll": return .cancelAllTasks(app: app)
+            case "simulateLaunch": return .simulateTaskLaunch(app: app, identifier: step.identifier)
+            case "simulateExpiration": return .simulateTaskExpiration(app: app, identifier: step.identifier)
             default: throw TraceFailed.unknown(step)
             }
         }
         script.beginning = .monday
         script.settings = ["policy"]
-        script.identifiers = [(FetchEvent.RefreshDue.type, "fetch")]
+        script.identifiers = [(FetchEvent.RefreshDue.type, "fetch"), (FetchEvent.TaskDue.type, "request")]
+        script.views["pending"] = { device, step in
+            .array((device.apps[step.with["app"]?.string ?? "a"]?.tasks.keys ?? []).map(JSON.string))
+        }
         script.event = { step, _ in
             try step.event(of: [
                 LifecycleEvent.DeviceRegistered.self, LifecycleEvent.DeviceUpdated.self,
@@ -32,9 +42,13 @@ extension TraceScript<FetchMachine> {
                 LifecycleEvent.AppInstalled.self, LifecycleEvent.AppUninstalled.self, LifecycleEvent.AppLaunched.self,
                 LifecycleEvent.AppActivated.self, LifecycleEvent.AppBackgrounded.self,
                 LifecycleEvent.AppTerminated.self, LifecycleEvent.AppWoken.self, LifecycleEvent.WakeCompleted.self,
-                LifecycleEvent.WakeRefused.self,
+                LifecycleEvent.WakeRefused.self, LifecycleEvent.WakeExpired.self,
             ])
         }
         return script
     }
+}
+
+extension TraceStep {
+    fileprivate var identifier: String { with["identifier"]?.string ?? "" }
 }

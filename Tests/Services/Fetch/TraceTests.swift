@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.aside) struct FetchTraces {
-    @Test(arguments: try Trace.all(in: .module, atLeast: 22))
+    @Test(arguments: try Trace.all(in: .module, atLeast: 44))
     func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .fetch(trace))
         try player.play()

@@ -77,7 +77,12 @@ extension TraceScript<LifecycleMachine> {
         case "taskDue":
             return FetchEvent.TaskDue(
                 app: app, identifier: with["identifier"]?.string ?? "",
-                kind: try TaskRequestKind(json: with["kind"] ?? .null), request: with["request"]?.string ?? "")
+                kind: try TaskRequestKind(json: with["kind"] ?? .null), request: with["request"]?.string ?? "",
+                expirationHandler: with["expirationHandler"]?.bool ?? true)
+        case "taskStopped":
+            return FetchEvent.TaskStopped(
+                app: app, identifier: with["identifier"]?.string ?? "", request: with["request"]?.string ?? "",
+                cause: try TaskStopCause(json: with["cause"] ?? .null))
         case "transferWakeRequested": return TransferEvent.WakeRequested(app: app, session: with.string ?? "")
         default: return nil
         }

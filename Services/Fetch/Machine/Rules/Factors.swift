@@ -75,6 +75,9 @@ public struct Judgement: Sendable {
     }
 
     private var backgroundRefresh: Verdict {
+        if device.isBackgroundRefreshRestricted {
+            return .mustWait("Background App Refresh is restricted on the device")
+        }
         if device.backgroundRefresh == .off { return .mustWait("Background App Refresh is off for the device") }
         return app.backgroundRefresh == .off ? .mustWait("Background App Refresh is off for the app") : .score(1000)
     }

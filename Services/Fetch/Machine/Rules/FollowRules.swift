@@ -11,7 +11,7 @@ extension FetchMachine {
         LifecycleEvent.ConditionsChanged.type, LifecycleEvent.SettingsChanged.type, LifecycleEvent.AppInstalled.type,
         LifecycleEvent.AppUninstalled.type, LifecycleEvent.AppLaunched.type, LifecycleEvent.AppActivated.type,
         LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppTerminated.type, LifecycleEvent.AppWoken.type,
-        LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
+        LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type, LifecycleEvent.WakeExpired.type,
     ]
 }
 
@@ -28,7 +28,7 @@ extension Decision<FetchMachine> {
         case .deviceDeregistered: emit(.deviceForgotten(.init()))
         case .devicePowered(let event): power(event.power)
         case .conditionsChanged(let event): change(event.conditions)
-        case .settingsChanged(let event): set(event.app, event.settings.backgroundRefresh)
+        case .settingsChanged(let event): set(event.app, event.settings)
         case .appInstalled(let event): install(event)
         case .appUninstalled(let event): forget(event.app)
         case .appLaunched(let event): open(event.app)
@@ -38,6 +38,7 @@ extension Decision<FetchMachine> {
         case .appWoken(let event): start(event)
         case .wakeCompleted(let event): complete(event)
         case .wakeRefused(let event): refuse(event)
+        case .wakeExpired(let event): expire(event)
         // Those that are not followed.
         default: break
         }
@@ -79,10 +80,15 @@ extension Decision<FetchMachine> {
 
     private func isLow(_ battery: Battery?) -> Bool { battery.map { $0.level < policy.batteryLimit } ?? false }
 
-    private mutating func set(_ app: String?, _ backgroundRefresh: Switch) {
+    private mutating func set(_ app: String?, _ settings: Settings) {
+        let backgroundRefresh = settings.backgroundRefresh
         guard let app else {
-            guard state.backgroundRefresh != backgroundRefresh else { return }
-            return emit(.conditionsChanged(.init(backgroundRefresh: backgroundRefresh)))
+            let restricted = settings.restrictions?.backgroundRefresh ?? state.isBackgroundRefreshRestricted
+            let change = FetchEvent.ConditionsChanged(
+                backgroundRefresh: backgroundRefresh == state.backgroundRefresh ? nil : backgroundRefresh,
+                backgroundRefreshRestricted: restricted == state.isBackgroundRefreshRestricted ? nil : restricted)
+            if change != FetchEvent.ConditionsChanged() { emit(.conditionsChanged(change)) }
+            return
         }
         guard let record = state.apps[app], record.backgroundRefresh != backgroundRefresh else { return }
         emit(.appChanged(.init(app: app, backgroundRefresh: backgroundRefresh)))
@@ -90,15 +96,22 @@ extension Decision<FetchMachine> {
 
     private mutating func install(_ event: LifecycleEvent.AppInstalled) {
         guard let app = event.app else { return }
-        let declares = event.manifest.backgroundModes.contains(.fetch)
-        guard state.apps[app]?.declaresFetch != declares else { return }
-        emit(.appChanged(.init(app: app, declaresFetch: declares)))
+        let known = state.apps[app]
+        let fetches = event.manifest.backgroundModes.contains(.fetch)
+        let processes = event.manifest.backgroundModes.contains(.processing)
+        let permitted = event.manifest.permittedTaskIdentifiers
+        let change = FetchEvent.AppChanged(
+            app: app, declaresFetch: fetches == known?.declaresFetch ? nil : fetches,
+            declaresProcessing: processes == (known?.declaresProcessing ?? false) ? nil : processes,
+            permittedTaskIdentifiers: permitted == (known?.permittedTaskIdentifiers ?? []) ? nil : permitted)
+        if change != FetchEvent.AppChanged(app: app) { emit(.appChanged(change)) }
     }
 
-    /// A refresh under way ends with the app.
+    /// A refresh under way ends with the app, and so does a task.
     private mutating func forget(_ app: String?) {
         guard let app, state.apps[app] != nil else { return }
         record(app, .failed)
+        recordTask(app, .failed)
         emit(.appForgotten(.init(app: app)))
     }
 
@@ -117,7 +130,7 @@ extension Decision<FetchMachine> {
         emit(.appChanged(.init(app: app, inForeground: false)))
     }
 
-    /// With its process ends a refresh that was started in it; one that is still due has its answer to come.
+    /// With its process ends what was started in it; what is still due has its answer to come.
     private mutating func end(_ event: LifecycleEvent.AppTerminated) {
         guard let app = event.app, let known = state.apps[app] else { return }
         let forceQuit = event.reason == .forceQuit && !known.forceQuit
@@ -127,11 +140,21 @@ extension Decision<FetchMachine> {
                 .appChanged(
                     .init(app: app, forceQuit: forceQuit ? true : nil, inForeground: leaves ? false : nil)))
         }
-        guard event.from != .notRunning, known.running?.startedAt != nil else { return }
-        record(app, event.reason == .fetchTimeout ? .timedOut : .failed)
+        guard event.from != .notRunning else { return }
+        if known.running?.startedAt != nil { record(app, event.reason == .fetchTimeout ? .timedOut : .failed) }
+        if known.runningTask?.startedAt != nil {
+            recordTask(app, event.reason == .taskRequestTimeout ? .timedOut : .failed)
+        }
     }
 
     private mutating func start(_ event: LifecycleEvent.AppWoken) {
+        if let (app, running) = runningTask(event.app, event.reason, event.request) {
+            emit(
+                .taskStarted(
+                    .init(
+                        app: app, identifier: running.submission.identifier, request: running.request,
+                        wake: event.wake, answerBy: event.deadline + policy.endLimit)))
+        }
         guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
         emit(
             .refreshStarted(
@@ -141,6 +164,9 @@ extension Decision<FetchMachine> {
     }
 
     private mutating func complete(_ event: LifecycleEvent.WakeCompleted) {
+        if let (app, running) = runningTask(event.app, event.reason, event.request) {
+            recordTask(app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped)
+        }
         guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
         switch event.result {
         case .newData: record(app, .newData)
@@ -150,8 +176,28 @@ extension Decision<FetchMachine> {
     }
 
     private mutating func refuse(_ event: LifecycleEvent.WakeRefused) {
+        if let (app, _) = runningTask(event.app, event.reason, event.request) {
+            recordTask(app, .refused, refusal: event.refusal.rawValue)
+        }
         guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
         record(app, .refused, refusal: event.refusal.rawValue)
+    }
+
+    /// Its time was over, and the app lives on.
+    private mutating func expire(_ event: LifecycleEvent.WakeExpired) {
+        guard let app = event.app else { return }
+        if isRunning(event.request, of: app) { record(app, .timedOut) }
+        if let (app, _) = runningTask(app, .task, event.request) { recordTask(app, .timedOut) }
+    }
+
+    /// The run of a task request that a wake is about.
+    private func runningTask(
+        _ app: String?, _ reason: WakeReason, _ request: String?
+    ) -> (app: String, running: RunningTask)? {
+        guard let app, reason == .task, let running = state.apps[app]?.runningTask, running.request == request else {
+            return nil
+        }
+        return (app, running)
     }
 
     private func isRunning(_ fetch: String?, of app: String) -> Bool {

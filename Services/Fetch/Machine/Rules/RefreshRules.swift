@@ -20,6 +20,7 @@ extension Decision<FetchMachine> {
         guard state.isPoweredOn else { throw .deviceOff }
         guard !record.inForeground else { throw .inForeground }
         guard !record.forceQuit else { throw .forceQuit }
+        guard !state.isBackgroundRefreshRestricted else { throw .backgroundRefreshRestricted }
         guard state.backgroundRefresh == .on, record.backgroundRefresh == .on else { throw .backgroundRefreshDenied }
         guard state.conditions.lowPowerMode != true else { throw .lowPowerMode }
         if let running = record.running { throw .fetchRunning(running.fetch) }
@@ -39,7 +40,7 @@ extension Decision<FetchMachine> {
 
     /// Chooses anew what every app waits for; where that is what it waits for already, nothing happened.
     mutating func schedule() {
-        guard state.profile != nil, state.profile != .ios6 else { return }
+        guard state.profile != .ios6 else { return }
         for (name, app) in state.apps where app.running == nil {
             let wait = judgement(app).wait(key, now: now)
             guard wait != app.wait else { continue }
@@ -49,7 +50,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    private func judgement(_ app: ScheduledApp) -> Judgement {
+    func judgement(_ app: ScheduledApp) -> Judgement {
         Judgement(device: state, app: app, policy: policy)
     }
 

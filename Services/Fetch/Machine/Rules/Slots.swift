@@ -52,7 +52,7 @@ extension Judgement {
     }
 
     /// The best slot within the horizon that reaches its threshold, the earliest of equals. Past the horizon the next one.
-    private func best(_ grid: SlotGrid, from: Instant, earliest: Instant, pace: Interval) -> Instant {
+    func best(_ grid: SlotGrid, from: Instant, earliest: Instant, pace: Interval) -> Instant {
         let patience = policy.patience(pace)
         let steady = steady
         let most = steady.score(1000, policy.usageWeight)

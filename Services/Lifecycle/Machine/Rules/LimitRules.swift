@@ -16,8 +16,8 @@ extension InstalledApp {
             Limit(at: pending.deadline, reason: ending ?? pending.timeout)
         }
         for wake in wakes.values {
-            guard let deadline = wake.deadline, let timeout = wake.kind.timeout else { continue }
-            if !wake.callReported { limits.append(Limit(at: deadline, reason: timeout)) }
+            guard let deadline = wake.deadline, let timeout = wake.timeout else { continue }
+            limits.append(Limit(at: deadline, reason: timeout))
         }
         if !tasks.isEmpty, let taskDeadline { limits.append(Limit(at: taskDeadline, reason: .backgroundTaskTimeout)) }
         return limits

@@ -12,8 +12,10 @@ extension Decision<LifecycleMachine> {
     ///   - request: what asks for it, by its id.
     ///   - payload: what the handler is given.
     ///   - handler: what is called, where the kind does not tell it.
+    ///   - expirationHandler: whether anybody can be told when the time is nearly over.
     mutating func wake(
-        _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handler: Callback? = nil
+        _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handler: Callback? = nil,
+        expirationHandler: Bool = true
     ) {
         let blocker = state.factors(of: kind, for: app, at: now, policy).first(where: \.blocks)
         guard blocker == nil, let record = state.apps[app], let limit = profile.limit(of: kind) else {
@@ -25,8 +27,9 @@ extension Decision<LifecycleMachine> {
             .appWoken(
                 .init(
                     app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
-                    deadline: now + limit, from: record.state, kind: kind.beyondReason, limit: limit, payload: payload,
-                    reason: kind.reason, request: request, taskTime: isFresh(record) ? taskTime : nil,
+                    deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state,
+                    kind: kind.beyondReason, limit: limit, payload: payload, reason: kind.reason, request: request,
+                    taskTime: isFresh(record) ? taskTime : nil,
                     wake: identifier())))
     }
 
@@ -77,12 +80,39 @@ extension Decision<LifecycleMachine> {
                         .init(
                             app: app, kind: wake.kind.beyondReason, reason: wake.kind.reason, request: wake.request,
                             wake: id)))
-            } else if deadline <= now, wake.kind.timeout == nil {
+            } else if deadline <= now, wake.kind.reason == .task, !wake.expirationHandler {
+                failTask(app, id, wake)
+            } else if deadline <= now, wake.timeout == nil {
                 emit(.wakeExpired(.init(app: app, request: wake.request, wake: id)))
             } else if let due = wake.noticeDue, due <= now {
                 emit(.wakeExpiring(.init(app: app, deadline: deadline, request: wake.request, wake: id)))
             }
         }
+    }
+
+    /// The scheduler wants a running task to end: its expiration handler is called at once. In the foreground nothing limits a
+    /// wake, and one that is expiring has been told.
+    mutating func stopTask(_ app: String, _ request: String) {
+        for (id, wake) in state.apps[app]?.wakes ?? [:] where wake.kind.reason == .task && wake.request == request {
+            guard let deadline = wake.deadline, !wake.isExpiring else { continue }
+            guard wake.expirationHandler else {
+                failTask(app, id, wake)
+                continue
+            }
+            let end = min(deadline, now + LifecyclePolicy.expirationNotice)
+            emit(.wakeExpiring(.init(app: app, deadline: end, request: request, wake: id)))
+        }
+        settle(app)
+    }
+
+    /// What the system does in the place of a missing expiration handler (Apple, `BGTask.expirationHandler`: it marks the task
+    /// as complete and unsuccessful).
+    private mutating func failTask(_ app: String, _ id: String, _ wake: Wake) {
+        emit(
+            .wakeCompleted(
+                .init(
+                    app: app, kind: wake.kind.beyondReason, reason: wake.kind.reason, request: wake.request,
+                    success: false, wake: id)))
     }
 
     /// VoIP apps are launched after a start of the device, and after they died, to open their sockets again (Apple, "Tips for
@@ -99,7 +129,7 @@ extension Decision<LifecycleMachine> {
 extension Wake {
     /// When its handler is told that the time is nearly over; nil where it is not, or was.
     var noticeDue: Instant? {
-        guard let deadline, !isExpiring, kind.reason == .task else { return nil }
+        guard let deadline, expirationHandler, !isExpiring, kind.reason == .task else { return nil }
         return deadline - LifecyclePolicy.expirationNotice
     }
 }

@@ -1,0 +1,54 @@
+import Contracts
+import OrderedCollections
+import Timeline
+
+// What events make of the task requests.
+extension FetchMachine {
+    mutating func apply(_ event: FetchEvent.TaskSubmitted, at time: Instant) {
+        var pending = PendingTask()
+        pending.request = event.request
+        pending.submittedAt = time
+        // A replaced request goes to the end, as it was submitted last.
+        change(event.app) { app in
+            app.tasks.removeValue(forKey: event.request.identifier)
+            app.tasks[event.request.identifier] = pending
+        }
+    }
+
+    mutating func apply(_ event: FetchEvent.TaskScheduled) {
+        change(event.app) { $0.tasks[event.identifier]?.wait = TaskWait(at: event.at, blockers: event.blockers) }
+    }
+
+    mutating func apply(_ event: FetchEvent.TaskDue, at time: Instant) {
+        change(event.app) { app in
+            var running = RunningTask()
+            running.submission = app.tasks[event.identifier]?.request ?? BackgroundTaskRequest()
+            running.request = event.request
+            running.dueAt = time
+            running.answerBy = event.answerBy ?? time
+            running.simulated = event.simulated
+            app.runningTask = running
+            app.tasks[event.identifier]?.run = event.request
+            for identifier in app.tasks.keys { app.tasks[identifier]?.wait = nil }
+        }
+    }
+
+    /// The request is used up, unless the app has submitted another in its place meanwhile.
+    mutating func apply(_ event: FetchEvent.TaskStarted, at time: Instant) {
+        change(event.app) { app in
+            app.runningTask?.startedAt = time
+            app.runningTask?.wake = event.wake
+            app.runningTask?.answerBy = event.answerBy
+            if app.tasks[event.identifier]?.run == event.request { app.tasks.removeValue(forKey: event.identifier) }
+        }
+    }
+
+    mutating func apply(_ event: FetchEvent.TaskRecorded, at time: Instant) {
+        change(event.app) { app in
+            app.runningTask = nil
+            guard app.tasks[event.identifier]?.run == event.request else { return }
+            app.tasks[event.identifier]?.run = nil
+            app.tasks[event.identifier]?.refusedAt = time
+        }
+    }
+}

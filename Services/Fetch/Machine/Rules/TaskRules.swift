@@ -1,0 +1,147 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// Task requests: submitted, cancelled, due, told to end, given up.
+extension Decision<FetchMachine> {
+    /// `BGTaskScheduler.submit(_:)`: a pending request of the same identifier is replaced.
+    mutating func submitTask(_ app: String, _ request: BackgroundTaskRequest) throws(FetchRefusal) {
+        let record = try schedulable(app)
+        guard record.declares(request.kind) else {
+            throw .taskNotPermitted("the manifest does not declare the mode \"\(request.kind.mode.rawValue)\"")
+        }
+        guard record.permits(request) else {
+            throw .taskNotPermitted("\(request.identifier) is not among the manifest's permittedTaskIdentifiers")
+        }
+        if let reason = state.unavailability(of: record) { throw .taskUnavailable(reason) }
+        let others = record.tasks.values.count {
+            $0.request.kind == request.kind && $0.request.identifier != request.identifier
+        }
+        let limit = FetchPolicy.pendingLimit(request.kind)
+        guard others < limit else { throw .tooManyPendingTaskRequests(request.kind, limit: limit) }
+        emit(.taskSubmitted(.init(app: app, request: request)))
+    }
+
+    /// `BGTaskScheduler.cancel(taskRequestWithIdentifier:)`: cancelling what is not pending is harmless.
+    mutating func cancelTask(_ app: String, _ identifier: String) throws(FetchRefusal) {
+        guard try installed(app).tasks[identifier] != nil else { return }
+        emit(.taskCancelled(.init(app: app, identifier: identifier)))
+    }
+
+    mutating func cancelAllTasks(_ app: String) throws(FetchRefusal) {
+        for identifier in try installed(app).tasks.keys {
+            emit(.taskCancelled(.init(app: app, identifier: identifier)))
+        }
+    }
+
+    /// Past the scheduler: neither its date nor what the scheduler waits for binds it. What `lifecycle` would refuse is refused at
+    /// once.
+    mutating func simulateTaskLaunch(_ app: String, _ identifier: String) throws(FetchRefusal) {
+        let record = try schedulable(app)
+        guard let task = record.tasks[identifier] else { throw .taskNotPending(identifier) }
+        if let reason = judgement(record).obstacle(to: task.request) { throw .immediateRunIneligible(reason) }
+        due(app, task, simulated: true)
+    }
+
+    mutating func simulateTaskExpiration(_ app: String, _ identifier: String) throws(FetchRefusal) {
+        guard let running = try schedulable(app).runningTask, running.submission.identifier == identifier else {
+            throw .taskNotRunning(identifier)
+        }
+        if running.stopped == nil { stop(app, running, .simulated) }
+    }
+
+    private func schedulable(_ app: String) throws(FetchRefusal) -> ScheduledApp {
+        if let profile = state.profile, !profile.hasTaskRequests { throw .noTaskRequests(profile) }
+        return try installed(app)
+    }
+
+    /// Runs what has come, and gives up what never was answered.
+    mutating func enforceTaskDeadlines() {
+        for name in state.apps.keys {
+            guard let app = state.apps[name] else { continue }
+            if let running = app.runningTask {
+                guard running.answerBy <= now else { continue }
+                recordTask(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
+            } else if let task = app.tasks.values.first(where: { isDue($0, of: app) }) {
+                due(name, task, simulated: false)
+            }
+        }
+    }
+
+    /// Decided once more, as it may be that conditions changed at this very moment.
+    private func isDue(_ task: PendingTask, of app: ScheduledApp) -> Bool {
+        guard let at = task.wait?.at, at <= now else { return false }
+        return judgement(app).wait(for: task, key, now: now)?.at == now
+    }
+
+    /// Chooses anew what every task request waits for; where that is what it waits for already, nothing happened.
+    mutating func scheduleTasks() {
+        for (name, app) in state.apps where app.runningTask == nil && !app.tasks.isEmpty {
+            let judgement = judgement(app)
+            for (identifier, task) in app.tasks {
+                let wait = judgement.wait(for: task, key, now: now)
+                guard wait != task.wait else { continue }
+                emit(
+                    .taskScheduled(
+                        .init(app: name, identifier: identifier, at: wait?.at, blockers: wait?.blockers ?? [])))
+            }
+        }
+    }
+
+    /// Tells processing to end when something stands against it that did not before: the user returned, or a condition ended.
+    mutating func stopTasks(since before: FetchMachine) {
+        for (name, app) in state.apps {
+            guard let running = app.runningTask, running.submission.kind == .processing, running.stopped == nil,
+                let former = before.apps[name], former.runningTask?.request == running.request
+            else { continue }
+            let stood = Judgement(device: before, app: former, policy: policy).blockers(of: running.submission)
+            let stand = judgement(app).blockers(of: running.submission)
+            guard stand.contains(where: { !stood.contains($0) }) else { continue }
+            stop(name, running, state.isInUse && !before.isInUse ? .userReturned : .conditionEnded)
+        }
+    }
+
+    private mutating func stop(_ app: String, _ running: RunningTask, _ cause: TaskStopCause) {
+        emit(
+            .taskStopped(
+                .init(app: app, identifier: running.submission.identifier, request: running.request, cause: cause)))
+    }
+
+    private mutating func due(_ app: String, _ task: PendingTask, simulated: Bool) {
+        emit(
+            .taskDue(
+                .init(
+                    app: app, identifier: task.request.identifier, kind: task.request.kind, request: identifier(),
+                    expirationHandler: task.request.expirationHandler, simulated: simulated,
+                    answerBy: now + policy.answerLimit)))
+    }
+
+    /// Ends the run of the app's task.
+    mutating func recordTask(_ app: String, _ result: TaskResult, refusal: String? = nil) {
+        guard let running = state.apps[app]?.runningTask else { return }
+        var record = FetchEvent.TaskRecorded()
+        record.app = app
+        record.identifier = running.submission.identifier
+        record.kind = running.submission.kind
+        record.request = running.request
+        record.dueAt = running.dueAt
+        record.startedAt = running.startedAt
+        record.completedAt = now
+        record.result = result
+        record.refusal = result == .refused ? refusal : nil
+        record.elapsedSeconds = running.startedAt.map { now - $0 }
+        record.simulated = running.simulated
+        emit(.taskRecorded(record))
+    }
+}
+
+extension TaskRequestKind {
+    /// What the manifest must declare for it.
+    fileprivate var mode: BackgroundMode {
+        switch self {
+        case .refresh: .fetch
+        case .processing: .processing
+        }
+    }
+}

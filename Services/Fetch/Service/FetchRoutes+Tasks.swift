@@ -1,0 +1,104 @@
+import Contracts
+import FetchMachine
+import HTTPTypes
+import Hummingbird
+import Machines
+import OrderedCollections
+import Records
+import ServiceKit
+import Timeline
+
+// `BGTaskScheduler`.
+extension FetchRoutes {
+    private static let requests = app + "/task-requests"
+    private static let unknown = FetchRefusal.unknown + [FetchRefusal.noTaskRequests(.ios7).described]
+
+    func addTasks(_ table: inout RouteTable) {
+        table.add(
+            .post, Self.requests, "Submits a task request; a pending one of its identifier is replaced",
+            access: .caller, request: BackgroundTaskRequest.self, response: TaskRequestDocument.self, status: .created,
+            problems: Self.unknown + FetchRefusal.submission
+        ) { request, context in
+            let task = try await request.document(as: BackgroundTaskRequest.self)
+            try task.requireRequirementsOfItsKind()
+            let (key, app) = try place(context)
+            return try await commands.submit(
+                .submitTask(app: app, task), to: key, request, context, status: .created
+            ) { aggregate, _ in
+                (aggregate.state.apps[app]?.tasks[task.identifier]).map { TaskRequestDocument($0).jsonBytes } ?? []
+            }
+        }
+        table.add(
+            .get, Self.requests, "The pending task requests of an app, and the task that runs", access: .caller,
+            response: TaskRequestList.self, problems: FetchRefusal.unknown
+        ) { request, context in
+            let found = try await find(request, context)
+            return Response(TaskRequestList(found.record), etag: found.etag)
+        }
+        table.add(
+            .delete, Self.requests, "Cancels all pending task requests of an app", access: .caller,
+            status: .noContent, problems: FetchRefusal.unknown
+        ) { request, context in
+            let (key, app) = try place(context)
+            return try await commands.submit(
+                .cancelAllTasks(app: app), to: key, request, context, status: .noContent
+            ) { _, _ in [] }
+        }
+        table.add(
+            .delete, Self.requests + "/{identifier}", "Cancels a pending task request; harmless where there is none",
+            access: .caller, status: .noContent, problems: FetchRefusal.unknown
+        ) { request, context in
+            let identifier = try context.parameters.identifier("identifier")
+            let (key, app) = try place(context)
+            return try await commands.submit(
+                .cancelTask(app: app, identifier: identifier), to: key, request, context, status: .noContent
+            ) { _, _ in [] }
+        }
+        addSimulation(&table)
+    }
+
+    private func addSimulation(_ table: inout RouteTable) {
+        table.add(
+            .post, Self.requests + "/{identifier}/simulate-launch",
+            "Runs a pending task request now, past the scheduler, not past the rules", access: .caller,
+            response: TaskRunDocument.self, status: .accepted,
+            problems: Self.unknown + [FetchRefusal.immediateRunIneligible(""), .taskNotPending("")].map(\.described)
+        ) { request, context in
+            try await run(request, context) { .simulateTaskLaunch(app: $0, identifier: $1) }
+        }
+        table.add(
+            .post, Self.requests + "/{identifier}/simulate-expiration",
+            "Ends a running task as if its time were over", access: .caller, response: TaskRunDocument.self,
+            status: .accepted, problems: Self.unknown + [FetchRefusal.taskNotRunning("").described]
+        ) { request, context in
+            try await run(request, context) { .simulateTaskExpiration(app: $0, identifier: $1) }
+        }
+    }
+
+    /// Submits a command about a run, and answers with it.
+    private func run(
+        _ request: Request, _ context: ServiceContext, _ command: (String, String) -> FetchCommand
+    ) async throws -> Response {
+        let identifier = try context.parameters.identifier("identifier")
+        let (key, app) = try place(context)
+        return try await commands.submit(command(app, identifier), to: key, request, context, status: .accepted) {
+            aggregate, _ in
+            (aggregate.state.apps[app]?.runningTask).map { TaskRunDocument($0).jsonBytes } ?? []
+        }
+    }
+}
+
+extension BackgroundTaskRequest {
+    /// `BGAppRefreshTaskRequest` knows no requirements.
+    fileprivate func requireRequirementsOfItsKind() throws(Problem) {
+        guard kind == .refresh else { return }
+        let required = [
+            (requiresExternalPower, "/requiresExternalPower"),
+            (requiresNetworkConnectivity, "/requiresNetworkConnectivity"),
+        ].filter(\.0)
+        guard !required.isEmpty else { return }
+        throw .invalidDocument.because(
+            required.count == 1 ? "1 fault" : "\(required.count) faults",
+            faults: required.map { Fault(pointer: $0.1, detail: "is for processing alone") })
+    }
+}

@@ -1,0 +1,83 @@
+import Contracts
+import FetchMachine
+import OrderedCollections
+import Records
+import Timeline
+
+/// A pending task request.
+struct TaskRequestDocument: Record {
+    var request = BackgroundTaskRequest()
+    var submittedAt = Instant.epoch
+    /// The chosen moment; nil while it must wait, and while another task of the app runs.
+    var nextRun: Instant?
+    /// Why it must wait, until they change.
+    var blockers: [TaskFactor] = []
+
+    init() {}
+
+    init(_ task: PendingTask) {
+        request = task.request
+        submittedAt = task.submittedAt
+        nextRun = task.wait?.at
+        blockers = task.wait?.blockers ?? []
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("blockers", &blockers)
+        request.visit(&fields)
+        fields.field("nextRun", &nextRun)
+        fields.field("submittedAt", &submittedAt)
+    }
+}
+
+/// The run of a task request that is under way; null is what has not happened.
+struct TaskRunDocument: Record {
+    var request = ""
+    var identifier = ""
+    var kind = TaskRequestKind.refresh
+    var dueAt = Instant.epoch
+    var startedAt: Instant?
+    /// Why it was told to end.
+    var stopped: TaskStopCause?
+    var simulated = false
+
+    init() {}
+
+    init(_ running: RunningTask) {
+        request = running.request
+        identifier = running.submission.identifier
+        kind = running.submission.kind
+        dueAt = running.dueAt
+        startedAt = running.startedAt
+        stopped = running.stopped
+        simulated = running.simulated
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("dueAt", &dueAt)
+        fields.field("identifier", &identifier)
+        fields.field("kind", &kind)
+        fields.field("request", &request)
+        fields.field("simulated", &simulated)
+        fields.field("startedAt", &startedAt)
+        fields.field("stopped", &stopped)
+    }
+}
+
+/// The pending task requests of an app in order of submission, and the run under way.
+struct TaskRequestList: Record {
+    var items: [TaskRequestDocument] = []
+    var running: TaskRunDocument?
+
+    init() {}
+
+    init(_ app: ScheduledApp) {
+        items = app.tasks.values.map(TaskRequestDocument.init)
+        running = app.runningTask.map(TaskRunDocument.init)
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("running", &running)
+    }
+}
