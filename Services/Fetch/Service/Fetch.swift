@@ -1,3 +1,4 @@
+import EventLog
 import FetchMachine
 public import Logging
 import Machines
@@ -30,7 +31,7 @@ public enum Fetch {
             parts, table in
             FetchRoutes(
                 commands: parts.commands,
-                history: FetchHistory(pool: parts.pool, partitions: configuration.partitions), clock: parts.clock,
+                history: EventHistory(pool: parts.pool, partitions: configuration.partitions), clock: parts.clock,
                 policy: policy
             ).add(to: &table)
             return []

@@ -12,7 +12,7 @@ import Timeline
 /// The REST calls of `fetch`. Each decodes, makes one command, and encodes.
 struct FetchRoutes: Sendable {
     let commands: Commands<FetchMachine>
-    let history: FetchHistory
+    let history: EventHistory<FetchEvent.RefreshRecorded>
     let clock: SharedClock
     let policy: FetchPolicy
 
@@ -71,7 +71,7 @@ struct FetchRoutes: Sendable {
             let found = try await find(request, context)
             let entries = try await history.page(found.key, app: found.app, before: cursor, limit: limit)
             var page = FetchPage()
-            page.items = entries.map { FetchDocument($0.record) }
+            page.items = entries.map { FetchDocument($0.data) }
             if cursor == .max, let running = found.record.running {
                 page.items.insert(FetchDocument(found.app, running), at: 0)
             }
@@ -87,10 +87,10 @@ struct FetchRoutes: Sendable {
             if let running = found.record.running, running.fetch == fetch {
                 return Response(FetchDocument(found.app, running), etag: found.etag)
             }
-            guard let record = try await history.record(found.key, app: found.app, fetch: fetch) else {
+            guard let record = try await history.last(found.key, app: found.app, where: "fetch", is: fetch) else {
                 throw Problem.notFound.because("The app has no refresh \(fetch).")
             }
-            return Response(FetchDocument(record), etag: found.etag)
+            return Response(FetchDocument(record.data), etag: found.etag)
         }
     }
 

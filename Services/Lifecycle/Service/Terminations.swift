@@ -8,7 +8,7 @@ import Records
 struct Terminations: Record {
     /// The latest first, as far back as the log goes.
     var items: [Termination] = []
-    /// Further back: `?before=`.
+    /// Further back: `?cursor=`.
     var next: String?
     /// How many ended for each reason since the app was installed.
     var counts = ExitCounts()

@@ -19,16 +19,16 @@ extension LifecycleRoutes {
             "How the app's processes ended, the latest first, and how many for each reason", access: .caller,
             parameters: [
                 .number("limit", 1...200, "At most so many records; 50 where it is missing"),
-                .number("before", 0...Int.max, "Those before the place that the former answer's `next` tells"),
+                .number("cursor", 1...Int.max, "The `next` of the former answer: what comes after it"),
             ],
             response: Terminations.self, problems: .ofApp() + [.invalidQuery], example: Example.terminations
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
-            let before = try request.query("before", in: 0...Int.max, default: .max)
+            let cursor = try request.query("cursor", in: 1...Int.max, default: .max)
             let key = AggregateKey.device(try context.parameters.identifier("device"))
             let app = try context.parameters.identifier("app")
             let (record, etag) = try await installed(request, context)
-            let page = try await terminations.page(key, app: app, before: before, limit: limit)
+            let page = try await terminations.page(key, app: app, before: cursor, limit: limit)
             return Response(Terminations(record, page, limit: limit), etag: etag)
         }
         table.add(
