@@ -1,0 +1,86 @@
+import Contracts
+import LifecycleMachine
+import Machines
+import OrderedCollections
+import Records
+import Testing
+import Timeline
+
+@testable import LifecycleService
+
+@Suite struct LedgerTests {
+    private static let key = AggregateKey.device("d")
+    private var runtime = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
+    private var app: InstalledApp? { runtime.state(Self.key).apps["a"] }
+
+    private func at(_ seconds: Double) -> Instant { .epoch + .seconds(seconds) }
+
+    private mutating func submit(_ command: LifecycleCommand, _ seconds: Double) throws {
+        try runtime.submit(command, to: Self.key, at: at(seconds))
+    }
+
+    init() throws {
+        try submit(.register(Registration(profile: .ios15)), 0)
+        try submit(.install(app: "a", Manifest()), 0)
+        var settings = AppSettings()
+        settings.locationAuthorization = .always
+        try submit(.changeSettings(app: "a", settings), 0)
+        try submit(.transition(app: "a", .launch), 0)
+    }
+
+    @Test mutating func whatIsOnIsMeteredForAsLongAsItIs() throws {
+        let region = Region(latitude: 48, longitude: 2, radiusMeters: 500)
+        try submit(.monitorRegion(app: "a", region: "home", region), 10)
+        try submit(.startActivity(app: "a", .location, ActivityRequest()), 20)
+        try submit(.stopActivity(app: "a", .location), 30)
+        try submit(.power(.off), 70)
+        let ledger = try #require(app?.energy.metered(at: at(1000)))
+        // 20 mW for 60 s, 150 mW for 10 s; without power nothing.
+        #expect(ledger.monitoring == 1200 && ledger.updates == 1500)
+    }
+
+    @Test mutating func aWakeCostsAndItsBytesAreCounted() throws {
+        try submit(.monitorSignificantChanges(app: "a"), 1)
+        try submit(.transition(app: "a", .home), 2)
+        var report = ConditionsReport()
+        report.tower = "208-1-77"
+        try submit(.updateConditions(report), 3)
+        report.tower = "208-1-78"
+        try submit(.updateConditions(report), 4)
+        #expect(app?.energy.wakes == 550, "a wake, and the change that it is for")
+        var completion = WakeCompletion(snapshot: "map")
+        completion.bytesReceived = 4096
+        try submit(.completeWake(app: "a", wake: try #require(app?.wakes.keys.first), completion), 5)
+        #expect(app?.energy.bytesReceived == 4096)
+        #expect(app?.snapshotTakenAt == at(5) && app?.snapshotLabel == "map")
+    }
+
+    @Test mutating func aSnapshotIsTakenWhereTheAppLeavesTheScreen() throws {
+        try submit(.transition(app: "a", .home), 7)
+        #expect(app?.snapshotTakenAt == at(7) && app?.snapshotLabel == nil)
+    }
+
+    @Test func everyReasonOfAnEndIsCountedOnceInMetricKitsForm() {
+        var counts = ExitCounts()
+        for (index, reason) in EndReason.allCases.enumerated() {
+            counts.foreground[reason.rawValue] = 1
+            counts.background[reason.rawValue] = index + 1
+        }
+        let data = ExitData(counts)
+        let (front, back) = (data.foreground, data.background)
+        #expect(
+            front.normal + front.memoryResourceLimit + front.appWatchdog + front.abnormal == EndReason.allCases.count)
+        let behind = [
+            back.normal, back.memoryPressure, back.appWatchdog, back.lockedFile, back.taskAssertion, back.abnormal,
+        ]
+        #expect(behind.reduce(0, +) == counts.background.values.reduce(0, +))
+        #expect(back.lockedFile == counts.background["fileLockHeld"])
+        #expect(back.taskAssertion == counts.background["backgroundTaskTimeout"])
+        #expect(back.memoryPressure == counts.background["memoryPressure"])
+    }
+
+    @Test func aTaskRequestThatExpiresIsAnOrder() {
+        let event = LifecycleEvent.wakeExpiring(.init(app: "a", deadline: at(9), request: "r", wake: "w"))
+        #expect(event.told?.type == .taskExpiration && event.told?.deadline == at(9))
+    }
+}
