@@ -19,6 +19,16 @@ public struct EventHistory<D: EventData>: Sendable {
         WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND log_offset < $5
         ORDER BY log_offset DESC LIMIT $6
         """)
+    private let recent = Statement(
+        """
+        (SELECT log_offset, time, data::text FROM bus.events
+        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND time >= $5
+        ORDER BY log_offset DESC LIMIT $6)
+        UNION ALL
+        (SELECT log_offset, time, data::text FROM bus.events
+        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND time < $5 ORDER BY log_offset DESC LIMIT 1)
+        ORDER BY log_offset
+        """)
     private let one = Statement(
         """
         SELECT log_offset, time, data::text FROM bus.events
@@ -34,6 +44,13 @@ public struct EventHistory<D: EventData>: Sendable {
     /// At most `limit` events of an app that come before an offset. The index on the key bounds the search.
     public func page(_ key: AggregateKey, app: String, before offset: Int = .max, limit: Int) async throws -> [Entry] {
         try await read(page, key, app, [.int(offset), .int(limit)])
+    }
+
+    /// The events of an app since a moment, the last one before it included, oldest first. Of too many the latest.
+    public func since(
+        _ moment: Instant, _ key: AggregateKey, app: String, limit: Int = 2000
+    ) async throws -> [Entry] {
+        try await read(recent, key, app, [.int(Int(moment.milliseconds)), .int(limit)])
     }
 
     /// The last event of an app with a text in a member of its data; nil where there is none.

@@ -89,17 +89,19 @@ public struct Aggregate<M: Machine>: Sendable {
 
     /// Fires all deadlines up to a moment, each as of its due time.
     ///
-    /// - Parameter limit: at most so many; the rest waits for the next call.
+    /// - Parameters:
+    ///   - moments: what all aggregates of the partition hold; kept up to date.
+    ///   - limit: at most so many; the rest waits for the next call.
     /// - Returns: their events in order.
-    public mutating func fireDeadlines(until moment: Instant, policy: M.Policy, limit: Int = 1000)
-        throws -> [Event]
-    {
+    public mutating func fireDeadlines(
+        until moment: Instant, policy: M.Policy, moments: inout MomentLedger, limit: Int = 1000
+    ) throws -> [Event] {
         var fired: [Event] = []
         var count = 0
         while let due = nextDeadline, due <= moment, count < limit {
             count += 1
             let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy).sealed
+            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, moments: &moments).sealed
             guard !events.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
                 throw StuckDeadline(key: key, due: due)
             }
@@ -110,17 +112,25 @@ public struct Aggregate<M: Machine>: Sendable {
 
     /// Decides one input as of `arrival`, or as of the aggregate's last moment when that is later.
     ///
+    /// - Parameter moments: what all aggregates of the partition hold; kept up to date.
     /// - Throws: the machine's refusal; the aggregate is then unchanged.
     /// - Returns: the events, as the machine told them and as the log takes them.
     public mutating func decide(
-        _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy
+        _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy,
+        moments: inout MomentLedger
     ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
         // Several machines follow one event: each draws from a seed of its own, or their events would have the same ids.
         let seed =
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
+        // Lent, not copied.
+        swap(&decision.moments, &moments)
+        defer { swap(&decision.moments, &moments) }
         try M.decide(input, &decision)
+        if decision.moments.ceiling != nil {
+            decision.moments.replace(state.heldMoments, by: decision.state.heldMoments, at: moment)
+        }
         let sealed = take(&decision, origin)
         return (decision.events, sealed)
     }

@@ -1,4 +1,5 @@
 public import Contracts
+import HeapModule
 import Records
 public import OrderedCollections
 public import Timeline
@@ -12,11 +13,27 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     private let policy: M.Policy
     private var inputs = 0
     private let seed: String
+    /// What the aggregates hold, by partition.
+    private var moments: [MomentLedger]
+    /// The deadlines of aggregates, by their places among them; some are no longer true.
+    private var deadlines = Heap<Due>()
 
-    /// - Parameter seed: input ids derive from it and from their number.
-    public init(policy: M.Policy, seed: String = "") {
+    private struct Due: Comparable {
+        var at: Instant
+        var index: Int
+
+        static func < (a: Due, b: Due) -> Bool { (a.at, a.index) < (b.at, b.index) }
+    }
+
+    /// - Parameters:
+    ///   - seed: input ids derive from it and from their number.
+    ///   - partitions: over so many the aggregates share out what there is under the machine's ceiling. The log is one.
+    public init(policy: M.Policy, seed: String = "", partitions: Int = 1) {
         self.policy = policy
         self.seed = seed
+        moments = (0..<partitions).map {
+            MomentLedger(ceiling: M.ceiling(policy), partition: $0, partitions: partitions)
+        }
     }
 
     /// The state of an aggregate; the base state where nothing happened to it yet.
@@ -42,16 +59,18 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     /// The earliest deadline of all aggregates.
     public var nextDeadline: Instant? { aggregates.values.compactMap(\.nextDeadline).min() }
 
-    /// Lets time pass: fires every deadline up to a moment, the earliest first.
+    /// Lets time pass: fires every deadline up to a moment, the earliest first, and of equals in the order of their aggregates.
     @discardableResult
     public mutating func advance(to moment: Instant) throws -> [Event] {
         var fired: [Event] = []
-        while let due = nextDeadline, due <= moment {
-            for key in aggregates.keys where aggregates[key]?.nextDeadline == due {
-                guard var aggregate = aggregates[key] else { continue }
-                fired += append(try aggregate.fireDeadlines(until: due, policy: policy))
-                aggregates[key] = aggregate
-            }
+        while let due = deadlines.min, due.at <= moment {
+            deadlines.removeMin()
+            var aggregate = aggregates.values[due.index]
+            guard aggregate.nextDeadline == due.at else { continue }
+            let partition = aggregate.key.partition(of: moments.count)
+            fired += append(
+                try aggregate.fireDeadlines(until: due.at, policy: policy, moments: &moments[partition]))
+            keep(aggregate)
         }
         return fired
     }
@@ -64,7 +83,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         for key in aggregates.keys {
             guard var aggregate = aggregates[key] else { continue }
             events += append(aggregate.note(outage, policy: policy))
-            aggregates[key] = aggregate
+            keep(aggregate)
         }
         return events
     }
@@ -73,11 +92,22 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         _ input: Input<M.Command>, _ origin: Origin, _ key: AggregateKey, at moment: Instant
     ) throws -> [Event] {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
-        let fired = append(try aggregate.fireDeadlines(until: max(moment, aggregate.now), policy: policy))
-        if aggregate.eventCount > 0 { aggregates[key] = aggregate }
-        let decided = append(try aggregate.decide(input, origin, at: moment, policy: policy).sealed)
-        if aggregate.eventCount > 0 { aggregates[key] = aggregate }
+        let partition = key.partition(of: moments.count)
+        let fired = append(
+            try aggregate.fireDeadlines(
+                until: max(moment, aggregate.now), policy: policy, moments: &moments[partition]))
+        keep(aggregate)
+        let decided = append(
+            try aggregate.decide(input, origin, at: moment, policy: policy, moments: &moments[partition]).sealed)
+        keep(aggregate)
         return fired + decided
+    }
+
+    private mutating func keep(_ aggregate: Aggregate<M>) {
+        guard aggregate.eventCount > 0 else { return }
+        aggregates[aggregate.key] = aggregate
+        guard let due = aggregate.nextDeadline, let index = aggregates.index(forKey: aggregate.key) else { return }
+        deadlines.insert(Due(at: due, index: index))
     }
 
     private mutating func append(_ events: [Event]) -> [Event] {

@@ -41,6 +41,14 @@ public protocol Machine: Record {
 
     /// The earliest moment at which time itself is an input; nil when there is none.
     var nextDeadline: Instant? { get }
+
+    /// Whether its aggregates hold moments that no other one may hold; false by default.
+    static var holdsMoments: Bool { get }
+    /// At most so many of the moments that aggregates hold lie within any second, over the whole suite: from 1 to 1,000; nil
+    /// where that does not matter.
+    static func ceiling(_ policy: Policy) -> Int?
+    /// The moments to come that it holds; decisions find free ones in ``Decision/moments``.
+    var heldMoments: [Instant] { get }
 }
 
 extension Machine {
@@ -48,6 +56,9 @@ extension Machine {
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Self? { nil }
+    public static var holdsMoments: Bool { false }
+    public static func ceiling(_ policy: Policy) -> Int? { nil }
+    public var heldMoments: [Instant] { [] }
 }
 
 /// Something to decide about.
@@ -69,6 +80,9 @@ public struct Decision<M: Machine>: Sendable {
     /// The state with everything emitted so far applied.
     public private(set) var state: M
     public private(set) var events: [M.OwnEvent] = []
+    /// What all aggregates of the partition hold, this one too, as of the decision's beginning: an input like any other, and
+    /// what the decision makes of it is in its events.
+    public internal(set) var moments = MomentLedger(ceiling: nil)
     private var identifiers: DecisionIdentifiers
 
     init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID) {

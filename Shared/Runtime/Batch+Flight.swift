@@ -23,6 +23,7 @@ extension Batch {
         if !events.isEmpty {
             calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
         }
+        calls += writeMoments(statements, place)
         let untouched = refreshed.filter { changed[$0] == nil }.compactMap { aggregates[$0] }
         if !untouched.isEmpty { calls.append(refreshStates(untouched, statements, place)) }
         if !answers.isEmpty {
@@ -79,6 +80,20 @@ extension Batch {
                 .ints(states.map { $0.0.eventCount }), .ints(states.map { Int($0.0.now.milliseconds) }),
                 .ints(states.map { $0.0.nextDeadline.map { Int($0.milliseconds) } }), .ints(states.map { $0.1.base }),
             ])
+    }
+
+    /// The pages of the ledger that changed, and those that are over.
+    private func writeMoments(_ statements: Statements, _ place: Parameter) -> [Call] {
+        guard let ceiling = moments.ceiling, !moments.changed.isEmpty else { return [] }
+        let pages = moments.changed.sorted()
+        let write = Call(
+            statements.writeMoments,
+            [
+                place, .int4(Int32(ceiling)), .ints(pages.map { Int($0) }),
+                .ints(pages.map { Int(moments.end(of: $0).milliseconds) }), .byteas(pages.map(moments.page)),
+            ])
+        guard let over else { return [write] }
+        return [write, Call(statements.dropMoments, [place, .int(Int(over.milliseconds))])]
     }
 
     private func refreshStates(_ states: [Aggregate<M>], _ statements: Statements, _ place: Parameter) -> Call {

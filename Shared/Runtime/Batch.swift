@@ -47,6 +47,10 @@ struct Batch<M: Machine> {
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
+    /// What the aggregates of the partition hold, with this batch's changes.
+    var moments: MomentLedger
+    /// What the stored ledger holds of times before this is taken away; nil for nothing.
+    var over: Instant?
     /// The aggregates whose stored state can't be used.
     var faults: [AggregateKey: RuntimeError] = [:]
     var parked: Set<AggregateKey> = []
@@ -77,10 +81,14 @@ struct Batch<M: Machine> {
     var inputs = 0
     private var end = ContinuousClock.now + Self.portion
 
-    init(partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>]) {
+    init(
+        partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>],
+        moments: MomentLedger = MomentLedger(ceiling: nil)
+    ) {
         self.partition = partition
         self.policy = policy
         self.aggregates = aggregates
+        self.moments = moments
     }
 
     var isEmpty: Bool { events.isEmpty && answers.isEmpty && setAside.isEmpty && refreshed.isEmpty && trial == nil }
@@ -137,7 +145,8 @@ struct Batch<M: Machine> {
         do {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
             try submission.check?(aggregate)
-            let decided = try aggregate.decide(.command(submission.command), submission.origin, at: now, policy: policy)
+            let decided = try aggregate.decide(
+                .command(submission.command), submission.origin, at: now, policy: policy, moments: &moments)
             try take(decided.sealed, aggregate)
             if probe == nil, let first = decided.sealed.first {
                 probe = (first.id, events.count - decided.sealed.count)
@@ -176,8 +185,9 @@ struct Batch<M: Machine> {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
         let decided: [Event]
         do throws(M.Refusal) {
-            decided = try aggregate.decide(.event(event), Origin(following: event), at: event.time, policy: policy)
-                .sealed
+            decided = try aggregate.decide(
+                .event(event), Origin(following: event), at: event.time, policy: policy, moments: &moments
+            ).sealed
         } catch {
             return true
         }
@@ -218,7 +228,7 @@ struct Batch<M: Machine> {
                 return .setAside
             }
             do {
-                try take(try aggregate.fireDeadlines(until: due, policy: policy, limit: 1), aggregate)
+                try take(try aggregate.fireDeadlines(until: due, policy: policy, moments: &moments, limit: 1), aggregate)
             } catch {
                 park(letter, "\(error)")
                 return .setAside
@@ -238,7 +248,12 @@ struct Batch<M: Machine> {
     mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
         guard !decided.isEmpty else { return }
         let binary = aggregate.state.binary
-        guard binary.count <= 65536 else { throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count) }
+        guard binary.count <= 65536 else {
+            // Nothing of it counts, so it holds what it held before.
+            let held = aggregates[aggregate.key]?.state.heldMoments ?? []
+            moments.replace(aggregate.state.heldMoments, by: held, at: .epoch)
+            throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count)
+        }
         events += decided
         aggregates[aggregate.key] = aggregate
         let base = changed[aggregate.key]?.base ?? aggregate.eventCount - decided.count

@@ -53,7 +53,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let turns = Turns(max(1, pool.metrics.size - 1))
         workers = (0..<partitions).map {
             PartitionWorker(
-                partition: $0, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,
+                partition: $0, of: partitions, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,
                 turns: turns, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)

@@ -98,7 +98,8 @@ extension PartitionWorker {
         case .none: break
         case .postponed:
             _ = try await connection.run(Call(statements.rollback))
-            var batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)
+            var batch = Batch<M>(
+                partition: partition, policy: policy, aggregates: first.aggregates, moments: first.moments)
             batch.postpone(submissions.count)
             return unchanged(batch, first, hasMore: true)
         case .noted: first = try await gather(submissions, portion, connection)
@@ -114,7 +115,8 @@ extension PartitionWorker {
             }
             guard onlyInput(of: first) == name else {
                 _ = try await connection.run(Call(statements.rollback))
-                let batch = Batch<M>(partition: partition, policy: policy, aggregates: first.aggregates)
+                let batch = Batch<M>(
+                    partition: partition, policy: policy, aggregates: first.aggregates, moments: first.moments)
                 return unchanged(batch, first, hasMore: true)
             }
             trial = name
@@ -168,6 +170,7 @@ extension PartitionWorker {
         var batch = Batch<M>(partition: partition, policy: policy, aggregates: [:])
         // Moved: a second reference would make the batch copy all of it.
         swap(&batch.aggregates, &first.aggregates)
+        swap(&batch.moments, &first.moments)
         batch.faults = first.faults
         batch.parked = first.parked
         batch.condemned = condemned
@@ -177,6 +180,8 @@ extension PartitionWorker {
         batch.isDoubtful = first.isDoubtful
         batch.outage = first.outages.outage
         let now = clock.now(by: first.clock)
+        let over = now - Self.momentsKept
+        if batch.moments.ceiling != nil, batch.moments.drop(before: over) { batch.over = over }
         var position = first.storedPosition
         for event in first.events {
             guard batch.run(event) else {

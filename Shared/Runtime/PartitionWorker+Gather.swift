@@ -26,6 +26,7 @@ struct Gathered<M: Machine>: Sendable {
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
     var aggregates: [AggregateKey: Aggregate<M>] = [:]
+    var moments = MomentLedger(ceiling: nil)
     /// Aggregates whose stored state can't be used.
     var faults: [AggregateKey: RuntimeError] = [:]
     var refreshed: Set<AggregateKey> = []
@@ -74,6 +75,7 @@ extension PartitionWorker {
                 LogReader.behindCursor,
                 [place, .text(M.name), .texts(M.follows.sorted()), .int(portion.log ?? 0)]),
             unless: portion.log == nil)
+        let momentsAt = ask(storedMoments, unless: unheld.ceiling == nil || held != nil)
         let rows = try await connection.run(calls)
         let cursor = rows[2][0]
         var found = Gathered<M>()
@@ -91,7 +93,15 @@ extension PartitionWorker {
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
         // Moved, not copied: the batch changes it in place, and gives it back when it is through.
         if isCacheValid { found.aggregates = cache }
+        let held = isCacheValid ? held : nil
         forget()
+        if let held {
+            found.moments = held
+        } else if unheld.ceiling != nil {
+            let stored: Rows =
+                if let momentsAt { rows[momentsAt] } else { try await connection.run(storedMoments) }
+            found.moments = try restored(stored)
+        }
         var states = statesAt.map { Array(rows[$0]) } ?? []
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
@@ -106,6 +116,19 @@ extension PartitionWorker {
         try await read(states, connection, &found)
         stopBeforeNewerStates(&found)
         return found
+    }
+
+    /// What the aggregates of the partition hold, as far as it is stored.
+    var storedMoments: Call {
+        Call(statements.moments, [.int4(Int32(partition)), .int4(Int32(unheld.ceiling ?? 0))])
+    }
+
+    func restored(_ rows: Rows) throws -> MomentLedger {
+        var moments = unheld
+        for row in rows {
+            guard moments.restore(Int64(try row.int(0)), try row.bytes(1)) else { throw RuntimeError.failed }
+        }
+        return moments
     }
 
     private func readParked(_ connection: Connection, _ found: inout Gathered<M>) async throws {

@@ -83,7 +83,9 @@ extension PartitionWorker {
         var gathered = Gathered<M>()
         let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
         try await read(Array(states), connection, &gathered)
-        var batch = Batch<M>(partition: partition, policy: policy, aggregates: gathered.aggregates)
+        if unheld.ceiling != nil { gathered.moments = try restored(await connection.run(storedMoments)) }
+        var batch = Batch<M>(
+            partition: partition, policy: policy, aggregates: gathered.aggregates, moments: gathered.moments)
         batch.faults = gathered.faults
         batch.refreshed = gathered.refreshed
         let isDone: Bool

@@ -21,6 +21,9 @@ actor PartitionWorker<M: Machine> {
     /// No look at the log for so long after one that failed; the poll comes back to it.
     static var pauseAfterFailure: Duration { .milliseconds(250) }
 
+    /// Decisions lag less than that behind the clock, or their moments are not kept apart from former ones.
+    static var momentsKept: Interval { .days(1) }
+
     typealias Waiting = Inbox<M>.Waiting
 
     let partition: Int
@@ -65,6 +68,10 @@ actor PartitionWorker<M: Machine> {
 
     /// Valid while the cursor row still names `lastBatch`.
     var cache: [AggregateKey: Aggregate<M>] = [:]
+    /// What its aggregates hold under the machine's ceiling; nil where that is not known.
+    var held: MomentLedger?
+    /// The ledger in which nothing is held.
+    let unheld: MomentLedger
     var lastBatch: UUID?
     /// The earliest deadline known here.
     var nextDue: Instant? {
@@ -77,10 +84,11 @@ actor PartitionWorker<M: Machine> {
     var isReachable = true
 
     init(
-        partition: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, hints: HintSender,
-        trials: Turns, turns: Turns, logger: Logger
+        partition: Int, of partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy,
+        hints: HintSender, trials: Turns, turns: Turns, logger: Logger
     ) {
         self.partition = partition
+        unheld = MomentLedger(ceiling: M.ceiling(policy), partition: partition, partitions: partitions)
         self.pool = pool
         self.clock = clock
         self.policy = policy
@@ -260,6 +268,8 @@ extension PartitionWorker {
     /// the cursor row.
     private func take(_ done: Done, _ portion: Portion) {
         cache = done.batch.aggregates
+        held = done.batch.moments
+        held?.forgetChanges()
         if cache.count > Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
         lastBatch = done.lastBatch
         if portion.log != nil {
@@ -317,5 +327,6 @@ extension PartitionWorker {
     func forget() {
         lastBatch = nil
         cache.removeAll()
+        held = nil
     }
 }

@@ -8,16 +8,21 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - connection: as the schemas' owner.
-    ///   - more: tables of the service's own, numbered from 2 on.
+    ///   - holdsMoments: its machine does, under a ceiling.
+    ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
     public static func migrate(
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?,
-        more: [Migration] = [], logger: Logger
+        holdsMoments: Bool = false, more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
-        let sql = String(decoding: PackageResources._001_states_sql, as: UTF8.self)
-            .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
-        let migrator = Migrator(
-            schema: service, migrations: [try Migration(fileName: "0001_states.sql", sql: sql)] + more)
+        func migration(_ fileName: String, _ sql: [UInt8]) throws -> Migration {
+            let sql = String(decoding: sql, as: UTF8.self)
+                .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
+            return try Migration(fileName: fileName, sql: sql)
+        }
+        var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
+        if holdsMoments { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
+        let migrator = Migrator(schema: service, migrations: migrations + more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await LogSchema.grant(service: service, password: rolePassword, connection)

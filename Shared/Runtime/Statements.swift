@@ -16,6 +16,9 @@ struct Statements: Sendable {
     let deadlinesOfOthers: Statement
     let writeStates: Statement
     let refreshStates: Statement
+    let moments: Statement
+    let writeMoments: Statement
+    let dropMoments: Statement
 
     init(service: String) {
         states = Statement(
@@ -71,6 +74,16 @@ struct Statements: Sendable {
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
+        moments = Statement(
+            "SELECT page, taken FROM \"\(service)\".moments WHERE partition = $1 AND ceiling = $2")
+        writeMoments = Statement(
+            """
+            INSERT INTO "\(service)".moments (partition, ceiling, page, ends, taken)
+            SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
+            ON CONFLICT (partition, ceiling, page) DO UPDATE SET taken = excluded.taken
+            """)
+        // Of former ceilings too.
+        dropMoments = Statement("DELETE FROM \"\(service)\".moments WHERE partition = $1 AND ends < $2")
     }
 
     let lockCursor = Statement(

@@ -11,16 +11,16 @@ package struct FetchLife: Life {
     package static let key = AggregateKey.device("d")
     package static let apps = ["a", "b", "c"]
 
-    package let policy = FetchPolicy.forTests
+    package let policy = FetchPolicy.crowded
     private var random: SplitMix64
     package var runtime: InMemoryRuntime<FetchMachine>
     package private(set) var now = Instant.monday
-    private var told = 0
     package var device: FetchMachine { runtime.state(Self.key) }
 
     package init(_ random: SplitMix64) {
         self.random = random
-        runtime = InMemoryRuntime(policy: .forTests, seed: "life")
+        // One moment a minute for this device: wakes get into each other's way.
+        runtime = InMemoryRuntime(policy: policy, seed: "life", partitions: 60)
     }
 
     package mutating func begin() throws {
@@ -196,18 +196,60 @@ package struct FetchLife: Life {
         return conditions
     }
 
-    private mutating func tell(_ data: some EventData) throws {
-        told += 1
-        let id = DecisionIdentifiers.derived("told", String(told))
-        try runtime.deliver(
+    private mutating func tell(_ data: some EventData) throws { try runtime.tell(data, of: Self.key, at: now) }
+
+    /// What an app waited for, as the log says.
+    package func waits(of app: String) throws -> [PastWait] { try runtime.waits(of: app, Self.key) }
+}
+
+extension InMemoryRuntime<FetchMachine> {
+    /// Delivers an event as `lifecycle`'s.
+    @discardableResult
+    package mutating func tell(_ data: some EventData, of key: AggregateKey, at time: Instant) throws -> [Event] {
+        let id = DecisionIdentifiers.derived("told", key.description, String(log.count), String(time.milliseconds))
+        return try deliver(
             Event(
-                id: id, source: LifecycleEvent.source, type: Swift.type(of: data).type, version: 1, key: Self.key,
-                app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
+                id: id, source: LifecycleEvent.source, type: Swift.type(of: data).type, version: 1, key: key,
+                app: data.app, time: time, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
+    }
+
+    /// Registers a device with apps that declare the mode `fetch`.
+    package mutating func begin(
+        _ key: AggregateKey, apps: [String], timeZone: String? = nil, at time: Instant = .monday
+    ) throws {
+        var registration = Registration(profile: .ios15)
+        registration.timeZone = timeZone
+        try tell(LifecycleEvent.DeviceRegistered(registration: registration), of: key, at: time)
+        for app in apps {
+            let manifest = Manifest(backgroundModes: [.fetch])
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest), of: key, at: time)
+        }
+    }
+
+    /// The user opens an app, and leaves it after a while.
+    package mutating func open(_ app: String, _ key: AggregateKey, at time: Instant, for stay: Interval) throws {
+        try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []), of: key, at: time)
+        try tell(
+            LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero), of: key,
+            at: time + stay)
+    }
+
+    package func waits(of app: String, _ key: AggregateKey) throws -> [PastWait] {
+        try log.filter { $0.key == key && $0.app == app && $0.type == FetchEvent.RefreshScheduled.type }.map {
+            PastWait(from: $0.time, wait: try FetchEvent.RefreshScheduled(jsonBytes: $0.data).wait)
+        }
     }
 }
 
 extension FetchPolicy {
     package static var forTests: FetchPolicy { FetchPolicy { zone, _ in zone == "Test/TwoHoursEast" ? 7200 : 0 } }
+
+    /// With one wake a second for the whole suite.
+    package static var crowded: FetchPolicy {
+        var policy = forTests
+        policy.ceiling = 1
+        return policy
+    }
 }
 
 extension Instant {

@@ -20,6 +20,7 @@ extension FetchMachine {
         case .appOpened(let event):
             change(event.app) { app in
                 app.inForeground = true
+                app.contentAges.learn(event.contentAgeSeconds)
                 app.openedAt = time
                 app.forceQuit = false
                 app.usage.learn(hour: event.hourOfWeek, at: time)
@@ -32,8 +33,7 @@ extension FetchMachine {
             }
         case .refreshScheduled(let event):
             change(event.app) { app in
-                let wait = event.earliest.map { Wait(at: event.at, earliest: $0, blockers: event.blockers) }
-                app.wait(wait, from: time)
+                app.wait = event.wait
             }
         case .refreshDue(let event): apply(event, at: time)
         case .refreshStarted(let event):
@@ -59,6 +59,13 @@ extension FetchMachine {
         apps[app] = record
     }
 
+    /// Charges what was spent to the budgets of the app and of the device; nothing where no day is named.
+    mutating func charge(_ app: String?, _ millijoules: Int, _ charge: (day: Instant, bytes: Int)?) {
+        guard let charge else { return }
+        spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day)
+        change(app) { $0.spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day) }
+    }
+
     private mutating func apply(_ event: FetchEvent.AppChanged) {
         guard let app = event.app else { return }
         var record = apps[app] ?? ScheduledApp()
@@ -77,16 +84,20 @@ extension FetchMachine {
         running.dueAt = time
         running.answerBy = event.answerBy ?? time
         running.simulated = event.simulated
+        if !event.simulated { wokenAt = time }
         change(event.app) { app in
             app.running = running
-            app.wait(nil, from: time)
+            app.wait = nil
         }
     }
 
     /// A refused refresh did not happen: the interval goes on counting from the one before.
     private mutating func apply(_ event: FetchEvent.RefreshRecorded, at time: Instant) {
+        charge(event.app, event.millijoules, event.day.map { ($0, event.bytesReceived ?? 0) })
         change(event.app) { app in
             app.running = nil
+            app.standing.learn(
+                event.result, elapsed: event.elapsedSeconds ?? .zero, bytesReceived: event.bytesReceived)
             switch event.result {
             case .refused: app.refusedAt = time
             case .newData:
@@ -95,5 +106,19 @@ extension FetchMachine {
             case .noData, .failed, .timedOut: app.endedAt = time
             }
         }
+    }
+}
+
+extension FetchEvent.RefreshScheduled {
+    /// What the app waits for from then on; nil where no refresh is wanted.
+    public var wait: Wait? {
+        guard let earliest else { return nil }
+        var wait = Wait()
+        wait.at = at
+        wait.aim = aim
+        wait.earliest = earliest
+        wait.fundedAt = fundedAt
+        wait.blockers = blockers
+        return wait
     }
 }

@@ -16,10 +16,16 @@ extension FetchMachine {
     }
 
     mutating func apply(_ event: FetchEvent.TaskScheduled) {
-        change(event.app) { $0.tasks[event.identifier]?.wait = TaskWait(at: event.at, blockers: event.blockers) }
+        var wait = TaskWait()
+        wait.at = event.at
+        wait.aim = event.aim
+        wait.earliest = event.earliest ?? event.at ?? .epoch
+        wait.blockers = event.blockers
+        change(event.app) { $0.tasks[event.identifier]?.wait = wait }
     }
 
     mutating func apply(_ event: FetchEvent.TaskDue, at time: Instant) {
+        if !event.simulated { wokenAt = time }
         change(event.app) { app in
             var running = RunningTask()
             running.submission = app.tasks[event.identifier]?.request ?? BackgroundTaskRequest()
@@ -44,6 +50,7 @@ extension FetchMachine {
     }
 
     mutating func apply(_ event: FetchEvent.TaskRecorded, at time: Instant) {
+        charge(event.app, event.millijoules, event.day.map { ($0, event.bytesReceived ?? 0) })
         change(event.app) { app in
             app.runningTask = nil
             guard app.tasks[event.identifier]?.run == event.request else { return }

@@ -56,8 +56,12 @@ public struct FetchMachine: Machine {
     /// Whether the device forbids it, whatever the switches say.
     public var isBackgroundRefreshRestricted = false
     public var apps: OrderedDictionary<String, ScheduledApp> = [:]
+    /// What the refreshes of all apps have spent today.
+    public var spending = Spending()
+    /// When it was woken last, for a refresh or a task.
+    public var wokenAt: Instant?
 
-    public static let version = 1
+    public static let version = 2
 
     public init() {}
 
@@ -71,6 +75,8 @@ public struct FetchMachine: Machine {
         fields.field("backgroundRefresh", &backgroundRefresh)
         fields.field("isBackgroundRefreshRestricted", &isBackgroundRefreshRestricted)
         fields.field("apps", &apps)
+        fields.field("spending", &spending)
+        fields.omittable("wokenAt", &wokenAt)
     }
 
     public var nextDeadline: Instant? { apps.values.compactMap(\.nextDeadline).min() }
@@ -87,10 +93,8 @@ public struct FetchMachine: Machine {
         case .deadline:
             decision.enforceDeadlines()
             decision.enforceTaskDeadlines()
-            return decision.scheduleAll()
         }
-        // Time alone changes no choice.
-        if !decision.events.isEmpty { decision.scheduleAll() }
+        decision.scheduleTouched()
     }
 }
 
@@ -108,14 +112,43 @@ extension Decision<FetchMachine> {
         }
     }
 
-    fileprivate mutating func scheduleAll() {
-        guard state.profile != nil else { return }
-        schedule()
-        scheduleTasks()
+    /// Time alone changes no choice: chosen anew is for the apps that something happened to, or to their device.
+    fileprivate mutating func scheduleTouched() {
+        guard state.profile != nil, !events.isEmpty else { return }
+        var touched: OrderedSet<String> = []
+        for event in events {
+            guard let app = event.touchedApp else {
+                touched = state.apps.keys
+                break
+            }
+            touched.append(app)
+        }
+        schedule(Array(touched))
+        scheduleTasks(Array(touched))
     }
 
     func installed(_ app: String) throws(FetchRefusal) -> ScheduledApp {
         guard let record = state.apps[app] else { throw .appNotInstalled(app) }
         return record
+    }
+}
+
+extension FetchEvent {
+    /// The one app whose next wakes it may change; nil where it may change those of others.
+    fileprivate var touchedApp: String? {
+        switch self {
+        case .intervalSet(let event): event.app
+        case .refreshDue(let event): event.app
+        case .refreshStarted(let event): event.app
+        case .taskSubmitted(let event): event.app
+        case .taskCancelled(let event): event.app
+        case .taskDue(let event): event.app
+        case .taskStarted(let event): event.app
+        case .taskStopped(let event): event.app
+        // Who is on screen matters to all, and so does what the device has spent.
+        case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
+            .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled:
+            nil
+        }
     }
 }

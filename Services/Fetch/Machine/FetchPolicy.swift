@@ -31,6 +31,27 @@ public struct FetchPolicy: Sendable {
     /// How long before the predicted opening a refresh aims.
     public var openingLead = Interval.minutes(20)
 
+    /// At most so many wakes a second over the whole suite, from 1 to 1,000; nil for no such ceiling.
+    public var ceiling: Int? = 100
+    /// How long before its aim a wake may come where others are in its way. None of them waits for an opening in vain that way.
+    public var reach = Interval.hours(2)
+    /// Two wakes of a device are so far apart at least, unless they are one: no longer apart than ``coalescing``.
+    public var deviceSpacing = Interval.minutes(5)
+    public var coalescing = Interval.seconds(Int64(30))
+
+    /// What the refreshes of an app can spend in a day, and those of all apps of a device (our choice; 600 J are about 1 % of a
+    /// phone's battery).
+    public var appBudget = Budget(millijoules: 60_000, bytes: 20_000_000)
+    public var deviceBudget = Budget(millijoules: 600_000, bytes: 200_000_000)
+    /// What the handler of a refresh has (Apple: 30 s).
+    static let refreshLimit = Interval.seconds(Int64(30))
+    /// What a wake costs, in millijoules; then what its handler costs per second, and its radio per 100 kB. Our choice, of the
+    /// order that published measurements have. On a charger nothing is spent.
+    public var wakeCost = 500
+    public var handlerPower = 300
+    public var radioCostWifi = 100
+    public var radioCostCellular = 500
+
     /// A device that has been locked for so long is likely unused: processing may begin.
     public var idleTime = Interval.minutes(5)
     /// How long processing waits for a charger, from the earliest moment on, if the user opened the app within ``usedWithin``:
@@ -64,21 +85,39 @@ public struct FetchPolicy: Sendable {
     }
 
     /// The length of time that an app's waiting is measured by; nil where it wants no refreshes.
-    func pace(_ interval: FetchInterval) -> Interval? {
-        switch interval {
+    func pace(_ app: ScheduledApp) -> Interval? {
+        switch app.interval {
         case .never: nil
-        case .minimum: max(floor, minimumPace)
-        case .atLeast(let interval): max(floor, interval)
+        case .minimum: app.standing.pace(max(floor, minimumPace))
+        case .atLeast(let interval): app.standing.pace(max(floor, interval))
         }
     }
 
     /// The least time between two refreshes; nil where none are wanted.
-    func spacing(_ interval: FetchInterval) -> Interval? {
-        switch interval {
+    func spacing(_ app: ScheduledApp) -> Interval? {
+        let pause = app.standing.pause(floor)
+        return switch app.interval {
         case .never: nil
-        case .minimum: floor
+        case .minimum: pause
+        case .atLeast(let interval): max(pause, interval)
+        }
+    }
+
+    /// What the app asked for, and the floor.
+    func asked(_ interval: FetchInterval) -> Interval {
+        switch interval {
+        case .never, .minimum: floor
         case .atLeast(let interval): max(floor, interval)
         }
+    }
+
+    /// What a refresh costs its device, in millijoules.
+    func cost(elapsed: Interval, bytes: Int, _ conditions: Conditions) -> Int {
+        guard conditions.battery?.charging != true else { return 0 }
+        // Who runs longer is ended by `lifecycle`, also where its end never becomes known.
+        let running = min(max(.zero, elapsed), Self.refreshLimit)
+        let radio = conditions.network?.kind == .cellular ? radioCostCellular : radioCostWifi
+        return wakeCost + handlerPower * Int(running.milliseconds) / 1000 + radio * (min(bytes, 1 << 50) / 1000) / 100
     }
 
     /// How old a refresh gets until any slot will do.

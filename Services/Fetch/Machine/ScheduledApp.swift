@@ -30,9 +30,11 @@ public struct ScheduledApp: Record, Equatable {
     public var running: RunningFetch?
     /// What it waits for; nil where no refresh is wanted, and while one runs.
     public var wait: Wait?
-    /// What it waited for lately, oldest first; the last entry is the current one.
-    public var pastWaits: [PastWait] = []
     public var usage = UsageProfile()
+    public var standing = Standing()
+    /// What its refreshes have spent today.
+    public var spending = Spending()
+    public var contentAges = ContentAges()
     /// The pending task requests by their identifiers, in order of submission.
     public var tasks: OrderedDictionary<String, PendingTask> = [:]
     /// The run of a task request, from its due moment to its end: one an app.
@@ -55,69 +57,43 @@ public struct ScheduledApp: Record, Equatable {
         fields.omittable("newDataAt", &newDataAt)
         fields.omittable("running", &running)
         fields.omittable("wait", &wait)
-        fields.field("pastWaits", &pastWaits)
         fields.field("usage", &usage)
+        fields.field("standing", &standing)
+        fields.field("spending", &spending)
+        fields.field("contentAges", &contentAges)
         fields.field("tasks", &tasks)
         fields.omittable("runningTask", &runningTask)
     }
 
     /// The next moment at which time itself is an input.
     var nextDeadline: Instant? { [running?.answerBy ?? wait?.at, nextTaskDeadline].compactMap(\.self).min() }
-
-    /// Begins to wait for something else. What is older than a day tells nothing any more.
-    mutating func wait(_ wait: Wait?, from time: Instant) {
-        self.wait = wait
-        let yesterday = time - .hours(24)
-        while pastWaits.count > 1, pastWaits[1].from <= yesterday || pastWaits.count >= Self.pastWaitsKept {
-            pastWaits.removeFirst()
-        }
-        pastWaits.append(PastWait(from: time, wait: wait))
-    }
-
-    /// So many waits are kept for the explanation of skipped slots.
-    static let pastWaitsKept = 24
 }
 
 /// What an app's next refresh waits for.
 public struct Wait: Record, Equatable {
-    /// The chosen moment; nil while factors block it.
+    /// The moment that is held for it; nil while factors block it.
     public var at: Instant?
+    /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
+    public var aim: Instant?
     /// When interval and floor have passed.
     public var earliest = Instant.epoch
+    /// When the budgets allow it; nil where they do by then.
+    public var fundedAt: Instant?
     /// Why it must wait.
     public var blockers: [FetchFactor] = []
 
     public init() {}
 
-    init(at: Instant?, earliest: Instant, blockers: [FetchFactor] = []) {
-        self.at = at
-        self.earliest = earliest
-        self.blockers = blockers
-    }
-
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("aim", &aim)
         fields.omittable("at", &at)
-        fields.field("earliest", &earliest)
         fields.field("blockers", &blockers)
-    }
-}
-
-/// A wait, and since when it was in force; nil where nothing was waited for.
-public struct PastWait: Record, Equatable {
-    public var from = Instant.epoch
-    public var wait: Wait?
-
-    public init() {}
-
-    init(from: Instant, wait: Wait?) {
-        self.from = from
-        self.wait = wait
+        fields.field("earliest", &earliest)
+        fields.omittable("fundedAt", &fundedAt)
     }
 
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("from", &from)
-        fields.omittable("wait", &wait)
-    }
+    /// What would be best: where it waits, and nothing blocks it.
+    var best: Instant? { aim ?? at }
 }
 
 /// A refresh under way.

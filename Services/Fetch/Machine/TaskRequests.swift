@@ -29,19 +29,20 @@ public struct PendingTask: Record, Equatable {
 
 /// What a task request waits for.
 public struct TaskWait: Record, Equatable {
-    /// The chosen moment; nil while factors block it.
+    /// The moment that is held for it; nil while factors block it.
     public var at: Instant?
+    /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
+    public var aim: Instant?
+    /// Never before this: what would be best is not, where another wake is in its way.
+    public var earliest = Instant.epoch
     /// Why it must wait.
     public var blockers: [TaskFactor] = []
 
     public init() {}
 
-    init(at: Instant?, blockers: [TaskFactor] = []) {
-        self.at = at
-        self.blockers = blockers
-    }
-
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("aim", &aim)
+        fields.field("earliest", &earliest)
         fields.omittable("at", &at)
         fields.field("blockers", &blockers)
     }

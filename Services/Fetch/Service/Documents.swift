@@ -46,6 +46,10 @@ struct FetchDocument: Record {
     var result: FetchResult?
     var refusal: String?
     var elapsedSeconds: Interval?
+    /// What its handler loaded, as the device says; null where it does not.
+    var bytesReceived: Int?
+    /// What it spent of the energy budgets, in millijoules: nothing on a charger.
+    var energyMillijoules = 0
     var simulated = false
 
     init() {}
@@ -67,14 +71,18 @@ struct FetchDocument: Record {
         result = record.result
         refusal = record.refusal
         elapsedSeconds = record.elapsedSeconds
+        bytesReceived = record.bytesReceived
+        energyMillijoules = record.millijoules
         simulated = record.simulated
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("app", &app)
+        fields.field("bytesReceived", &bytesReceived)
         fields.field("completedAt", &completedAt)
         fields.field("dueAt", &dueAt)
         fields.field("elapsedSeconds", &elapsedSeconds)
+        fields.field("energyMillijoules", &energyMillijoules)
         fields.field("fetch", &fetch)
         fields.field("refusal", &refusal)
         fields.field("result", &result)

@@ -15,6 +15,14 @@ public enum Fetch {
         .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "no interval of an app is shorter, in seconds"),
         .number("FETCH_SLOT_SECONDS", 900, 1...86_400, "refreshes happen once in a slot of so many seconds"),
         .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "devices spread over so many seconds of a slot"),
+        .number("FETCH_WAKES_PER_SECOND", 100, 0...1000, "no more wakes a second over the whole suite; 0 for any number"),
+        .number("FETCH_DEVICE_SPACING_SECONDS", 300, 0...86_400, "two wakes of a device are so many seconds apart"),
+        .number("FETCH_APP_ENERGY_JOULES", 60, 0...1_000_000, "what an app's refreshes can spend in a day"),
+        .number("FETCH_DEVICE_ENERGY_JOULES", 600, 0...1_000_000, "what all refreshes of a device can spend in a day"),
+        .number("FETCH_APP_DATA_KILOBYTES", 20_000, 0...1_000_000_000, "what an app's refreshes can load in a day"),
+        .number(
+            "FETCH_DEVICE_DATA_KILOBYTES", 200_000, 0...1_000_000_000,
+            "what all refreshes of a device can load in a day"),
     ]
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
@@ -31,7 +39,9 @@ public enum Fetch {
             parts, table in
             FetchRoutes(
                 commands: parts.commands,
-                history: EventHistory(pool: parts.pool, partitions: configuration.partitions), clock: parts.clock,
+                history: EventHistory(pool: parts.pool, partitions: configuration.partitions),
+                waits: EventHistory(pool: parts.pool, partitions: configuration.partitions),
+                runs: EventHistory(pool: parts.pool, partitions: configuration.partitions), clock: parts.clock,
                 policy: policy
             ).add(to: &table)
             return []
@@ -46,5 +56,13 @@ extension FetchPolicy {
         if let seconds = configuration.number("FETCH_FLOOR_SECONDS") { floor = .seconds(Int64(seconds)) }
         if let seconds = configuration.number("FETCH_SLOT_SECONDS") { slot = .seconds(Int64(seconds)) }
         if let seconds = configuration.number("FETCH_JITTER_SECONDS") { jitter = .seconds(Int64(seconds)) }
+        if let wakes = configuration.number("FETCH_WAKES_PER_SECOND") { ceiling = wakes > 0 ? Int(wakes) : nil }
+        if let seconds = configuration.number("FETCH_DEVICE_SPACING_SECONDS") { deviceSpacing = .seconds(Int64(seconds)) }
+        if let joules = configuration.number("FETCH_APP_ENERGY_JOULES") { appBudget.millijoules = Int(joules) * 1000 }
+        if let joules = configuration.number("FETCH_DEVICE_ENERGY_JOULES") {
+            deviceBudget.millijoules = Int(joules) * 1000
+        }
+        if let size = configuration.number("FETCH_APP_DATA_KILOBYTES") { appBudget.bytes = Int(size) * 1000 }
+        if let size = configuration.number("FETCH_DEVICE_DATA_KILOBYTES") { deviceBudget.bytes = Int(size) * 1000 }
     }
 }

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import FetchMachine
 import HTTPTypes
 import Hummingbird
@@ -54,7 +55,27 @@ extension FetchRoutes {
                 .cancelTask(app: app, identifier: identifier), to: key, request, context, status: .noContent
             ) { _, _ in [] }
         }
+        addRuns(&table)
         addSimulation(&table)
+    }
+
+    private func addRuns(_ table: inout RouteTable) {
+        table.add(
+            .get, Self.app + "/task-runs", "The runs of an app's task requests, newest first", access: .caller,
+            response: TaskRunPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
+        ) { request, context in
+            let limit = try request.query("limit", in: 1...200, default: 50)
+            let cursor = try request.query("cursor", in: 1...Int.max, default: Int.max)
+            let found = try await find(request, context)
+            let entries = try await runs.page(found.key, app: found.app, before: cursor, limit: limit)
+            var page = TaskRunPage()
+            page.items = entries.map { TaskRunDocument($0.data) }
+            if cursor == .max, let running = found.record.runningTask {
+                page.items.insert(TaskRunDocument(running), at: 0)
+            }
+            page.next = entries.count == limit ? entries.last.map { String($0.offset) } : nil
+            return Response(page)
+        }
     }
 
     private func addSimulation(_ table: inout RouteTable) {

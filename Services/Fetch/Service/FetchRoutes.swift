@@ -13,6 +13,8 @@ import Timeline
 struct FetchRoutes: Sendable {
     let commands: Commands<FetchMachine>
     let history: EventHistory<FetchEvent.RefreshRecorded>
+    let waits: EventHistory<FetchEvent.RefreshScheduled>
+    let runs: EventHistory<FetchEvent.TaskRecorded>
     let clock: SharedClock
     let policy: FetchPolicy
 
@@ -54,10 +56,21 @@ struct FetchRoutes: Sendable {
         ) { request, context in
             let found = try await find(request, context)
             let now = max(clock.now, found.now)
-            guard let forecast = found.state.forecast(found.app, found.key, now: now, policy: policy) else {
-                throw FetchRefusal.appNotInstalled(found.app).problem
+            let waits = try await waits.since(now - .hours(24), found.key, app: found.app).map {
+                PastWait(from: $0.time, wait: $0.data.wait)
             }
-            return Response(ForecastDocument(found.app, found.record, forecast))
+            guard
+                let forecast = found.state.forecast(found.app, found.key, now: now, policy: policy, waits: waits)
+            else { throw FetchRefusal.appNotInstalled(found.app).problem }
+            return Response(ForecastDocument(found.app, found.state, forecast, now: now, policy))
+        }
+        table.add(
+            .get, "/v1/devices/{device}/budgets", "What the refreshes of a device have spent today, and what is left",
+            access: .caller, response: BudgetsDocument.self, problems: [FetchRefusal.deviceNotRegistered.described]
+        ) { request, context in
+            let key = AggregateKey.device(try context.parameters.identifier("device"))
+            let aggregate = try await known(key, request, context)
+            return Response(BudgetsDocument(aggregate.state, now: max(clock.now, aggregate.now), policy))
         }
     }
 
@@ -103,11 +116,19 @@ struct FetchRoutes: Sendable {
         key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp, etag: ETag
     )
 
+    /// A device that is registered.
+    private func known(
+        _ key: AggregateKey, _ request: Request, _ context: ServiceContext
+    ) async throws -> Aggregate<FetchMachine> {
+        guard let aggregate = try await commands.read(key, request, context)?.aggregate, aggregate.state.profile != nil
+        else { throw FetchRefusal.deviceNotRegistered.problem }
+        return aggregate
+    }
+
     /// The device and the app that the path names.
     func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
         let (key, app) = try place(context)
-        guard let aggregate = try await commands.read(key, request, context)?.aggregate, aggregate.state.profile != nil
-        else { throw FetchRefusal.deviceNotRegistered.problem }
+        let aggregate = try await known(key, request, context)
         guard let record = aggregate.state.apps[app] else { throw FetchRefusal.appNotInstalled(app).problem }
         return (key, aggregate.state, aggregate.now, app, record, ETag(version: aggregate.eventCount))
     }

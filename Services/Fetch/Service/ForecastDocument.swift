@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import OrderedCollections
 import Records
 import Timeline
 
@@ -38,12 +39,17 @@ struct ForecastDocument: Record {
     }
 
     struct Next: Record {
+        /// The moment that is held for it.
         var at = Instant.epoch
+        /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way.
+        var aim = Instant.epoch
+        /// Of that moment.
         var score = 0.0
         /// Every factor at that moment.
         var factors: [Factor] = []
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("aim", &aim)
             fields.field("at", &at)
             fields.field("factors", &factors)
             fields.field("score", &score)
@@ -62,6 +68,81 @@ struct ForecastDocument: Record {
         }
     }
 
+    /// Where a push would serve the app better.
+    struct Advice: Record {
+        var advice = Forecast.Advice.sporadicContent
+        var detail = ""
+
+        init() {}
+
+        init(_ advice: Forecast.Advice) {
+            self.advice = advice
+            detail =
+                switch advice {
+                case .sporadicContent:
+                    "Most refreshes find nothing new. A silent push when there is something costs less and comes sooner."
+                case .criticalContent:
+                    "What the user sees on opening is much older than the interval asks for: the system decides when refreshes happen. Content that must not wait is better served by push."
+                }
+        }
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("advice", &advice)
+            fields.field("detail", &detail)
+        }
+    }
+
+    /// What the app's refreshes have earned it.
+    struct Results: Record {
+        /// From 0 to 1: quick refreshes with new data raise it, slow, failing and vain ones lower it.
+        var merit = 0.0
+        /// The share of the latest refreshes that found new data.
+        var newDataShare = 0.0
+        /// The least time between two refreshes that follows from it.
+        var pauseSeconds = Interval.zero
+
+        init() {}
+
+        init(_ standing: Standing, _ policy: FetchPolicy) {
+            merit = Double(standing.merit) / 1000
+            newDataShare = Double(standing.newDataShare) / 1000
+            pauseSeconds = standing.pause(policy.floor)
+        }
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("merit", &merit)
+            fields.field("newDataShare", &newDataShare)
+            fields.field("pauseSeconds", &pauseSeconds)
+        }
+    }
+
+    /// How old the content was when the user opened the app.
+    struct ContentAge: Record {
+        var openings = 0
+        /// Openings before the first refresh with new data.
+        var withoutContent = 0
+        /// Over about the last 64 openings with content; null before the first.
+        var meanSeconds: Interval?
+        /// At the last opening; null where there was no content.
+        var lastSeconds: Interval?
+
+        init() {}
+
+        init(_ ages: ContentAges) {
+            openings = ages.openings
+            withoutContent = ages.withoutContent
+            meanSeconds = ages.mean
+            lastSeconds = ages.last
+        }
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("lastSeconds", &lastSeconds)
+            fields.field("meanSeconds", &meanSeconds)
+            fields.field("openings", &openings)
+            fields.field("withoutContent", &withoutContent)
+        }
+    }
+
     var app = ""
     var interval = FetchInterval.never
     /// False for an app without the mode `fetch`, and for the interval `never`.
@@ -74,17 +155,30 @@ struct ForecastDocument: Record {
     /// For each hour of the week, from Monday 00:00 in the device's time zone, relative to the likeliest.
     var usage: [Double] = []
     var skipped: [Skipped] = []
+    var budgets = BudgetsDocument.Pair()
+    var results = Results()
+    var contentAge = ContentAge()
+    var advice: [Advice] = []
+    /// The ceiling of wakes a second over the whole suite; null where there is none.
+    var wakesPerSecond: Int?
 
     init() {}
 
-    init(_ name: String, _ app: ScheduledApp, _ forecast: Forecast) {
+    init(_ name: String, _ device: FetchMachine, _ forecast: Forecast, now: Instant, _ policy: FetchPolicy) {
+        let app = device.apps[name] ?? ScheduledApp()
         self.app = name
+        budgets = BudgetsDocument.Pair(app, device, now: now, policy)
+        results = Results(app.standing, policy)
+        contentAge = ContentAge(app.contentAges)
+        advice = forecast.advice.map(Advice.init)
+        wakesPerSecond = policy.ceiling
         interval = app.interval
         inEffect = app.declaresFetch && app.interval != .never
         running = app.running?.fetch
         if let next = forecast.next {
             var document = Next()
             document.at = next.at
+            document.aim = next.aim
             document.score = Double(next.score) / 1000
             document.factors = next.opinions.map(Factor.init)
             nextFetch = document
@@ -101,13 +195,18 @@ struct ForecastDocument: Record {
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("advice", &advice)
         fields.field("app", &app)
+        fields.field("budgets", &budgets)
+        fields.field("contentAge", &contentAge)
         fields.field("factors", &factors)
         fields.field("inEffect", &inEffect)
         fields.field("interval", &interval)
         fields.field("nextFetch", &nextFetch)
+        fields.field("results", &results)
         fields.field("running", &running)
         fields.field("skipped", &skipped)
         fields.field("usage", &usage)
+        fields.field("wakesPerSecond", &wakesPerSecond)
     }
 }

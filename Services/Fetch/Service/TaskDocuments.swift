@@ -30,18 +30,36 @@ struct TaskRequestDocument: Record {
     }
 }
 
-/// The run of a task request that is under way; null is what has not happened.
+/// The run of a task request, under way or ended; null is what has not happened.
 struct TaskRunDocument: Record {
     var request = ""
     var identifier = ""
     var kind = TaskRequestKind.refresh
     var dueAt = Instant.epoch
     var startedAt: Instant?
-    /// Why it was told to end.
+    var completedAt: Instant?
+    var result: TaskResult?
+    /// A word of `lifecycle`'s refusals, or `unanswered`.
+    var refusal: String?
+    var elapsedSeconds: Interval?
+    /// Why it was told to end, while it runs.
     var stopped: TaskStopCause?
     var simulated = false
 
     init() {}
+
+    init(_ record: FetchEvent.TaskRecorded) {
+        request = record.request
+        identifier = record.identifier
+        kind = record.kind
+        dueAt = record.dueAt
+        startedAt = record.startedAt
+        completedAt = record.completedAt
+        result = record.result
+        refusal = record.refusal
+        elapsedSeconds = record.elapsedSeconds
+        simulated = record.simulated
+    }
 
     init(_ running: RunningTask) {
         request = running.request
@@ -54,13 +72,29 @@ struct TaskRunDocument: Record {
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("completedAt", &completedAt)
         fields.field("dueAt", &dueAt)
+        fields.field("elapsedSeconds", &elapsedSeconds)
         fields.field("identifier", &identifier)
         fields.field("kind", &kind)
+        fields.field("refusal", &refusal)
         fields.field("request", &request)
+        fields.field("result", &result)
         fields.field("simulated", &simulated)
         fields.field("startedAt", &startedAt)
         fields.field("stopped", &stopped)
+    }
+}
+
+/// Runs of an app's task requests, newest first.
+struct TaskRunPage: Record {
+    var items: [TaskRunDocument] = []
+    /// Where the next page begins; nil on the last one.
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
     }
 }
 

@@ -94,9 +94,11 @@ struct Explanation: Record {
             apnsID: "", notification: "forecast", priority: priority, collapseID: nil, expiration: nil,
             neverStored: false, payload: ["aps": aps])
         var copy = aggregate
-        guard (try? copy.fireDeadlines(until: now, policy: policy)) != nil,
-            let events = try? copy.decide(.command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy)
-                .own
+        var moments = MomentLedger(ceiling: nil)
+        guard (try? copy.fireDeadlines(until: now, policy: policy, moments: &moments)) != nil,
+            let events = try? copy.decide(
+                .command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy, moments: &moments
+            ).own
         else { return nil }
         return events.compactMap(\.status).first { $0.notification == "forecast" && $0.status != .received }?.status
     }

@@ -8,8 +8,13 @@ extension FetchEvent {
         public static let summary = "A slot was chosen for an app's next refresh, or it became clear that it must wait."
 
         public var app: String?
-        /// The chosen moment; nil while factors block it, or while nothing is wanted.
+        /// The chosen moment, which is held for it; nil while factors block it, or while nothing is wanted.
         public var at: Instant?
+        /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way; nil
+        /// where that is the chosen one.
+        public var aim: Instant?
+        /// When the budgets allow it; nil where they do by then.
+        public var fundedAt: Instant?
         /// When interval and floor have passed; nil where no refresh is wanted.
         public var earliest: Instant?
         /// The factors because of which it must wait, until they change.
@@ -17,18 +22,13 @@ extension FetchEvent {
 
         public init() {}
 
-        public init(app: String, at: Instant?, earliest: Instant?, blockers: [FetchFactor]) {
-            self.app = app
-            self.at = at
-            self.earliest = earliest
-            self.blockers = blockers
-        }
-
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.omittable("aim", &aim)
             fields.field("app", &app)
             fields.omittable("at", &at)
             fields.defaulted("blockers", &blockers)
             fields.omittable("earliest", &earliest)
+            fields.omittable("fundedAt", &fundedAt)
         }
     }
 
@@ -107,15 +107,24 @@ extension FetchEvent {
         /// From start to completion; nil where it never began.
         public var elapsedSeconds: Interval?
         public var simulated = false
+        /// What its handler loaded, as the device says; nil where it does not.
+        public var bytesReceived: Int?
+        /// What it spent of the energy budgets: nothing on a charger.
+        public var millijoules = 0
+        /// The beginning of the day whose budgets it is charged to; nil where it spent nothing.
+        public var day: Instant?
 
         public init() {}
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
+            fields.omittable("bytesReceived", &bytesReceived)
             fields.field("completedAt", &completedAt)
+            fields.omittable("day", &day)
             fields.field("dueAt", &dueAt)
             fields.omittable("elapsedSeconds", &elapsedSeconds)
             fields.field("fetch", &fetch)
+            fields.defaulted("millijoules", &millijoules)
             fields.omittable("refusal", &refusal)
             fields.field("result", &result)
             fields.defaulted("simulated", &simulated)

@@ -53,24 +53,24 @@ extension FetchEvent {
 
         public var app: String?
         public var identifier = ""
-        /// The chosen moment; nil while factors block it.
+        /// The chosen moment, which is held for it; nil while factors block it.
         public var at: Instant?
+        /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way; nil
+        /// where that is the chosen one.
+        public var aim: Instant?
+        /// It is not tried before this; nil while factors block it.
+        public var earliest: Instant?
         /// The factors because of which it must wait, until they change.
         public var blockers: [TaskFactor] = []
 
         public init() {}
 
-        public init(app: String, identifier: String, at: Instant?, blockers: [TaskFactor]) {
-            self.app = app
-            self.identifier = identifier
-            self.at = at
-            self.blockers = blockers
-        }
-
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.omittable("aim", &aim)
             fields.field("app", &app)
             fields.omittable("at", &at)
             fields.defaulted("blockers", &blockers)
+            fields.omittable("earliest", &earliest)
             fields.field("identifier", &identifier)
         }
     }

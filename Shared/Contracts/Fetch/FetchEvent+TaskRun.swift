@@ -80,16 +80,25 @@ extension FetchEvent {
         /// From start to end; nil where it never began.
         public var elapsedSeconds: Interval?
         public var simulated = false
+        /// What its handler loaded, as the device says; nil where it does not.
+        public var bytesReceived: Int?
+        /// What a refresh spent of the energy budgets: nothing on a charger. Processing is not charged.
+        public var millijoules = 0
+        /// The beginning of the day whose budgets it is charged to; nil where it spent nothing.
+        public var day: Instant?
 
         public init() {}
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
+            fields.omittable("bytesReceived", &bytesReceived)
             fields.field("completedAt", &completedAt)
+            fields.omittable("day", &day)
             fields.field("dueAt", &dueAt)
             fields.omittable("elapsedSeconds", &elapsedSeconds)
             fields.field("identifier", &identifier)
             fields.field("kind", &kind)
+            fields.defaulted("millijoules", &millijoules)
             fields.omittable("refusal", &refusal)
             fields.field("request", &request)
             fields.field("result", &result)

@@ -11,11 +11,15 @@ public enum FetchFactor: String, Word {
     case appSwitcher
     /// The user's switches for Background App Refresh.
     case backgroundRefresh
-    /// The interval of the app, and the floor of the system.
+    /// What refreshes have spent today, of the app and of the device.
+    case budgets
+    /// The interval of the app, the floor of the system, and the spacing of the device's wakes.
     case rateLimit
     case network
     /// Whether the device is used, on, cool and charging.
     case deviceActivity
+    /// The ceiling of wakes over the whole suite.
+    case herd
 }
 
 /// How a background refresh ended.

@@ -57,9 +57,9 @@ import Timeline
         try await propertyTest(seedsFrom: 1000, count: 40) { random in
             var life = FetchLife(random)
             try life.begin()
-            for _ in 0..<60 {
+            for step in 0..<60 {
                 try life.step()
-                for app in FetchLife.apps { held += try checkForecast(app, life) ? 1 : 0 }
+                held += try checkForecasts(life, blockedFor: step % 8 == 0 ? .days(3) : .days(1))
             }
         }
         #expect(held > 500, "enough forecasts named a moment: \(held)")
@@ -96,24 +96,40 @@ import Timeline
         }
     }
 
-    /// Lets time pass in a copy of the life: the refresh comes at the moment that the forecast names, or never.
-    private func checkForecast(_ app: String, _ life: FetchLife) throws -> Bool {
-        guard
-            let forecast = life.device.forecast(app, FetchLife.key, now: life.now, policy: life.policy),
-            life.device.apps[app]?.running == nil
-        else { return false }
-        var future = life.runtime
-        guard let next = forecast.next else {
-            try #require(!isDue(app, try future.advance(to: life.now + .days(3))), "no refresh without a forecast")
-            return false
+    /// Lets time pass in a copy of the life: each refresh comes at the moment that the forecast names, or never.
+    ///
+    /// - Returns: how many forecasts named a moment.
+    private func checkForecasts(_ life: FetchLife, blockedFor: Interval) throws -> Int {
+        var forecasts: [(app: String, next: Forecast.Next?)] = []
+        for (app, record) in life.device.apps where record.running == nil {
+            let forecast = life.device.forecast(app, FetchLife.key, now: life.now, policy: life.policy)
+            forecasts.append((app, try #require(forecast).next))
         }
-        try #require(next.opinions.allSatisfy { if case .score = $0.verdict { true } else { false } })
-        try #require(!isDue(app, try future.advance(to: next.at - .milliseconds(1))), "not before the forecast")
-        try #require(isDue(app, try future.advance(to: next.at)), "at the forecast")
-        return true
+        let horizon = forecasts.map { $0.next?.at ?? life.now + blockedFor }.max() ?? life.now
+        var future = life.runtime
+        let events = try future.advance(to: horizon)
+        for (app, next) in forecasts {
+            let first = events.first { $0.type == FetchEvent.RefreshDue.type && $0.app == app }
+            guard let next else {
+                let end = life.now + blockedFor
+                try #require(first.map { $0.time > end } ?? true, "no refresh without a forecast")
+                continue
+            }
+            try #require(next.opinions.allSatisfy { if case .score = $0.verdict { true } else { false } })
+            // What is spent meanwhile by what runs already is the one condition that time alone can change.
+            if first?.time != next.at, try isPutOff(app, before: next.at, events) { continue }
+            try #require(first?.time == next.at, "at the forecast, and not before")
+        }
+        return forecasts.count { $0.next != nil }
     }
 
-    private func isDue(_ app: String, _ events: [Event]) -> Bool {
-        events.contains { $0.type == FetchEvent.RefreshDue.type && $0.app == app }
+    /// Whether it was said before a moment that the budgets put the app's refresh off beyond it.
+    private func isPutOff(_ app: String, before moment: Instant, _ events: [Event]) throws -> Bool {
+        try events.contains { event in
+            guard event.type == FetchEvent.RefreshScheduled.type, event.app == app, event.time < moment else {
+                return false
+            }
+            return try FetchEvent.RefreshScheduled(jsonBytes: event.data).fundedAt.map { $0 > moment } ?? false
+        }
     }
 }

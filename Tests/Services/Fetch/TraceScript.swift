@@ -12,6 +12,7 @@ extension TraceScript<FetchMachine> {
     static func fetch(_ trace: Trace) throws -> Self {
         var policy = FetchPolicy.forTests
         policy.jitter = .zero
+        policy.ceiling = trace["policy"]?["ceiling"]?.double.map { Int($0) }
         if let seconds = trace["policy"]?["floor"]?.double { policy.floor = .seconds(seconds) }
         var script = Self(policy: policy, code: \.code) { step, _ in
             let app = step.with["app"]?.string ?? "a"

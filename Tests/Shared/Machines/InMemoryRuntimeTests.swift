@@ -65,7 +65,8 @@ import Timeline
 
     @Test func aDeadlineThatChangesNothingIsAnErrorInsteadOfALoop() {
         var aggregate = Aggregate<Stuck>(key: key)
-        #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: ()) }
+        var moments = MomentLedger(ceiling: nil)
+        #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: (), moments: &moments) }
     }
 
     @Test func stateIsTheFoldOfItsEvents() throws {

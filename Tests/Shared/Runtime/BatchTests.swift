@@ -50,7 +50,9 @@ import Timeline
 
     private func batchWithDueDeadline() throws -> Batch<Counter> {
         var aggregate = Aggregate<Counter>(key: key)
-        _ = try aggregate.decide(.command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: ())
+        var moments = MomentLedger(ceiling: nil)
+        _ = try aggregate.decide(
+            .command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: (), moments: &moments)
         return Batch<Counter>(partition: 0, policy: (), aggregates: [key: aggregate])
     }
 

@@ -38,15 +38,25 @@ public struct Judgement: Sendable {
             app.forceQuit
                 ? .mustWait("the user ended the app in the switcher and has not opened it since") : .score(1000)
         case .backgroundRefresh: backgroundRefresh
+        case .budgets: budgets(at: moment)
         case .rateLimit: rateLimit(at: moment)
         case .network: network
         case .deviceActivity: deviceActivity
+        case .herd: .score(herd)
         }
     }
 
     /// The factors that make it wait until they change, in the order in which factors are listed.
     var blockers: [FetchFactor] {
-        FetchFactor.allCases.filter { $0 != .rateLimit && verdict($0, at: .epoch).isMustWait }
+        Self.lasting.filter { verdict($0, at: .epoch).isMustWait }
+    }
+
+    /// The factors that time alone does not change.
+    private static let lasting = FetchFactor.allCases.filter { factor in
+        switch factor {
+        case .battery, .lowPowerMode, .appSwitcher, .backgroundRefresh, .network, .deviceActivity: true
+        case .usage, .budgets, .rateLimit, .herd: false
+        }
     }
 
     /// The mean of the weighted scores, in thousandths.
@@ -62,9 +72,46 @@ public struct Judgement: Sendable {
 
     /// How likely the user opens the app soon after a moment, in thousandths of the likeliest hour. A profile that is not
     /// learned speaks neither for nor against.
-    func usage(at moment: Instant) -> Int {
+    func usage(at moment: Instant) -> Int { usage(at: moment, HoursOfWeek()) }
+
+    func usage(at moment: Instant, _ hours: HoursOfWeek) -> Int {
         guard usagePeak > 0 else { return 500 }
-        return app.usage.hours[device.hourOfWeek(moment + policy.openingLead, policy)] * 1000 / usagePeak
+        let moment = moment + policy.openingLead
+        let hour = hours.hour(moment) ?? device.hourOfWeek(moment, policy)
+        return app.usage.hours[hour] * 1000 / usagePeak
+    }
+
+    /// The hours of week between two moments. Where the clocks are not changed in between one question to the time zone will do.
+    func hours(from: Instant, to: Instant) -> HoursOfWeek {
+        guard usagePeak > 0 else { return HoursOfWeek() }
+        guard let zone = device.timeZone else { return HoursOfWeek(offset: 0) }
+        let offset = policy.timeZoneOffset(zone, from)
+        return HoursOfWeek(offset: policy.timeZoneOffset(zone, to + policy.openingLead) == offset ? offset : nil)
+    }
+
+    /// What is left of the budgets, of that of app and device which has less.
+    private func budgets(at moment: Instant) -> Verdict {
+        let fundedAt = fundedAt
+        guard fundedAt <= moment else {
+            let isApp = policy.appBudget.allows(app.spending) == fundedAt
+            return .mustWait(
+                "the refreshes of the \(isApp ? "app" : "device") have spent what the day allows so far", until: fundedAt)
+        }
+        func left(_ spending: Spending, _ budget: Budget) -> Int {
+            let spent = spending.asOf(moment)
+            func share(_ spent: Int, _ limit: Int) -> Int {
+                limit > 0 ? 1000 - Int(min(1, Double(spent) / Double(limit)) * 1000) : 0
+            }
+            return min(share(spent.millijoules, budget.millijoules), share(spent.bytes, budget.bytes))
+        }
+        return .score(min(left(app.spending, policy.appBudget), left(device.spending, policy.deviceBudget)))
+    }
+
+    /// How little the moment that is held differs from what would be best.
+    private var herd: Int {
+        guard let wait = app.wait, let at = wait.at, let aim = wait.aim, policy.reach > .zero else { return 1000 }
+        let apart = at < aim ? aim - at : at - aim
+        return 1000 - Int(min(apart, policy.reach).milliseconds * 1000 / policy.reach.milliseconds)
     }
 
     private var battery: Verdict {
@@ -85,14 +132,23 @@ public struct Judgement: Sendable {
     private func rateLimit(at moment: Instant) -> Verdict {
         if let running = app.running { return .mustWait("the refresh \(running.fetch) is under way") }
         guard let earliest else { return .mustWait("no interval is set") }
-        return moment < earliest
-            ? .mustWait("the interval has not passed since the last refresh or the setting", until: earliest)
-            : .score(1000)
+        if moment < earliest {
+            let isPaused = policy.spacing(app).map { $0 > policy.asked(app.interval) } ?? false
+            return .mustWait(
+                isPaused
+                    ? "the pause that the app's results have earned it has not passed since the last refresh"
+                    : "the interval has not passed since the last refresh or the setting", until: earliest)
+        }
+        if let wokenAt = device.wokenAt, moment >= wokenAt, !policy.areCompatible(moment, wokenAt) {
+            return .mustWait(
+                "the device was woken a moment ago, and its wakes are spaced", until: wokenAt + policy.deviceSpacing)
+        }
+        return .score(1000)
     }
 
     /// When interval and floor have passed; nil where no refresh is wanted.
     var earliest: Instant? {
-        guard let spacing = policy.spacing(app.interval), let from = app.endedAt ?? app.intervalSetAt else {
+        guard let spacing = policy.spacing(app), let from = app.endedAt ?? app.intervalSetAt else {
             return nil
         }
         let passed = from + spacing
@@ -128,6 +184,14 @@ public struct Judgement: Sendable {
         case .critical: return .mustWait("the device is too hot")
         }
     }
+}
+
+/// Which hour of the week a moment falls into, where that takes no look at a time zone.
+struct HoursOfWeek {
+    /// Seconds east of UTC; nil where they change, or are not known.
+    var offset: Int?
+
+    func hour(_ moment: Instant) -> Int? { offset.map { UsageProfile.hourOfWeek(moment, offset: $0) } }
 }
 
 /// A weighted sum of scores.

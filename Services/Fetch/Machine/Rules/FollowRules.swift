@@ -165,14 +165,18 @@ extension Decision<FetchMachine> {
 
     private mutating func complete(_ event: LifecycleEvent.WakeCompleted) {
         if let (app, running) = runningTask(event.app, event.reason, event.request) {
-            recordTask(app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped)
+            recordTask(
+                app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped,
+                bytesReceived: event.bytesReceived)
         }
         guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
-        switch event.result {
-        case .newData: record(app, .newData)
-        case .noData: record(app, .noData)
-        case .failed, nil: record(app, .failed)
-        }
+        let result: FetchResult =
+            switch event.result {
+            case .newData: .newData
+            case .noData: .noData
+            case .failed, nil: .failed
+            }
+        record(app, result, bytesReceived: event.bytesReceived)
     }
 
     private mutating func refuse(_ event: LifecycleEvent.WakeRefused) {

@@ -32,22 +32,39 @@ extension Decision<FetchMachine> {
         for (name, app) in state.apps {
             if let running = app.running, running.answerBy <= now {
                 record(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
-            } else if let at = app.wait?.at, at <= now, judgement(app).wait(key, now: now)?.at == now {
+            } else if let at = app.wait?.at, at <= now {
                 due(name, simulated: false)
             }
         }
     }
 
-    /// Chooses anew what every app waits for; where that is what it waits for already, nothing happened.
-    mutating func schedule() {
+    /// Chooses anew what apps wait for. Where what would be best is that still, and its moment is held, nothing happened.
+    mutating func schedule(_ names: [String]) {
         guard state.profile != .ios6 else { return }
-        for (name, app) in state.apps where app.running == nil {
-            let wait = judgement(app).wait(key, now: now)
-            guard wait != app.wait else { continue }
-            emit(
-                .refreshScheduled(
-                    .init(app: name, at: wait?.at, earliest: wait?.earliest, blockers: wait?.blockers ?? [])))
+        for name in names {
+            guard let app = state.apps[name], app.running == nil else { continue }
+            let plan = judgement(app).plan(key, now: now)
+            guard !isKept(app.wait, plan) else { continue }
+            var event = FetchEvent.RefreshScheduled()
+            event.app = name
+            if let plan {
+                event.earliest = plan.earliest
+                event.fundedAt = plan.fundedAt
+                event.blockers = plan.blockers
+                if let aim = plan.aim {
+                    let at = place(aim, from: max(now, plan.start), of: name)
+                    event.at = at
+                    event.aim = at == aim ? nil : aim
+                }
+            }
+            emit(.refreshScheduled(event))
         }
+    }
+
+    private func isKept(_ wait: Wait?, _ plan: Plan?) -> Bool {
+        guard let wait, let plan else { return wait == nil && plan == nil }
+        return wait.best == plan.aim && wait.blockers == plan.blockers && wait.earliest == plan.earliest
+            && wait.fundedAt == plan.fundedAt
     }
 
     func judgement(_ app: ScheduledApp) -> Judgement {
@@ -61,7 +78,9 @@ extension Decision<FetchMachine> {
     }
 
     /// Ends the app's refresh.
-    mutating func record(_ app: String, _ result: FetchResult, refusal: String? = nil) {
+    ///
+    /// - Parameter bytesReceived: what its handler loaded, as the device says.
+    mutating func record(_ app: String, _ result: FetchResult, refusal: String? = nil, bytesReceived: Int? = nil) {
         guard let running = state.apps[app]?.running else { return }
         var record = FetchEvent.RefreshRecorded()
         record.app = app
@@ -73,6 +92,12 @@ extension Decision<FetchMachine> {
         record.refusal = result == .refused ? refusal : nil
         record.elapsedSeconds = running.startedAt.map { now - $0 }
         record.simulated = running.simulated
+        record.bytesReceived = bytesReceived
+        if let elapsed = record.elapsedSeconds {
+            let bytes = bytesReceived ?? 0
+            record.millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
+            if record.millijoules > 0 || bytes > 0 { record.day = state.day(of: now, policy) }
+        }
         emit(.refreshRecorded(record))
     }
 }

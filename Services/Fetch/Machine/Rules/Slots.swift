@@ -1,5 +1,5 @@
-public import Contracts
-public import Timeline
+import Contracts
+import Timeline
 
 /// The moments at which a device's refreshes can happen: one a slot, at a place in it that depends on device and slot alone.
 /// All apps of a device that are due in a slot so share one moment, and one wake of the device.
@@ -36,19 +36,38 @@ struct SlotGrid {
     }
 }
 
+/// What would be best for a wake, whatever other wakes there are.
+struct Plan: Equatable {
+    /// The best moment; nil while factors block it.
+    var aim: Instant?
+    /// When interval and floor have passed.
+    var earliest: Instant
+    /// When the budgets allow it; nil where they do by then.
+    var fundedAt: Instant?
+    var blockers: [FetchFactor] = []
+
+    /// Never before this.
+    var start: Instant { max(earliest, fundedAt ?? earliest) }
+}
+
 extension Judgement {
-    /// What the app's next refresh waits for as of `now`; nil where none is wanted, or one is under way.
+    /// What would be best for the app's next refresh as of `now`; nil where none is wanted, or one is under way.
     ///
     /// The value of a slot depends on its moment and not on `now`: time that passes under unchanged conditions changes no
     /// choice. That is what makes a forecast true.
-    public func wait(_ key: AggregateKey, now: Instant) -> Wait? {
-        guard app.declaresFetch, app.running == nil, let earliest, let pace = policy.pace(app.interval) else {
-            return nil
-        }
-        let blockers = blockers
-        guard blockers.isEmpty else { return Wait(at: nil, earliest: earliest, blockers: blockers) }
-        let at = best(SlotGrid(key: key, policy: policy), from: max(now, earliest), earliest: earliest, pace: pace)
-        return Wait(at: at, earliest: earliest)
+    func plan(_ key: AggregateKey, now: Instant) -> Plan? {
+        guard app.declaresFetch, app.running == nil, let earliest, let pace = policy.pace(app) else { return nil }
+        let fundedAt = fundedAt
+        var plan = Plan(earliest: earliest, fundedAt: fundedAt > earliest ? fundedAt : nil, blockers: blockers)
+        guard plan.blockers.isEmpty else { return plan }
+        let from = max(plan.start, app.wait.since(now))
+        plan.aim = best(SlotGrid(key: key, policy: policy), from: from, earliest: plan.start, pace: pace)
+        return plan
+    }
+
+    /// When what app and device have spent is covered again.
+    var fundedAt: Instant {
+        max(policy.appBudget.allows(app.spending), policy.deviceBudget.allows(device.spending))
     }
 
     /// The best slot within the horizon that reaches its threshold, the earliest of equals. Past the horizon the next one.
@@ -56,6 +75,7 @@ extension Judgement {
         let patience = policy.patience(pace)
         let steady = steady
         let most = steady.score(1000, policy.usageWeight)
+        let hours = hours(from: from, to: max(from, earliest) + policy.horizon)
         var best: (moment: Instant, value: Int)?
         var index = grid.first(from: from)
         let next = grid.moment(index)
@@ -64,7 +84,7 @@ extension Judgement {
             let age = moment - earliest
             // However good the slots from here on are, waiting for them costs more than they can gain.
             if let best, most - policy.cost(of: age, pace) <= best.value { break }
-            let score = steady.score(usage(at: moment), policy.usageWeight)
+            let score = steady.score(usage(at: moment, hours), policy.usageWeight)
             let value = score - policy.cost(of: age, pace)
             if score >= policy.threshold(at: age, patience), best.map({ value > $0.value }) ?? true {
                 best = (moment, value)
@@ -73,6 +93,15 @@ extension Judgement {
             index += 1
         }
         return best?.moment ?? last
+    }
+}
+
+extension Wait? {
+    /// From when on its slot is to be looked for: a moment that is held, and comes later than what would be best, is not given up
+    /// because that has passed.
+    fileprivate func since(_ now: Instant) -> Instant {
+        guard let self, let at = self.at, let aim = self.aim, at >= now else { return now }
+        return Swift.min(now, aim)
     }
 }
 

@@ -63,28 +63,36 @@ extension Decision<FetchMachine> {
             if let running = app.runningTask {
                 guard running.answerBy <= now else { continue }
                 recordTask(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
-            } else if let task = app.tasks.values.first(where: { isDue($0, of: app) }) {
+            } else if let task = app.tasks.values.first(where: { $0.wait?.at.map { $0 <= now } ?? false }) {
                 due(name, task, simulated: false)
             }
         }
     }
 
-    /// Decided once more, as it may be that conditions changed at this very moment.
-    private func isDue(_ task: PendingTask, of app: ScheduledApp) -> Bool {
-        guard let at = task.wait?.at, at <= now else { return false }
-        return judgement(app).wait(for: task, key, now: now)?.at == now
-    }
-
-    /// Chooses anew what every task request waits for; where that is what it waits for already, nothing happened.
-    mutating func scheduleTasks() {
-        for (name, app) in state.apps where app.runningTask == nil && !app.tasks.isEmpty {
+    /// Chooses anew what task requests wait for. Where what would be best is that still, and its moment is held, nothing
+    /// happened.
+    mutating func scheduleTasks(_ names: [String]) {
+        for name in names {
+            guard let app = state.apps[name], app.runningTask == nil, !app.tasks.isEmpty else { continue }
             let judgement = judgement(app)
             for (identifier, task) in app.tasks {
-                let wait = judgement.wait(for: task, key, now: now)
-                guard wait != task.wait else { continue }
-                emit(
-                    .taskScheduled(
-                        .init(app: name, identifier: identifier, at: wait?.at, blockers: wait?.blockers ?? [])))
+                let plan = judgement.plan(for: task, key, now: now)
+                if let wait = task.wait, wait.aim ?? wait.at == plan.aim, wait.blockers == plan.blockers,
+                    plan.aim == nil || wait.earliest == plan.earliest
+                {
+                    continue
+                }
+                var event = FetchEvent.TaskScheduled()
+                event.app = name
+                event.identifier = identifier
+                event.blockers = plan.blockers
+                if let aim = plan.aim {
+                    let at = place(aim, from: max(now, plan.earliest), of: name, task: identifier)
+                    event.at = at
+                    event.aim = at == aim ? nil : aim
+                    event.earliest = plan.earliest
+                }
+                emit(.taskScheduled(event))
             }
         }
     }
@@ -118,7 +126,9 @@ extension Decision<FetchMachine> {
     }
 
     /// Ends the run of the app's task.
-    mutating func recordTask(_ app: String, _ result: TaskResult, refusal: String? = nil) {
+    mutating func recordTask(
+        _ app: String, _ result: TaskResult, refusal: String? = nil, bytesReceived: Int? = nil
+    ) {
         guard let running = state.apps[app]?.runningTask else { return }
         var record = FetchEvent.TaskRecorded()
         record.app = app
@@ -132,6 +142,12 @@ extension Decision<FetchMachine> {
         record.refusal = result == .refused ? refusal : nil
         record.elapsedSeconds = running.startedAt.map { now - $0 }
         record.simulated = running.simulated
+        record.bytesReceived = bytesReceived
+        if running.submission.kind == .refresh, let elapsed = record.elapsedSeconds {
+            let bytes = bytesReceived ?? 0
+            record.millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
+            if record.millijoules > 0 || bytes > 0 { record.day = state.day(of: now, policy) }
+        }
         emit(.taskRecorded(record))
     }
 }

@@ -5,20 +5,22 @@ import Timeline
 // When a task request runs. As with refreshes the choice depends on the state and on moments in it, not on when it is made: time
 // that passes under unchanged conditions changes nothing.
 extension Judgement {
-    /// What a task request of the app waits for as of `now`; nil while a run is under way.
-    func wait(for task: PendingTask, _ key: AggregateKey, now: Instant) -> TaskWait? {
-        guard app.runningTask == nil else { return nil }
+    /// What would be best for a task request of the app as of `now`, whatever other wakes there are.
+    func plan(for task: PendingTask, _ key: AggregateKey, now: Instant) -> TaskPlan {
         let blockers = blockers(of: task.request)
-        guard blockers.isEmpty else { return TaskWait(at: nil, blockers: blockers) }
+        guard blockers.isEmpty else { return TaskPlan(earliest: .epoch, blockers: blockers) }
         let grid = SlotGrid(key: key, policy: policy)
-        let earliest = earliest(of: task)
+        let asked = earliest(of: task)
+        var since = now
+        if let wait = task.wait, let at = wait.at, let aim = wait.aim, at >= now { since = min(now, aim) }
         switch task.request.kind {
         case .refresh:
-            let pace = policy.pace(.minimum) ?? .zero
-            return .until(best(grid, from: max(now, earliest), earliest: earliest, pace: pace))
+            let start = max(asked, fundedAt)
+            let aim = best(grid, from: max(since, start), earliest: start, pace: max(policy.floor, policy.minimumPace))
+            return TaskPlan(aim: aim.clamped, earliest: start.clamped)
         case .processing:
-            let from = max(now, processingEarliest(task, from: earliest))
-            return .until(grid.moment(grid.first(from: from)))
+            let start = processingEarliest(task, from: asked)
+            return TaskPlan(aim: grid.moment(grid.first(from: max(since, start))).clamped, earliest: start.clamped)
         }
     }
 
@@ -85,11 +87,18 @@ extension Judgement {
     }
 }
 
-extension TaskWait {
+/// What would be best for a task request.
+struct TaskPlan {
+    /// The best moment; nil while factors block it.
+    var aim: Instant?
+    /// Never before this.
+    var earliest: Instant
+    var blockers: [TaskFactor] = []
+}
+
+extension Instant {
     /// A date may be so far off that what comes after it can't be told in documents.
-    fileprivate static func until(_ moment: Instant) -> TaskWait {
-        TaskWait(at: min(moment, Instant.documented.upperBound))
-    }
+    fileprivate var clamped: Instant { min(self, Self.documented.upperBound) }
 }
 
 extension FetchMachine {
