@@ -100,6 +100,9 @@ package struct FetchLife: Life {
     private mutating func hear() throws {
         let app = anyApp()
         if let running = device.apps[app]?.running, !chance(4) { return try answer(app, running) }
+        // Who was told to end does so soon.
+        let isEnding = device.apps.first { $0.value.runningTask?.stopped != nil && $0.value.runningTask?.wake != nil }
+        if let (app, record) = isEnding, let running = record.runningTask { return try answer(app, running) }
         if let running = device.apps[app]?.runningTask, !chance(3) { return try answer(app, running) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []))
@@ -172,7 +175,8 @@ package struct FetchLife: Life {
         default:
             try tell(
                 LifecycleEvent.WakeCompleted(
-                    app: app, kind: kind, reason: .task, request: running.request, success: !chance(3), wake: "w"))
+                    app: app, kind: kind, reason: .task, request: running.request,
+                    success: running.stopped == nil ? !chance(3) : chance(4), wake: "w"))
         }
     }
 

@@ -25,7 +25,7 @@ import Timeline
 
     @Test func taskRequestsKeepTheirLawsInAnyLife() async throws {
         var runs = TaskLaws.Tally()
-        for seed in UInt64(1)...24 {
+        for seed in UInt64(1)...72 {
             var life = FetchLife(seededRandom(seed * 7919))
             try life.begin()
             for _ in 0..<200 {
