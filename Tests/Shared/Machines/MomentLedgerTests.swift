@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite struct MomentLedgerTests {
+@Suite(.aside) struct MomentLedgerTests {
     private let start = Instant(milliseconds: 1_750_032_000_000)
 
     @Test(arguments: [(1, 1), (1, 16), (7, 4), (100, 16), (1000, 16), (1000, 1)])
