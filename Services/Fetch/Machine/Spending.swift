@@ -19,12 +19,12 @@ public struct Spending: Record, Equatable {
     mutating func charge(millijoules: Int, bytes: Int, day: Instant) {
         if self.day != day { self = Spending() }
         self.day = day
-        // No refresh spends so much that a day of them could not be added up.
-        self.millijoules += min(millijoules, Self.most)
-        self.bytes += min(bytes, Self.most)
+        // What a device tells may be any number: past this it makes no difference.
+        self.millijoules = min(self.millijoules + min(max(0, millijoules), Self.most), Self.most)
+        self.bytes = min(self.bytes + min(max(0, bytes), Self.most), Self.most)
     }
 
-    private static let most = 1 << 50
+    private static let most = 1 << 60
 
     /// What counts at a moment: nothing once the day is over.
     public func asOf(_ moment: Instant) -> Spending { moment < day + .days(1) ? self : Spending() }

@@ -9,6 +9,8 @@ extension Decision<FetchMachine> {
     /// The free moment for a wake of this device that is best for an aim: next to a wake with the same aim, else the last one that
     /// is not after it, else the first one behind it.
     ///
+    /// Where documents can't tell moments any more, those are shared.
+    ///
     /// - Parameters:
     ///   - earliest: never before this.
     ///   - app, task: whose wake it is; what it holds so far it gives up.
@@ -30,6 +32,7 @@ extension Decision<FetchMachine> {
         var start = target
         while true {
             let moment = moments.first(from: start)
+            guard moment < Instant.documented.upperBound else { return Instant.documented.upperBound }
             guard let other = conflict(moment) else { return moment }
             start = policy.after(other, moment)
         }
