@@ -45,11 +45,13 @@ extension FetchPolicy {
 
     /// The next moment to try before one that another wake stands in the way of.
     fileprivate func before(_ other: Instant, _ moment: Instant) -> Instant {
+        guard !areCompatible(moment, other) else { return moment - .milliseconds(1) }
         let next = moment > other + coalescing ? other + coalescing : other - deviceSpacing
         return min(next, moment - .milliseconds(1))
     }
 
     fileprivate func after(_ other: Instant, _ moment: Instant) -> Instant {
+        guard !areCompatible(moment, other) else { return moment + .milliseconds(1) }
         let next = moment < other - coalescing ? other - coalescing : other + deviceSpacing
         return max(next, moment + .milliseconds(1))
     }
