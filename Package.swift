@@ -143,7 +143,9 @@ var targets: [Target] = [
         resources: [.copy("Traces")]),
     tests(
         "FetchTests", "Services/Fetch",
-        durable + ["Lives", "FetchMachine", "FetchService", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + [
+            "Lives", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
+        ],
         resources: [.copy("Traces")]),
 ]
 targets += service("Lifecycle", [asyncAlgorithms])

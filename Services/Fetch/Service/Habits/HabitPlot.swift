@@ -1,4 +1,5 @@
-/// A picture of some lives: for each app a panel over the 24 hours of a day, fetches upward and openings downward on one scale.
+/// A picture of some lives: for each app a panel over the 24 hours of a day, fetches upward and openings downward on one
+/// scale.
 struct HabitPlot {
     private let panels: [Panel]
     private let caption: String
@@ -41,8 +42,8 @@ struct HabitPlot {
             "<text class=\"title\" x=\"24\" y=\"36\">\(Self.title)</text>",
             "<rect class=\"fetch\" x=\"24\" y=\"51\" width=\"12\" height=\"12\" rx=\"2\"/>",
             "<text x=\"42\" y=\"62\">fetches in the hour, a day</text>",
-            "<rect class=\"opening\" x=\"216\" y=\"51\" width=\"12\" height=\"12\" rx=\"2\"/>",
-            "<text x=\"234\" y=\"62\">openings by the user in the hour, a day</text>",
+            "<rect class=\"opening\" x=\"248\" y=\"51\" width=\"12\" height=\"12\" rx=\"2\"/>",
+            "<text x=\"266\" y=\"62\">openings in the hour, a day</text>",
         ]
         for (index, panel) in panels.enumerated() { lines += draw(panel, top: Self.head + index * Self.panel) }
         lines.append("<text class=\"quiet\" x=\"24\" y=\"\(height - 20)\">\(Self.escaped(caption))</text>")
@@ -77,15 +78,14 @@ struct HabitPlot {
 
     private var description: String {
         let sentences = panels.map { panel in
-            "\(panel.name), who opens the app at \(panel.words): \(Self.numbers(panel.summary))."
+            "\(panel.name), opens at \(panel.words): \(Self.numbers(panel.summary))."
         }
         return Self.escaped((sentences + [caption]).joined(separator: " "))
     }
 
     private static func numbers(_ summary: HabitSummary) -> String {
         "\(summary.refreshesDaily) fetches a day, \(summary.newDataShare) with new data; "
-            + "content \(summary.contentAgeWords) old at an opening; "
-            + "\(summary.preparedShare) of openings fetched for within the hour before"
+            + "mean age of the content at an opening: \(summary.contentAgeWords)"
     }
 
     private func draw(_ panel: Panel, top: Int) -> [String] {
@@ -98,7 +98,7 @@ struct HabitPlot {
         let right = Self.left + 24 * Self.hour
         var lines = [
             "<text class=\"name\" x=\"24\" y=\"\(top + 14)\">\(Self.escaped(panel.name)): "
-                + "opens at \(Self.escaped(panel.words))</text>",
+                + "opens at \(Self.escaped(Self.shortened(panel.words)))</text>",
             "<text class=\"quiet\" x=\"24\" y=\"\(top + 32)\">\(Self.numbers(summary))</text>",
         ]
         let step = max(1, (up + down + 3) / 4)
@@ -142,6 +142,9 @@ struct HabitPlot {
                 + "<title>\(span): \(summary.daily(count)) \(what) a day</title></rect>"
         ]
     }
+
+    /// What fits into a line; the description has all of it.
+    private static func shortened(_ words: String) -> String { words.count > 72 ? words.prefix(70) + " …" : words }
 
     private static func escaped(_ text: String) -> String {
         text.reduce(into: "") { escaped, character in

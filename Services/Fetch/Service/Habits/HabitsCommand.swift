@@ -10,16 +10,17 @@ struct HabitsCommand: ParsableCommand {
         abstract: "Simulates what background fetches a user's habits lead to.",
         usage: "fetch habits [--open <hh:mm>]... [--svg <file>] [options]",
         discussion: """
-            Lives through some days in virtual time with the same rules as `fetch serve`, in a second or so and without a \
-            database. Without --open it shows two users side by side, an early one and a late one. The numbers are of the last \
-            7 days; the days before are for learning.
+            Lives through some days in virtual time with the same rules as `fetch serve`, in a second or so and \
+            without a database. Without --open it shows two users side by side, an early one and a late one. The \
+            numbers are of the last 7 days; the days before are for learning.
 
-            The device lies locked while it is not in use, and on its charger from 23:00 to 06:30. All settings are the \
-            defaults of `fetch serve`, but for the ceiling of wakes over the whole suite: there is one device.
+            The device lies locked while it is not in use, and on its charger from 23:00 to 06:30. All settings are \
+            the defaults of `fetch serve`, but for the ceiling of wakes over the whole suite, which falls away: there \
+            is one device.
             """)
 
     @Option(
-        name: .long, help: .init("A time at which the user opens the app; any number of them.", valueName: "hh:mm"),
+        help: .init("A time at which the user opens the app; any number of them.", valueName: "hh:mm"),
         transform: time)
     var open: [TimeOfDay] = []
     @Option(
@@ -34,7 +35,8 @@ struct HabitsCommand: ParsableCommand {
         help: .init("The app's minimum fetch interval: minimum, or a number of seconds.", valueName: "interval"),
         transform: interval)
     var interval = FetchInterval.minimum
-    @Option(help: .init("What the app's handler reports: newData, noData or failed.", valueName: "word"), transform: word)
+    @Option(
+        help: .init("What the app's handler reports: newData, noData or failed.", valueName: "word"), transform: word)
     var result = WakeResult.newData
     @Option(help: .init("The seconds that the handler takes; from 30 on it is killed at 30.", valueName: "number"))
     var seconds = 2.0
