@@ -1,3 +1,4 @@
+import Contracts
 import FetchMachine
 import OrderedCollections
 import Records
@@ -7,15 +8,15 @@ import Timeline
 
 @testable import FetchService
 
-/// What users' habits lead to, over simulated weeks. All of it is deterministic: where a number is exact it was measured, and
-/// another one means that the rules have changed.
+/// What users' habits lead to, over simulated weeks. All of it is deterministic: where a number is exact it was
+/// measured, and another one means that the rules have changed.
 @Suite(.aside) struct HabitTests {
     @Test func usersWithDifferentHabitsGetDifferentRefreshes() throws {
         let morning = TimeOfDay(6, 45)
         let evening = TimeOfDay(18, 0)
         let early = try HabitSimulation.run(device(opening: [morning]))
         let late = try HabitSimulation.run(device(opening: [evening]))
-        // Measured: 7 and 6 of 7 days; 18 refreshes against 4 in the hours before 06:45, 8 against 3 before 18:00.
+        // Measured: 06:45 on 7 of 7 days. In the hours before 06:45 18 refreshes against 4, before 18:00 8 against 3.
         #expect(early.days(withRefreshBefore: morning) >= 5)
         #expect(late.days(withRefreshBefore: evening) >= 5)
         #expect(early.refreshes(before: morning) >= 2 * late.refreshes(before: morning))
@@ -47,19 +48,18 @@ import Timeline
     @Test func theStateOfADeviceStaysSmall() throws {
         var random = HabitRandom(seed: 1, stream: 0)
         let apps = (0..<20).map { index in
-            let times = (0...index % 2).map { _ in TimeOfDay(7 + random.number(below: 16), random.number(below: 60)) }
+            let time = TimeOfDay(7 + random.number(below: 16), random.number(below: 60))
             let weekends = index % 3 == 0 ? [TimeOfDay(10 + index % 12, 0)] : nil
-            return HabitualApp(name: "com.example.app\(index)", habit: Habit(times: times, weekends: weekends))
+            return HabitualApp(name: "com.example.app\(index)", habit: Habit(times: [time], weekends: weekends))
         }
         // Long slots, so that a month takes seconds: what is kept depends on openings, not on slots.
         var policy = FetchPolicy.habitual
-        policy.slot = .hours(2)
+        policy.slot = .hours(12)
         let state = try HabitSimulation.run(HabitualDevice(name: "crowded", apps: apps, days: 30), policy: policy).state
         #expect(state.apps.count == 20)
         #expect(state.apps.values.allSatisfy { $0.usage.isLearned && $0.standing.refreshes > 0 })
-        // Measured: XXXX. With slots of 15 min and up to four openings a day of each app: 3,164.
+        // Measured: 2,687. With slots of 15 min and up to four openings a day of each app: 3,164.
         #expect(state.binary.count < 8192)
-        #expect(state.binary.count == 0)
     }
 
     @Test func aHandlerThatNeedsItsWholeLimitIsKilled() throws {

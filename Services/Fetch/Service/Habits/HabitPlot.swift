@@ -1,5 +1,5 @@
-/// A picture of some lives: for each app a panel over the 24 hours of a day, fetches upward and openings downward on one
-/// scale.
+/// A picture of some lives: for each app a panel over the 24 hours of a day, fetches upward and openings downward
+/// on one scale.
 struct HabitPlot {
     private let panels: [Panel]
     private let caption: String

@@ -98,8 +98,8 @@ extension Conditions {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and a stream of it for each app:
-/// what one app does changes nothing of the others.
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and a stream of it for each
+/// app: what one app does changes nothing of the others.
 struct HabitRandom: RandomNumberGenerator {
     private var state: UInt64
 

@@ -5,8 +5,8 @@ import Machines
 import Records
 import Timeline
 
-/// What users' habits lead to: some days of one device in virtual time, decided by the real machine, with a `lifecycle` that
-/// wakes apps at once. No clock and no chance but the seed's: the same device lives the same life everywhere.
+/// What users' habits lead to: some days of one device in virtual time, decided by the real machine, with a `lifecycle`
+/// that wakes apps at once. No clock and no chance but the seed's: the same device lives the same life everywhere.
 struct HabitSimulation {
     private let device: HabitualDevice
     private let key: AggregateKey

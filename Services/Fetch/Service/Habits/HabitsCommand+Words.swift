@@ -43,8 +43,8 @@ public enum Habits {
     /// The word that asks for it.
     public static let command = "habits"
 
-    /// Does what the arguments behind ``command`` ask for. What keeps it from that is one line on standard error, and an
-    /// exit status: 64 (`EX_USAGE` of sysexits.h) for wrong arguments, 1 for all else.
+    /// Does what the arguments behind ``command`` ask for. What keeps it from that is one line on standard error, and
+    /// an exit status: 64 (`EX_USAGE` of sysexits.h) for wrong arguments, 1 for all else.
     public static func run(_ arguments: [String]) -> Never {
         do {
             let command = try HabitsCommand.parse(arguments)
@@ -52,13 +52,15 @@ public enum Habits {
             exit(0)
         } catch let failure as HabitsFailed {
             leave(failure.description, status: 1)
-        } catch where HabitsCommand.exitCode(for: error) == .success {
-            // Help is no failure.
-            print(HabitsCommand.fullMessage(for: error))
-            exit(0)
         } catch {
+            let status = HabitsCommand.exitCode(for: error)
+            // Help is no failure.
+            if status == .success {
+                print(HabitsCommand.fullMessage(for: error))
+                exit(0)
+            }
             let line = HabitsCommand.message(for: error).split(separator: "\n").first.map(String.init) ?? "failed"
-            let isUsage = HabitsCommand.exitCode(for: error) == .validationFailure
+            let isUsage = status == .validationFailure
             leave(isUsage ? line + " (fetch habits --help tells more)" : line, status: isUsage ? 64 : 1)
         }
     }
