@@ -135,12 +135,9 @@ public struct MomentLedger: Sendable {
         ceiling.map { moment((page + 1) * Self.pageSize, $0) } ?? .epoch
     }
 
+    /// Whether there are pages that are over by a moment.
+    public func hasPages(before moment: Instant) -> Bool { pages.keys.contains { end(of: $0) < moment } }
+
     /// Lets go of the pages that are over by a moment.
-    ///
-    /// - Returns: whether there were any.
-    public mutating func drop(before moment: Instant) -> Bool {
-        let stale = pages.keys.filter { end(of: $0) < moment && !changed.contains($0) }
-        for page in stale { pages[page] = nil }
-        return !stale.isEmpty
-    }
+    public mutating func drop(before moment: Instant) { pages = pages.filter { end(of: $0.key) >= moment } }
 }

@@ -181,7 +181,7 @@ extension PartitionWorker {
         batch.outage = first.outages.outage
         let now = clock.now(by: first.clock)
         let over = now - Self.momentsKept
-        if batch.moments.ceiling != nil, batch.moments.drop(before: over) { batch.over = over }
+        if batch.moments.ceiling != nil, batch.moments.hasPages(before: over) { batch.over = over }
         var position = first.storedPosition
         for event in first.events {
             guard batch.run(event) else {

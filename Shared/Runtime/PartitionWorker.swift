@@ -269,6 +269,7 @@ extension PartitionWorker {
     private func take(_ done: Done, _ portion: Portion) {
         cache = done.batch.aggregates
         held = done.batch.moments
+        if let over = done.batch.over, !done.batch.moments.changed.isEmpty { held?.drop(before: over) }
         held?.forgetChanges()
         if cache.count > Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
         lastBatch = done.lastBatch

@@ -28,12 +28,21 @@ package struct FetchLife: Life {
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: Self.tasks)))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: tasks(of: app))))
         }
     }
 
     /// What apps call their task requests: one more than there is room for.
     package static let tasks = (0...11).map { "t\($0)" }
+
+    /// One app is refreshed, one has task requests, and one is now this, now that.
+    private mutating func tasks(of app: String) -> [String] {
+        switch app {
+        case "a": []
+        case "b": Self.tasks
+        default: chance(4) ? [] : Self.tasks
+        }
+    }
 
     private static func manifest(permitting tasks: [String]) -> Manifest {
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
@@ -71,7 +80,7 @@ package struct FetchLife: Life {
     }
 
     private mutating func taskCommand() -> FetchCommand {
-        let app = anyApp()
+        let app = chance(6) ? "a" : chance(2) ? "b" : "c"
         if let running = device.apps[app]?.runningTask, chance(4) {
             return .simulateTaskExpiration(app: app, identifier: running.submission.identifier)
         }
@@ -120,7 +129,7 @@ package struct FetchLife: Life {
             try tell(LifecycleEvent.SettingsChanged(app: isForDevice ? nil : app, settings: settings))
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
         case 7, 8:
-            let permitted = chance(4) ? Array(Self.tasks.dropLast(4)) : Self.tasks
+            let permitted = chance(4) ? Array(tasks(of: app).dropLast(4)) : tasks(of: app)
             try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: permitted)))
         default: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
         }

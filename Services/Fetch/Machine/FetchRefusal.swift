@@ -10,6 +10,8 @@ public enum FetchRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case fetchRunning(String)
     // What `lifecycle` would refuse, under the same names.
     case modeNotDeclared
+    /// The app has task requests in its place.
+    case fetchDisabled
     case deviceOff
     case inForeground
     case forceQuit
@@ -37,6 +39,7 @@ public enum FetchRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsupportedOnProfile, .noTaskRequests: "unsupported_on_profile"
         case .fetchRunning: "fetch_running"
         case .modeNotDeclared: "mode_not_declared"
+        case .fetchDisabled: "background_fetch_disabled"
         case .deviceOff: "device_off"
         case .inForeground: "in_foreground"
         case .forceQuit: "force_quit"
@@ -60,6 +63,8 @@ public enum FetchRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsupportedOnProfile(let profile): "\(profile.rawValue) has no background fetch."
         case .fetchRunning(let fetch): "The refresh \(fetch) of the app is under way."
         case .modeNotDeclared: "The manifest of the app does not declare the mode \"fetch\"."
+        case .fetchDisabled:
+            "The manifest of the app has permittedTaskIdentifiers, which disables background fetch: submit a task request."
         case .deviceOff: "The device is switched off."
         case .inForeground: "The app is on screen."
         case .forceQuit: "The user ended the app in the switcher and has not opened it since."

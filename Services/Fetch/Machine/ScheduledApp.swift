@@ -65,6 +65,13 @@ public struct ScheduledApp: Record, Equatable {
         fields.omittable("runningTask", &runningTask)
     }
 
+    /// Whether intervals have an effect. Permitted task identifiers in the manifest disable background fetch from iOS 13 on (Apple,
+    /// "Using background tasks to update your app").
+    public func fetches(on profile: ProfileName?) -> Bool {
+        guard declaresFetch, let profile, profile != .ios6 else { return false }
+        return !profile.hasTaskRequests || permittedTaskIdentifiers.isEmpty
+    }
+
     /// The next moment at which time itself is an input.
     var nextDeadline: Instant? { [running?.answerBy ?? wait?.at, nextTaskDeadline].compactMap(\.self).min() }
 }

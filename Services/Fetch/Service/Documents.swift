@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import OrderedCollections
 import Records
 import Timeline
 
@@ -14,17 +15,18 @@ struct IntervalRequest: Record {
 struct IntervalDocument: Record {
     var app = ""
     var interval = FetchInterval.never
-    /// False for an app without the mode `fetch`: the interval is kept, and has no effect.
+    /// False for an app without the mode `fetch`, or with task requests in its place: the interval is kept, and has no effect.
     var inEffect = false
     /// The chosen moment of the next refresh; nil while it must wait.
     var nextFetch: Instant?
 
     init() {}
 
-    init(_ name: String, _ app: ScheduledApp?) {
+    init(_ name: String, _ device: FetchMachine) {
+        let app = device.apps[name]
         self.app = name
         interval = app?.interval ?? .never
-        inEffect = app.map { $0.declaresFetch && $0.interval != .never } ?? false
+        inEffect = app.map { $0.fetches(on: device.profile) && $0.interval != .never } ?? false
         nextFetch = app?.wait?.at
     }
 

@@ -35,7 +35,7 @@ struct FetchRoutes: Sendable {
             let interval = try await request.document(as: IntervalRequest.self).interval
             let (key, app) = try place(context)
             return try await commands.submit(.setInterval(app: app, interval), to: key, request, context) {
-                aggregate, _ in IntervalDocument(app, aggregate.state.apps[app]).jsonBytes
+                aggregate, _ in IntervalDocument(app, aggregate.state).jsonBytes
             }
         }
         table.add(

@@ -173,7 +173,7 @@ struct ForecastDocument: Record {
         advice = forecast.advice.map(Advice.init)
         wakesPerSecond = policy.ceiling
         interval = app.interval
-        inEffect = app.declaresFetch && app.interval != .never
+        inEffect = app.fetches(on: device.profile) && app.interval != .never
         running = app.running?.fetch
         if let next = forecast.next {
             var document = Next()

@@ -9,8 +9,8 @@ extension FetchRefusal: ProblemConvertible {
         let status: HTTPResponse.Status
         switch self {
         case .deviceNotRegistered, .appNotInstalled, .taskNotPending: status = .notFound
-        case .unsupportedOnProfile, .fetchRunning, .modeNotDeclared, .deviceOff, .inForeground, .forceQuit,
-            .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode, .noTaskRequests, .taskUnavailable,
+        case .unsupportedOnProfile, .fetchRunning, .modeNotDeclared, .fetchDisabled, .deviceOff, .inForeground,
+            .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode, .noTaskRequests, .taskUnavailable,
             .tooManyPendingTaskRequests, .taskNotPermitted, .immediateRunIneligible, .taskNotRunning:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
@@ -31,8 +31,8 @@ extension FetchRefusal: ProblemConvertible {
     ]
     /// What the rules of the platform answer.
     static let platform: [Problem] = [
-        FetchRefusal.unsupportedOnProfile(.ios6), .fetchRunning(""), .modeNotDeclared, .deviceOff, .inForeground,
-        .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode,
+        FetchRefusal.unsupportedOnProfile(.ios6), .fetchRunning(""), .modeNotDeclared, .fetchDisabled, .deviceOff,
+        .inForeground, .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode,
     ].map(\.described)
     /// What `BGTaskScheduler.submit(_:)` answers.
     static let submission: [Problem] = [

@@ -41,7 +41,7 @@ import Timeline
 
     @Test func everyMomentThatIsNamedForATaskComesTrue() async throws {
         var held = 0
-        for seed in UInt64(1)...12 {
+        for seed in UInt64(1)...36 {
             var life = FetchLife(seededRandom(seed * 104_729))
             try life.begin()
             for _ in 0..<120 {

@@ -7,7 +7,10 @@ import Timeline
 
 @Suite("fetch over HTTP", .timeLimit(.minutes(5))) struct FetchRoutes {
     @Test func anIntervalLeadsToARefreshWhoseHistoryIsKept() async throws {
-        let quick = ["--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0"]
+        let quick = [
+            "--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0",
+            "--fetch-device-energy-joules", "2", "--fetch-wakes-per-second", "50",
+        ]
         try await FetchBench.run(quick) { bench in
             let position = try await bench.device("d1")
             let set = try await bench.send("PUT", "d1/apps/a/minimum-interval", #"{"interval":1}"#, after: position)
@@ -29,7 +32,8 @@ import Timeline
                     app: "a", callbacks: [], deadline: deadline, from: .suspended, limit: .seconds(Int64(30)),
                     reason: .fetch, request: fetch, wake: "w"), of: "d1")
             let done = try await bench.tell(
-                LifecycleEvent.WakeCompleted(app: "a", reason: .fetch, request: fetch, result: .newData, wake: "w"),
+                LifecycleEvent.WakeCompleted(
+                    app: "a", bytesReceived: 81_234, reason: .fetch, request: fetch, result: .newData, wake: "w"),
                 of: "d1")
             let ended = try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", after: done, unless: before)
             #expect(ended.status == 200)
@@ -38,7 +42,47 @@ import Timeline
             #expect(ended.json["result"]?.string == "newData")
             #expect(ended.json["startedAt"]?.string != nil)
             #expect(try #require(ended.json["elapsedSeconds"]?.double) >= 0)
+            #expect(ended.json["bytesReceived"]?.int == 81_234)
+            let spent = try #require(ended.json["energyMillijoules"]?.int)
+            #expect(spent >= 581, "the wake and the radio")
             #expect(try await bench.send("GET", "d1/apps/a/fetches/unknown").code == "not_found")
+
+            let budgets = try await bench.send("GET", "d1/budgets").json
+            #expect(budgets["device"]?["energy"]?["spent"]?.int == spent)
+            #expect(budgets["device"]?["energy"]?["limit"]?.int == 2000)
+            #expect(budgets["apps"]?["a"]?["data"]?["spent"]?.int == 81_234)
+            #expect(budgets["apps"]?["a"]?["data"]?["limit"]?.int == 20_000_000)
+            #expect(try #require(budgets["device"]?["energy"]?["allowed"]?.int) >= 500)
+            #expect(try await bench.send("GET", "nobody/budgets").code == "device_not_registered")
+            let next = try await bench.send("GET", "d1/apps/a/forecast").json
+            #expect(next["budgets"]?["app"]?["data"]?["spent"]?.int == 81_234)
+            #expect(next["results"]?["newDataShare"]?.double == 0.562)
+            #expect(next["wakesPerSecond"]?.int == 50)
+            #expect(next["advice"]?.items == [])
+        }
+    }
+
+    @Test func whatTheUserSawAndWhatWasSkippedIsTold() async throws {
+        let quick = ["--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0", "--fetch-wakes-per-second", "0"]
+        try await FetchBench.run(quick) { bench in
+            let position = try await bench.device("d6")
+            let set = try await bench.send("PUT", "d6/apps/a/minimum-interval", #"{"interval":900}"#, after: position)
+            #expect(set.status == 200)
+            try await bench.tell(LifecycleEvent.AppLaunched(app: "a", callbacks: []), of: "d6")
+            let seen = try await bench.tell(
+                LifecycleEvent.AppBackgrounded(app: "a", cause: .home, callbacks: [], taskTime: .zero), of: "d6")
+            var forecast = try await bench.send("GET", "d6/apps/a/forecast", after: seen).json
+            #expect(forecast["contentAge"]?["openings"]?.int == 1)
+            #expect(forecast["contentAge"]?["withoutContent"]?.int == 1)
+            #expect(forecast["contentAge"]?["meanSeconds"] == .null)
+            #expect(forecast["wakesPerSecond"] == .null)
+            try await eventually(within: 20, describe: "a slot was skipped") {
+                let skipped = try await bench.send("GET", "d6/apps/a/forecast").json["skipped"]?.items ?? []
+                return skipped.contains { $0["factor"]?.string == "rateLimit" }
+            }
+            forecast = try await bench.send("GET", "d6/apps/a/forecast").json
+            let slots = (forecast["skipped"]?.items ?? []).compactMap { $0["slot"]?.string }
+            #expect(slots == slots.sorted() && !slots.isEmpty)
         }
     }
 

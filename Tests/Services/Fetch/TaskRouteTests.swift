@@ -36,6 +36,12 @@ import Timeline
                 LifecycleEvent.WakeCompleted(
                     app: "a", kind: .refreshTask, reason: .task, request: run, success: true, wake: "w"), of: "t1")
             #expect(try await bench.send("GET", path, after: done).json["running"] == .null)
+            let runs = try await bench.send("GET", "t1/apps/a/task-runs")
+            #expect(runs.json["items"]?.items?.count == 1 && runs.json["next"] == .null)
+            #expect(runs.json["items"]?[0]?["request"]?.string == run)
+            #expect(runs.json["items"]?[0]?["result"]?.string == "succeeded")
+            #expect(try await bench.send("GET", "t1/apps/a/task-runs?limit=0").code == "invalid_query")
+            #expect(try await bench.send("GET", "t1/apps/b/task-runs").code == "app_not_installed")
         }
     }
 

@@ -31,7 +31,8 @@ struct RuntimeBench: Sendable {
         let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
+            service: Counter.name, connection, partitions: partitions, rolePassword: nil, holdsMoments: true,
+            logger: logger)
         await connection.close()
         pool = ConnectionPool(options, size: 4, logger: logger)
     }

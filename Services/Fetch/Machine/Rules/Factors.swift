@@ -111,7 +111,7 @@ public struct Judgement: Sendable {
     private var herd: Int {
         guard let wait = app.wait, let at = wait.at, let aim = wait.aim, policy.reach > .zero else { return 1000 }
         let apart = at < aim ? aim - at : at - aim
-        return 1000 - Int(min(apart, policy.reach).milliseconds * 1000 / policy.reach.milliseconds)
+        return 999 - Int(min(apart, policy.reach).milliseconds * 999 / policy.reach.milliseconds)
     }
 
     private var battery: Verdict {

@@ -17,6 +17,7 @@ extension Decision<FetchMachine> {
         let record = try installed(app)
         if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
         guard record.declaresFetch else { throw .modeNotDeclared }
+        guard record.fetches(on: state.profile) else { throw .fetchDisabled }
         guard state.isPoweredOn else { throw .deviceOff }
         guard !record.inForeground else { throw .inForeground }
         guard !record.forceQuit else { throw .forceQuit }

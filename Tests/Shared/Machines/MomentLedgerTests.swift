@@ -1,0 +1,124 @@
+import Contracts
+import Machines
+import TestSupport
+import Testing
+import Timeline
+
+@Suite(.aside) struct MomentLedgerTests {
+    private let start = Instant(milliseconds: 1_750_032_000_000)
+
+    @Test(arguments: [(1, 1), (1, 16), (7, 4), (100, 16), (1000, 16), (1000, 1)])
+    func anySecondHasAsManyMomentsAsTheCeilingSays(ceiling: Int, partitions: Int) {
+        let seconds: Int64 = ceiling < 100 ? 40 : 3
+        var all: [Int64] = []
+        for partition in 0..<partitions {
+            let ledger = MomentLedger(ceiling: ceiling, partition: partition, partitions: partitions)
+            var moment = ledger.first(from: start)
+            while moment < start + .seconds(seconds) {
+                all.append(moment.milliseconds)
+                moment = ledger.first(from: moment + .milliseconds(1))
+            }
+        }
+        all.sort()
+        #expect(all.count == ceiling * Int(seconds))
+        #expect(Set(all).count == all.count, "no two partitions have the same")
+        // In every window of a second, wherever it begins.
+        for (index, moment) in all.enumerated() where index + ceiling < all.count {
+            #expect(all[index + ceiling] >= moment + 1000)
+        }
+    }
+
+    @Test func withoutACeilingEveryMomentIsFree() {
+        let ledger = MomentLedger(ceiling: nil)
+        #expect(ledger.first(from: start) == start)
+        #expect(ledger.last(from: start, upTo: start + .hours(1)) == start + .hours(1))
+        #expect(ledger.last(from: start, upTo: start - .milliseconds(1)) == nil)
+    }
+
+    /// Held against a list of what is free.
+    @Test func whatIsFreeIsFound() async throws {
+        try await propertyTest(count: 40) { random in
+            var random = random
+            let partitions = Int.random(in: 1...20, using: &random)
+            let ceiling = Int.random(in: 1...1000, using: &random)
+            var ledger = MomentLedger(ceiling: ceiling, partition: 0, partitions: partitions)
+            var moments: [Instant] = []
+            var moment = ledger.first(from: start)
+            while moments.count < 9000 {
+                moments.append(moment)
+                moment = ledger.first(from: moment + .milliseconds(1))
+            }
+            var free = Set(moments)
+            for _ in 0..<6000 {
+                let index = Int.random(in: 0..<moments.count, using: &random)
+                let near = moments[index] + .milliseconds(Int64.random(in: -3...3, using: &random))
+                let isTaken = Int.random(in: 0..<3, using: &random) > 0
+                if isTaken {
+                    ledger.replace([], by: [moments[index]], at: start)
+                    free.remove(moments[index])
+                } else {
+                    ledger.replace([moments[index]], by: [], at: .epoch)
+                    free.insert(moments[index])
+                }
+                let next = moments[max(0, index - 5)...].first { $0 >= near && free.contains($0) }
+                if near >= moments[0], let next { try #require(ledger.first(from: near) == next) }
+                let bound = near - .seconds(Int64(2))
+                let former = moments[...min(index + 5, moments.count - 1)].last {
+                    $0 <= near && $0 >= bound && free.contains($0)
+                }
+                if bound >= moments[0] { try #require(ledger.last(from: bound, upTo: near) == former) }
+            }
+            var copy = MomentLedger(ceiling: ceiling, partition: 0, partitions: partitions)
+            for page in ledger.changed {
+                let isPage = copy.restore(page, ledger.page(page))
+                try #require(isPage)
+            }
+            for moment in moments.prefix(200) { try #require(copy.first(from: moment) == ledger.first(from: moment)) }
+        }
+    }
+
+    @Test func whatHasComeStaysTaken() {
+        var ledger = MomentLedger(ceiling: 10)
+        let first = ledger.first(from: start)
+        ledger.replace([], by: [first], at: start - .seconds(Int64(1)))
+        ledger.replace([first], by: [], at: first)
+        #expect(ledger.first(from: first) > first, "it has come")
+        let later = ledger.first(from: start + .hours(1))
+        ledger.replace([], by: [later], at: start)
+        ledger.replace([later], by: [], at: start)
+        #expect(ledger.first(from: later) == later, "it was given up in time")
+    }
+
+    @Test func momentsOfAnotherCeilingAreLeftAlone() {
+        var ledger = MomentLedger(ceiling: 10, partition: 1, partitions: 4)
+        let foreign = ledger.first(from: start) + .milliseconds(7)
+        ledger.replace([], by: [foreign], at: .epoch)
+        #expect(ledger.changed.isEmpty)
+    }
+
+    @Test func whatIsOverIsDropped() {
+        var ledger = MomentLedger(ceiling: 100)
+        let moment = ledger.first(from: start)
+        ledger.replace([], by: [moment], at: .epoch)
+        #expect(!ledger.hasPages(before: start))
+        #expect(ledger.hasPages(before: start + .days(2)))
+        ledger.drop(before: start + .days(2))
+        #expect(!ledger.hasPages(before: start + .days(2)))
+        #expect(ledger.first(from: moment) == moment)
+    }
+
+    @Test func aDecisionThatIsRefusedHoldsNothing() throws {
+        var runtime = InMemoryRuntime<Booker>(policy: 10)
+        let aim = start + .hours(1)
+        #expect(throws: Counter.Refusal.self) {
+            try runtime.submit(.bookThenRefuse(from: aim), to: .device("a"), at: start)
+        }
+        try runtime.submit(.book(from: aim), to: .device("a"), at: start)
+        try runtime.submit(.book(from: aim), to: .device("b"), at: start)
+        #expect(runtime.state(.device("a")).counter.ringAt == aim)
+        #expect(runtime.state(.device("b")).counter.ringAt == aim + .milliseconds(100))
+        try runtime.submit(.cancel, to: .device("a"), at: start)
+        try runtime.submit(.book(from: aim), to: .device("c"), at: start)
+        #expect(runtime.state(.device("c")).counter.ringAt == aim, "what was given up is free")
+    }
+}

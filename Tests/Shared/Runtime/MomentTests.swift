@@ -1,0 +1,123 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import OrderedCollections
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+@Suite("Moments under a ceiling", .timeLimit(.minutes(3))) struct MomentTests {
+    private let ceiling = 20
+    private let aim = RealClock().now + .hours(1)
+
+    @Test func noTwoReplicasGiveOutTheSameMoment() async throws {
+        let bench = try await RuntimeBench()
+        let aim = aim
+        try await bench.running(Booker.self, ceiling) { one in
+            try await bench.running(Booker.self, 20) { other in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<400 {
+                        let replica = number.isMultiple(of: 2) ? one : other
+                        group.addTask { _ = try await replica.submit(.book(aim, "d\(number)")) }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+        let held = try await bench.held()
+        #expect(held.count == 400)
+        #expect(Set(held).count == 400, "each its own")
+        for (index, moment) in held.enumerated() where index + ceiling < held.count {
+            #expect(held[index + ceiling] >= moment + .seconds(Int64(1)))
+        }
+        // As close as the ceiling allows: the partitions have not quite as many devices each.
+        #expect(try #require(held.last) < aim + .seconds(Int64(40)))
+        // Who comes later knows of them all, and of what was given up.
+        try await bench.running(Booker.self, ceiling) { late in
+            for number in 0..<40 { _ = try await late.submit(.cancel("d\(number)")) }
+            for number in 400..<500 { _ = try await late.submit(.book(aim, "d\(number)")) }
+        }
+        let more = try await bench.held()
+        #expect(more.count == 460)
+        #expect(Set(more).count == 460)
+        await bench.pool.close()
+    }
+
+    @Test func whatTheDatabaseRefusesHoldsNothing() async throws {
+        let bench = try await RuntimeBench()
+        let aim = aim
+        _ = try await bench.pool.run(
+            Call(
+                Statement(
+                    """
+                    ALTER TABLE bus.events ADD CONSTRAINT bad CHECK (key <> 'device:bad') NOT VALID
+                    """)))
+        try await bench.running(Booker.self, ceiling) { replica in
+            await #expect(throws: (any Error).self) { _ = try await replica.submit(.book(aim, "bad")) }
+            for number in 0..<40 { _ = try await replica.submit(.book(aim, "d\(number)")) }
+        }
+        let partition = AggregateKey.device("bad").partition(of: bench.partitions)
+        let expected = MomentLedger(ceiling: ceiling, partition: partition, partitions: bench.partitions)
+        #expect(try await bench.held().contains(expected.first(from: aim)), "the first one was free for another")
+        await bench.pool.close()
+    }
+
+    @Test func theStoredLedgerIsWhatTheAggregatesHold() async throws {
+        let bench = try await RuntimeBench()
+        let aim = aim
+        try await bench.running(Booker.self, ceiling) { replica in
+            for number in 0..<60 { _ = try await replica.submit(.book(aim, "d\(number)")) }
+            for number in 0..<20 { _ = try await replica.submit(.cancel("d\(number)")) }
+        }
+        let taken = try await bench.pool.run(
+            Call(
+                Statement(
+                    "SELECT sum(bit_count(taken))::int8 FROM counter.moments WHERE ceiling = $1"),
+                [.int4(Int32(ceiling))]))
+        #expect(try taken[0].int(0) == 40)
+        await bench.pool.close()
+    }
+
+    @Test func whatIsOverIsTakenAway() async throws {
+        let bench = try await RuntimeBench()
+        let aim = aim
+        let old = Call(
+            Statement(
+                "INSERT INTO counter.moments SELECT p, $1, 1, 1000, '\\x00' FROM generate_series(0, 3) AS p"),
+            [.int4(7)])
+        _ = try await bench.pool.run(old)
+        try await bench.running(Booker.self, ceiling) { replica in
+            // A page of long ago, of this ceiling, so that there is something to drop.
+            for number in 0..<20 { _ = try await replica.submit(.book(.epoch + .days(1), "d\(number)")) }
+            try await eventually(describe: "the old pages are gone") {
+                for number in 0..<20 { _ = try await replica.submit(.book(aim, "e\(number)")) }
+                let rows = try await bench.pool.run(
+                    Call(Statement("SELECT count(*) FROM counter.moments WHERE ends < $1"), [.int(1_000_000_000_000)]))
+                return try rows[0].int(0) == 0
+            }
+        }
+        await bench.pool.close()
+    }
+}
+
+extension Submission<Booker> {
+    static func book(_ moment: Instant, _ device: String) -> Submission {
+        Submission(key: .device(device), command: .book(from: moment), origin: Origin(id: UUID())) { _, _ in [] }
+    }
+
+    static func cancel(_ device: String) -> Submission {
+        Submission(key: .device(device), command: .cancel, origin: Origin(id: UUID())) { _, _ in [] }
+    }
+}
+
+extension RuntimeBench {
+    /// What the aggregates hold, in order.
+    fileprivate func held() async throws -> [Instant] {
+        let rows = try await pool.run(
+            Call(Statement("SELECT next_deadline FROM counter.states WHERE next_deadline IS NOT NULL ORDER BY 1")))
+        return try rows.map { Instant(milliseconds: Int64(try $0.int(0))) }
+    }
+}

@@ -1,0 +1,49 @@
+import Contracts
+public import Machines
+public import Records
+public import Timeline
+
+/// A counter whose rings are under a ceiling: each holds the first free moment from the one that is asked for. It shares the
+/// counter's events and schema.
+public struct Booker: Machine, Equatable {
+    public enum Command: Sendable {
+        case book(from: Instant)
+        /// Gives up what it holds.
+        case cancel
+        /// Books, then refuses.
+        case bookThenRefuse(from: Instant)
+    }
+
+    public typealias OwnEvent = CounterEvent
+    public typealias Refusal = Counter.Refusal
+    /// The ceiling.
+    public typealias Policy = Int
+
+    public static let version = Counter.version
+    public static let follows: Set<String> = []
+    public static let holdsMoments = true
+
+    public var counter = Counter()
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { counter.visit(&fields) }
+
+    public var nextDeadline: Instant? { counter.nextDeadline }
+    public static func ceiling(_ policy: Int) -> Int? { policy }
+    public var heldMoments: [Instant] { counter.ringAt.map { [$0] } ?? [] }
+
+    public static func decide(_ input: Input<Command>, _ decision: inout Decision<Booker>) throws(Refusal) {
+        switch input {
+        case .command(.book(let moment)): decision.emit(.set(RingSet(at: decision.moments.first(from: moment))))
+        case .command(.bookThenRefuse(let moment)):
+            decision.emit(.set(RingSet(at: decision.moments.first(from: moment))))
+            throw Refusal()
+        case .command(.cancel): decision.emit(.rang(Rang(due: decision.now)))
+        case .deadline(let due): decision.emit(.rang(Rang(due: due)))
+        case .event: break
+        }
+    }
+
+    public mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
+}
