@@ -143,11 +143,13 @@ var targets: [Target] = [
         resources: [.copy("Traces")]),
     tests(
         "FetchTests", "Services/Fetch",
-        durable + ["Lives", "FetchMachine", "fetch", "TestSupport", httpClient, nioCore, nioHTTP1],
+        durable + [
+            "Lives", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
+        ],
         resources: [.copy("Traces")]),
 ]
 targets += service("Lifecycle", [asyncAlgorithms])
-targets += service("Fetch")
+targets += service("Fetch", [arguments])
 targets += [
     // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
     .target(

@@ -1,5 +1,9 @@
 import FetchService
+import Foundation
 import ServiceKit
+
+let arguments = ProcessInfo.processInfo.arguments.dropFirst()
+if arguments.first == Habits.command { Habits.run(Array(arguments.dropFirst())) }
 
 await ServiceMain.run(Fetch.name, port: Fetch.port, more: Fetch.settings) { command, configuration, logger in
     switch command {

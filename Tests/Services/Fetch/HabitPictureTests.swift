@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+import FoundationXML
+import TestSupport
+import Testing
+
+@testable import FetchService
+
+/// `fetch habits`: the picture and the table that the README shows, and the command itself.
+@Suite(.aside) struct HabitPictureTests {
+    private static let folder = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        .appending(path: "Services/Fetch")
+
+    @Test func theReadmeShowsWhatTheCommandGives() throws {
+        let outcomes = try HabitsCommand.parse([]).devices.map { try HabitSimulation.run($0) }
+        let picture = try String(contentsOf: Self.folder.appending(path: "habits.svg"), encoding: .utf8)
+        #expect(
+            picture == HabitPlot(outcomes).svg,
+            "renew it: swift run fetch habits --svg Services/Fetch/habits.svg, and the table in the README with it")
+        let readme = try String(contentsOf: Self.folder.appending(path: "README.md"), encoding: .utf8)
+        #expect(
+            readme.contains(HabitTable.text(outcomes)),
+            "renew the table in Services/Fetch/README.md by what swift run fetch habits prints")
+    }
+
+    @Test func thePictureIsWellFormedAndSaysWhatItShows() throws {
+        let outcomes = try HabitsCommand.parse(["--open", "23:55", "--days", "2"]).devices
+            .map { device in
+                var device = device
+                device.apps[0].name = "a<b>&c"
+                return try HabitSimulation.run(device)
+            }
+        let svg = HabitPlot(outcomes).svg
+        #expect(svg.contains("<title id=\"title\">") && svg.contains("role=\"img\""))
+        #expect(svg.contains("a&lt;b&gt;&amp;c") && !svg.contains("a<b>"))
+        let parser = XMLParser(data: Data(svg.utf8))
+        #expect(parser.parse(), "\(String(describing: parser.parserError))")
+    }
+
+    @Test(arguments: [("07:30", 450), ("7:30", 450), ("00:00", 0), ("23:59", 1439)])
+    func timesOfDayAreRead(text: String, minutes: Int) { #expect(TimeOfDay(text)?.minutes == minutes) }
+
+    @Test(arguments: ["7.30", "24:00", "12:60", "12", "12:5", "+1:30", "１2:00", "", ":", "012:00", "12:00:00"])
+    func otherTimesAreNot(text: String) { #expect(TimeOfDay(text) == nil) }
+
+    @Test func theCommandWritesAPictureAndATable() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "habits-\(UUID().uuidString).svg")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--svg", file.path])
+        #expect(try await command.exit() == .exited(0))
+        #expect(command.output.lines.first?.contains("fetches a day") == true)
+        #expect(command.errors.lines.isEmpty)
+        let committed = try Data(contentsOf: Self.folder.appending(path: "habits.svg"))
+        #expect(try Data(contentsOf: file) == committed)
+    }
+
+    @Test(arguments: [
+        (["--open", "7.30"], "07:30"), (["--time-zone", "Europe/Berln"], "IANA"), (["--days", "0"], "--days"),
+        (["--interval", "often"], "minimum"), (["--frob"], "--frob"), (["--open-weekend", "10:00"], "--open"),
+    ])
+    func whatIsWrongIsOneLineThatSaysWhatToDo(arguments: [String], word: String) async throws {
+        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits"] + arguments)
+        #expect(try await command.exit() == .exited(64))
+        #expect(command.errors.lines.count == 1)
+        #expect(command.errors.lines.first?.contains(word) == true)
+        #expect(command.output.lines.isEmpty)
+    }
+
+    @Test func aFileThatCannotBeWrittenIsOneLine() async throws {
+        let arguments = ["habits", "--days", "1", "--svg", "/nowhere/habits.svg"]
+        let command = try ChildProcess.start(ChildProcess.product("fetch"), arguments)
+        #expect(try await command.exit() == .exited(1))
+        #expect(command.errors.lines.count == 1)
+        #expect(command.errors.lines.first?.contains("/nowhere/habits.svg") == true)
+    }
+
+    @Test func helpIsNoFailure() async throws {
+        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--help"])
+        #expect(try await command.exit() == .exited(0))
+        #expect(command.output.lines.contains { $0.contains("--open <hh:mm>") })
+    }
+}
