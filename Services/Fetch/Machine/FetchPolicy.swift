@@ -15,18 +15,19 @@ public struct FetchPolicy: Sendable {
     /// A battery below this level, not charging, must wait (Apple: 20 %).
     public var batteryLimit = 0.2
 
-    public var usageWeight = 500
-    public var networkWeight = 300
-    public var deviceActivityWeight = 200
+    public var usageWeight = 600
+    public var networkWeight = 250
+    public var deviceActivityWeight = 150
 
     /// The score that a slot must reach at the earliest moment. From there it falls to 0 within ``patience(_:)``.
     public var threshold = 600
-    /// The patience in paces of the app: its interval, never shorter than the floor. At most the horizon.
+    /// The patience in paces of the app: its interval, never shorter than ``leastPace``. At most the horizon.
     public var patiencePaces: Int64 = 8
     /// What waiting for one pace costs a slot.
     public var delayCost = 60
-    /// The pace of an app that asked for `minimum`.
-    public var minimumPace = Interval.hours(1)
+    /// The pace of an app that asked for `minimum`, and of all that asked for less than this: who wants refreshes as often as the
+    /// system likes gets no fewer than others.
+    public var leastPace = Interval.hours(1)
 
     /// How long before the predicted opening a refresh aims.
     public var openingLead = Interval.minutes(20)
@@ -88,8 +89,8 @@ public struct FetchPolicy: Sendable {
     func pace(_ app: ScheduledApp) -> Interval? {
         switch app.interval {
         case .never: nil
-        case .minimum: app.standing.pace(max(floor, minimumPace))
-        case .atLeast(let interval): app.standing.pace(max(floor, interval))
+        case .minimum: app.standing.pace(max(floor, leastPace))
+        case .atLeast(let interval): app.standing.pace(max(floor, leastPace, interval))
         }
     }
 

@@ -16,7 +16,7 @@ extension Judgement {
         switch task.request.kind {
         case .refresh:
             let start = max(asked, fundedAt)
-            let aim = best(grid, from: max(since, start), earliest: start, pace: max(policy.floor, policy.minimumPace))
+            let aim = best(grid, from: max(since, start), earliest: start, pace: max(policy.floor, policy.leastPace))
             return TaskPlan(aim: aim.clamped, earliest: start.clamped)
         case .processing:
             let start = processingEarliest(task, from: asked)
