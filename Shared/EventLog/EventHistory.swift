@@ -19,16 +19,6 @@ public struct EventHistory<D: EventData>: Sendable {
         WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND log_offset < $5
         ORDER BY log_offset DESC LIMIT $6
         """)
-    private let recent = Statement(
-        """
-        (SELECT log_offset, time, data::text FROM bus.events
-        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND time >= $5
-        ORDER BY log_offset DESC LIMIT $6)
-        UNION ALL
-        (SELECT log_offset, time, data::text FROM bus.events
-        WHERE partition = $1 AND key = $2 AND type = $3 AND app = $4 AND time < $5 ORDER BY log_offset DESC LIMIT 1)
-        ORDER BY log_offset
-        """)
     private let one = Statement(
         """
         SELECT log_offset, time, data::text FROM bus.events
@@ -46,11 +36,17 @@ public struct EventHistory<D: EventData>: Sendable {
         try await read(page, key, app, [.int(offset), .int(limit)])
     }
 
-    /// The events of an app since a moment, the last one before it included, oldest first. Of too many the latest.
-    public func since(
-        _ moment: Instant, _ key: AggregateKey, app: String, limit: Int = 2000
-    ) async throws -> [Entry] {
-        try await read(recent, key, app, [.int(Int(moment.milliseconds)), .int(limit)])
+    /// The events of an app since a moment, the last one before it included, oldest first.
+    public func since(_ moment: Instant, _ key: AggregateKey, app: String) async throws -> [Entry] {
+        var found: [Entry] = []
+        let limit = 200
+        while true {
+            // Time never goes back along the events of a device: behind the first older one nothing is younger.
+            let entries = try await page(key, app: app, before: found.last?.offset ?? .max, limit: limit)
+            let young = entries.prefix { $0.time >= moment }
+            found += entries.prefix(young.count + 1)
+            guard young.count == limit else { return found.reversed() }
+        }
     }
 
     /// The last event of an app with a text in a member of its data; nil where there is none.

@@ -127,9 +127,9 @@ public struct Aggregate<M: Machine>: Sendable {
         // Lent, not copied.
         swap(&decision.moments, &moments)
         defer { swap(&decision.moments, &moments) }
-        try M.decide(input, &decision)
-        if decision.moments.ceiling != nil {
-            decision.moments.replace(state.heldMoments, by: decision.state.heldMoments, at: moment)
+        do throws(M.Refusal) { try M.decide(input, &decision) } catch {
+            decision.moments.replace(decision.state.heldMoments, by: state.heldMoments, at: .epoch)
+            throw error
         }
         let sealed = take(&decision, origin)
         return (decision.events, sealed)
@@ -139,12 +139,15 @@ public struct Aggregate<M: Machine>: Sendable {
     /// of again: noting the same outage twice, or one that goes on, in parts, adds each moment of it once.
     ///
     /// All deadlines up to the outage's beginning, or to ``now`` where that is later, must have fired.
-    public mutating func note(_ outage: Outage, policy: M.Policy) -> [Event] {
+    /// - Parameter moments: what all aggregates of the partition hold; kept up to date.
+    public mutating func note(_ outage: Outage, policy: M.Policy, moments: inout MomentLedger) -> [Event] {
         let rest = Outage(from: max(outage.from, now), until: outage.until)
         guard eventCount > 0, rest.from < rest.until else { return [] }
         let id = DecisionIdentifiers.derived(
             M.name, key.description, "outage", String(rest.until.milliseconds), String(eventCount))
         var decision = Decision(key: key, now: rest.until, policy: policy, state: state, inputID: id)
+        swap(&decision.moments, &moments)
+        defer { swap(&decision.moments, &moments) }
         M.note(rest, &decision)
         return take(&decision, Origin(id: id))
     }

@@ -82,7 +82,8 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         var events = try advance(to: outage.from)
         for key in aggregates.keys {
             guard var aggregate = aggregates[key] else { continue }
-            events += append(aggregate.note(outage, policy: policy))
+            let partition = key.partition(of: moments.count)
+            events += append(aggregate.note(outage, policy: policy, moments: &moments[partition]))
             keep(aggregate)
         }
         return events

@@ -48,7 +48,7 @@ public protocol Machine: Record {
     /// where that does not matter.
     static func ceiling(_ policy: Policy) -> Int?
     /// The moments to come that it holds; decisions find free ones in ``Decision/moments``.
-    var heldMoments: [Instant] { get }
+    var heldMoments: [HeldMoment] { get }
 }
 
 extension Machine {
@@ -58,7 +58,7 @@ extension Machine {
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Self? { nil }
     public static var holdsMoments: Bool { false }
     public static func ceiling(_ policy: Policy) -> Int? { nil }
-    public var heldMoments: [Instant] { [] }
+    public var heldMoments: [HeldMoment] { [] }
 }
 
 /// Something to decide about.
@@ -80,8 +80,8 @@ public struct Decision<M: Machine>: Sendable {
     /// The state with everything emitted so far applied.
     public private(set) var state: M
     public private(set) var events: [M.OwnEvent] = []
-    /// What all aggregates of the partition hold, this one too, as of the decision's beginning: an input like any other, and
-    /// what the decision makes of it is in its events.
+    /// What all aggregates of the partition hold, this one too: an input like any other, and what the decision makes of it is in
+    /// its events.
     public internal(set) var moments = MomentLedger(ceiling: nil)
     private var identifiers: DecisionIdentifiers
 
@@ -95,7 +95,13 @@ public struct Decision<M: Machine>: Sendable {
 
     /// Emits an event: it is applied to ``state`` at once.
     public mutating func emit(_ event: M.OwnEvent) {
+        guard moments.ceiling != nil else {
+            state.apply(event, at: now)
+            return events.append(event)
+        }
+        let held = state.heldMoments
         state.apply(event, at: now)
+        moments.replace(held, by: state.heldMoments, at: now)
         events.append(event)
     }
 

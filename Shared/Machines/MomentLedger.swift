@@ -1,5 +1,17 @@
 public import Timeline
 
+/// A moment that an aggregate holds.
+public struct HeldMoment: Sendable, Hashable {
+    public var at: Instant
+    /// The ceiling under which it was taken; nil where there was none.
+    public var ceiling: Int?
+
+    public init(at: Instant, ceiling: Int?) {
+        self.at = at
+        self.ceiling = ceiling
+    }
+}
+
 /// The moments of one partition of which each can be taken once, so that the whole suite never takes more than its ceiling a
 /// second.
 ///
@@ -87,15 +99,16 @@ public struct MomentLedger: Sendable {
 
     // MARK: Taking
 
-    /// What a decision has changed in the moments that an aggregate holds. Moments that have come stay taken: whoever is late
-    /// can't take them once more.
-    package mutating func replace(_ former: [Instant], by latter: [Instant], at now: Instant) {
+    /// What has changed in the moments that an aggregate holds. Those that have come stay taken: whoever is late can't take them
+    /// once more. Those of another ceiling are none of this ledger.
+    package mutating func replace(_ former: [HeldMoment], by latter: [HeldMoment], at now: Instant) {
         guard let ceiling, former != latter else { return }
-        for moment in former where moment > now && !latter.contains(moment) {
-            if let number = number(of: moment, ceiling) { set(number, taken: false) }
+        let kept = Set(former).intersection(latter)
+        for held in former where held.at > now && held.ceiling == ceiling && !kept.contains(held) {
+            if let number = number(of: held.at, ceiling) { set(number, taken: false) }
         }
-        for moment in latter where !former.contains(moment) {
-            if let number = number(of: moment, ceiling) { set(number, taken: true) }
+        for held in latter where held.ceiling == ceiling && !kept.contains(held) {
+            if let number = number(of: held.at, ceiling) { set(number, taken: true) }
         }
     }
 
@@ -105,13 +118,15 @@ public struct MomentLedger: Sendable {
             pages[page, default: Array(repeating: 0, count: Self.words)][word] |= 1 << bit
         } else {
             pages[page]?[word] &= ~(1 << bit)
+            // In which nothing is taken is no page: dates far off leave nothing behind.
+            if pages[page]?.allSatisfy({ $0 == 0 }) == true { pages[page] = nil }
         }
         changed.insert(page)
     }
 
     // MARK: Storing
 
-    /// A page in its stored form: its words, the lowest byte first.
+    /// A page in its stored form: its words, the lowest byte first. Empty where nothing is taken.
     public func page(_ page: Int64) -> [UInt8] {
         (pages[page] ?? []).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
     }

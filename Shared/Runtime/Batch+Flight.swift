@@ -85,15 +85,24 @@ extension Batch {
     /// The pages of the ledger that changed, and those that are over.
     private func writeMoments(_ statements: Statements, _ place: Parameter) -> [Call] {
         guard let ceiling = moments.ceiling, !moments.changed.isEmpty else { return [] }
-        let pages = moments.changed.sorted()
+        let pages = moments.changed.sorted().map { (number: $0, taken: moments.page($0)) }
+        let kept = pages.filter { !$0.taken.isEmpty }
+        let over = over ?? .epoch
+        let isShort = kept.count == pages.count && over == .epoch
         let write = Call(
             statements.writeMoments,
             [
-                place, .int4(Int32(ceiling)), .ints(pages.map { Int($0) }),
-                .ints(pages.map { Int(moments.end(of: $0).milliseconds) }), .byteas(pages.map(moments.page)),
+                place, .int4(Int32(ceiling)), .ints(kept.map { Int($0.number) }),
+                .ints(kept.map { Int(moments.end(of: $0.number).milliseconds) }), .byteas(kept.map(\.taken)),
             ])
-        guard let over else { return [write] }
-        return [write, Call(statements.dropMoments, [place, .int(Int(over.milliseconds))])]
+        guard !isShort else { return [write] }
+        let empty = pages.filter(\.taken.isEmpty).map { Int($0.number) }
+        return [
+            write,
+            Call(
+                statements.dropMoments,
+                [place, .int4(Int32(ceiling)), .ints(empty), .int(Int(over.milliseconds))]),
+        ]
     }
 
     private func refreshStates(_ states: [Aggregate<M>], _ statements: Statements, _ place: Parameter) -> Call {

@@ -82,8 +82,12 @@ struct Statements: Sendable {
             SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
             ON CONFLICT (partition, ceiling, page) DO UPDATE SET taken = excluded.taken
             """)
-        // Of former ceilings too.
-        dropMoments = Statement("DELETE FROM \"\(service)\".moments WHERE partition = $1 AND ends < $2")
+        // What is over, of former ceilings too, and what holds nothing any more.
+        dropMoments = Statement(
+            """
+            DELETE FROM "\(service)".moments
+            WHERE partition = $1 AND (ends < $4 OR ceiling = $2 AND page = ANY($3))
+            """)
     }
 
     let lockCursor = Statement(

@@ -24,16 +24,24 @@ public struct Booker: Machine, Equatable {
     public static let holdsMoments = true
 
     public var counter = Counter()
+    /// Under which it books.
+    private var ceiling: Int?
 
     public init() {}
 
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { counter.visit(&fields) }
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        counter.visit(&fields)
+        fields.omittable("ceiling", &ceiling)
+    }
 
     public var nextDeadline: Instant? { counter.nextDeadline }
     public static func ceiling(_ policy: Int) -> Int? { policy }
-    public var heldMoments: [Instant] { counter.ringAt.map { [$0] } ?? [] }
+    public var heldMoments: [HeldMoment] { counter.ringAt.map { [HeldMoment(at: $0, ceiling: ceiling)] } ?? [] }
 
     public static func decide(_ input: Input<Command>, _ decision: inout Decision<Booker>) throws(Refusal) {
+        if let ceiling = decision.moments.ceiling, ceiling != decision.state.ceiling {
+            decision.emit(.added(Added(amount: ceiling, mark: "")))
+        }
         switch input {
         case .command(.book(let moment)): decision.emit(.set(RingSet(at: decision.moments.first(from: moment))))
         case .command(.bookThenRefuse(let moment)):
@@ -45,5 +53,8 @@ public struct Booker: Machine, Equatable {
         }
     }
 
-    public mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
+    public mutating func apply(_ event: CounterEvent, at time: Instant) {
+        if case .added(let added) = event { ceiling = added.amount }
+        counter.apply(event, at: time)
+    }
 }

@@ -16,7 +16,7 @@ extension FetchMachine {
             backgroundRefresh = event.backgroundRefresh ?? backgroundRefresh
             isBackgroundRefreshRestricted = event.backgroundRefreshRestricted ?? isBackgroundRefreshRestricted
             isPoweredOn = event.poweredOn ?? isPoweredOn
-        case .appChanged(let event): apply(event)
+        case .appChanged(let event): apply(event, at: time)
         case .appOpened(let event):
             change(event.app) { app in
                 app.inForeground = true
@@ -50,7 +50,14 @@ extension FetchMachine {
         case .taskStarted(let event): apply(event, at: time)
         case .taskStopped(let event): change(event.app) { $0.runningTask?.stopped = event.cause }
         case .taskRecorded(let event): apply(event, at: time)
+        case .outageNoted(let event): extendLimits(by: event.until - event.from)
         }
+    }
+
+    /// A wake of the device begins, or goes on.
+    mutating func wake(at time: Instant) {
+        if let wokenAt, time <= wokenAt + FetchPolicy.coalescing { return }
+        wokenAt = time
     }
 
     mutating func change(_ app: String?, _ body: (inout ScheduledApp) -> Void) {
@@ -66,7 +73,7 @@ extension FetchMachine {
         change(app) { $0.spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day) }
     }
 
-    private mutating func apply(_ event: FetchEvent.AppChanged) {
+    private mutating func apply(_ event: FetchEvent.AppChanged, at time: Instant) {
         guard let app = event.app else { return }
         var record = apps[app] ?? ScheduledApp()
         record.declaresFetch = event.declaresFetch ?? record.declaresFetch
@@ -75,6 +82,7 @@ extension FetchMachine {
         record.backgroundRefresh = event.backgroundRefresh ?? record.backgroundRefresh
         record.forceQuit = event.forceQuit ?? record.forceQuit
         record.inForeground = event.inForeground ?? record.inForeground
+        if event.hasNewData == true { record.newDataAt = time }
         apps[app] = record
     }
 
@@ -84,7 +92,7 @@ extension FetchMachine {
         running.dueAt = time
         running.answerBy = event.answerBy ?? time
         running.simulated = event.simulated
-        if !event.simulated { wokenAt = time }
+        if !event.simulated { wake(at: time) }
         change(event.app) { app in
             app.running = running
             app.wait = nil
@@ -102,7 +110,7 @@ extension FetchMachine {
             case .refused: app.refusedAt = time
             case .newData:
                 app.endedAt = time
-                app.newDataAt = time
+                if event.bytesReceived != 0 { app.newDataAt = time }
             case .noData, .failed, .timedOut: app.endedAt = time
             }
         }
@@ -116,6 +124,7 @@ extension FetchEvent.RefreshScheduled {
         var wait = Wait()
         wait.at = at
         wait.aim = aim
+        wait.ceiling = ceiling
         wait.earliest = earliest
         wait.fundedAt = fundedAt
         wait.blockers = blockers

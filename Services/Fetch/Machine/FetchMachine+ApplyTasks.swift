@@ -19,13 +19,14 @@ extension FetchMachine {
         var wait = TaskWait()
         wait.at = event.at
         wait.aim = event.aim
+        wait.ceiling = event.ceiling
         wait.earliest = event.earliest ?? event.at ?? .epoch
         wait.blockers = event.blockers
         change(event.app) { $0.tasks[event.identifier]?.wait = wait }
     }
 
     mutating func apply(_ event: FetchEvent.TaskDue, at time: Instant) {
-        if !event.simulated { wokenAt = time }
+        if !event.simulated { wake(at: time) }
         change(event.app) { app in
             var running = RunningTask()
             running.submission = app.tasks[event.identifier]?.request ?? BackgroundTaskRequest()
@@ -53,6 +54,7 @@ extension FetchMachine {
         charge(event.app, event.millijoules, event.day.map { ($0, event.bytesReceived ?? 0) })
         change(event.app) { app in
             app.runningTask = nil
+            if event.kind == .refresh, event.result == .succeeded { app.newDataAt = time }
             guard app.tasks[event.identifier]?.run == event.request else { return }
             app.tasks[event.identifier]?.run = nil
             app.tasks[event.identifier]?.refusedAt = time

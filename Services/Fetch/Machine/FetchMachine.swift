@@ -133,6 +133,35 @@ extension Decision<FetchMachine> {
     }
 }
 
+extension FetchMachine {
+    /// `lifecycle` could not be heard: what it has to answer is waited for longer.
+    public static let ownsLimits = true
+
+    /// What was due meanwhile gets moments anew: all at once it would come upon the backends that the ceiling protects.
+    public static func note(_ outage: Outage, _ decision: inout Decision<FetchMachine>) {
+        let apps = decision.state.apps.filter { $0.value.isConcerned(by: outage) }.keys
+        guard !apps.isEmpty else { return }
+        decision.emit(.outageNoted(.init(from: outage.from, until: outage.until)))
+        decision.schedule(Array(apps))
+        decision.scheduleTasks(Array(apps))
+    }
+
+    mutating func extendLimits(by length: Interval) {
+        for name in apps.keys {
+            change(name) { app in
+                if let end = app.running?.answerBy { app.running?.answerBy = end + length }
+                if let end = app.runningTask?.answerBy { app.runningTask?.answerBy = end + length }
+            }
+        }
+    }
+}
+
+extension ScheduledApp {
+    fileprivate func isConcerned(by outage: Outage) -> Bool {
+        running != nil || runningTask != nil || nextDeadline.map { $0 <= outage.until } ?? false
+    }
+}
+
 extension FetchEvent {
     /// The one app whose next wakes it may change; nil where it may change those of others.
     fileprivate var touchedApp: String? {
@@ -147,7 +176,7 @@ extension FetchEvent {
         case .taskStopped(let event): event.app
         // Who is on screen matters to all, and so does what the device has spent.
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
-            .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled:
+            .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageNoted:
             nil
         }
     }

@@ -38,7 +38,7 @@ public struct FetchPolicy: Sendable {
     public var reach = Interval.hours(2)
     /// Two wakes of a device are so far apart at least, unless they are one: no longer apart than ``coalescing``.
     public var deviceSpacing = Interval.minutes(5)
-    public var coalescing = Interval.seconds(Int64(30))
+    public static let coalescing = Interval.seconds(Int64(30))
 
     /// What the refreshes of an app can spend in a day, and those of all apps of a device (our choice; 600 J are about 1 % of a
     /// phone's battery).
@@ -96,12 +96,7 @@ public struct FetchPolicy: Sendable {
 
     /// The least time between two refreshes; nil where none are wanted.
     func spacing(_ app: ScheduledApp) -> Interval? {
-        let pause = app.standing.pause(floor)
-        return switch app.interval {
-        case .never: nil
-        case .minimum: pause
-        case .atLeast(let interval): max(pause, interval)
-        }
+        app.interval == .never ? nil : app.standing.pause(asked(app.interval))
     }
 
     /// What the app asked for, and the floor.

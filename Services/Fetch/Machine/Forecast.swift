@@ -107,8 +107,10 @@ extension Judgement {
     fileprivate func skipped(_ grid: SlotGrid, _ waits: [PastWait], now: Instant) -> [Forecast.Skipped] {
         var skipped: [Forecast.Skipped] = []
         var index = grid.first(from: now - .hours(24))
+        var next = 0
         while case let moment = grid.moment(index), moment < now {
-            if let wait = waits.last(where: { $0.from <= moment })?.wait, let (factor, reason) = why(moment, wait) {
+            while next < waits.count, waits[next].from <= moment { next += 1 }
+            if next > 0, let wait = waits[next - 1].wait, let (factor, reason) = why(moment, wait) {
                 skipped.append(Forecast.Skipped(slot: moment, factor: factor, reason: reason))
             }
             index += 1
@@ -123,7 +125,10 @@ extension Judgement {
             return (.budgets, "what the day allowed so far was spent")
         }
         guard let at = wait.at, moment < at else { return nil }
-        if let aim = wait.aim, moment >= aim { return (.herd, "its moment was taken by other wakes") }
+        if let aim = wait.aim, moment >= aim {
+            return wait.ceiling == nil
+                ? (.rateLimit, "wakes of the device are spaced") : (.herd, "its moment was taken by other wakes")
+        }
         return (app.usage.isLearned ? .usage : .deviceActivity, "a later slot was worth more")
     }
 }

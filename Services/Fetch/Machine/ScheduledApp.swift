@@ -82,6 +82,8 @@ public struct Wait: Record, Equatable {
     public var at: Instant?
     /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
     public var aim: Instant?
+    /// The ceiling of the suite under which it is held; nil where there is none.
+    public var ceiling: Int?
     /// When interval and floor have passed.
     public var earliest = Instant.epoch
     /// When the budgets allow it; nil where they do by then.
@@ -95,6 +97,7 @@ public struct Wait: Record, Equatable {
         fields.omittable("aim", &aim)
         fields.omittable("at", &at)
         fields.field("blockers", &blockers)
+        fields.omittable("ceiling", &ceiling)
         fields.field("earliest", &earliest)
         fields.omittable("fundedAt", &fundedAt)
     }

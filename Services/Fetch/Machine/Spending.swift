@@ -17,14 +17,18 @@ public struct Spending: Record, Equatable {
     }
 
     mutating func charge(millijoules: Int, bytes: Int, day: Instant) {
-        if self.day != day { self = Spending() }
-        self.day = day
+        // Days are not all 24 h long, and devices travel: what begins a little earlier or later is the same day.
+        if day >= self.day + Self.shortestDay {
+            self = Spending()
+            self.day = day
+        }
         // What a device tells may be any number: past this it makes no difference.
         self.millijoules = min(self.millijoules + min(max(0, millijoules), Self.most), Self.most)
         self.bytes = min(self.bytes + min(max(0, bytes), Self.most), Self.most)
     }
 
     private static let most = 1 << 60
+    private static let shortestDay = Interval.hours(22)
 
     /// What counts at a moment: nothing once the day is over.
     public func asOf(_ moment: Instant) -> Spending { moment < day + .days(1) ? self : Spending() }
@@ -66,9 +70,13 @@ public struct Budget: Sendable, Equatable {
 extension FetchMachine {
     /// The beginning of the day that a moment lies in, where the device is.
     public func day(of moment: Instant, _ policy: FetchPolicy) -> Instant {
-        let offset = Int64(timeZone.map { policy.timeZoneOffset($0, moment) } ?? 0) * 1000
-        let day = Interval.days(1).milliseconds
-        let local = moment.milliseconds + offset
-        return Instant(milliseconds: local - (local % day + day) % day - offset)
+        func midnight(_ offset: Int) -> Instant {
+            let day = Interval.days(1).milliseconds
+            let local = moment.milliseconds + Int64(offset) * 1000
+            return Instant(milliseconds: local - (local % day + day) % day - Int64(offset) * 1000)
+        }
+        guard let timeZone else { return midnight(0) }
+        // Clocks may have been changed since: what they showed at midnight is what counts.
+        return midnight(policy.timeZoneOffset(timeZone, midnight(policy.timeZoneOffset(timeZone, moment))))
     }
 }

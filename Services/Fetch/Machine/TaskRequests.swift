@@ -33,6 +33,8 @@ public struct TaskWait: Record, Equatable {
     public var at: Instant?
     /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
     public var aim: Instant?
+    /// The ceiling of the suite under which it is held; nil where there is none.
+    public var ceiling: Int?
     /// Never before this: what would be best is not, where another wake is in its way.
     public var earliest = Instant.epoch
     /// Why it must wait.
@@ -42,10 +44,16 @@ public struct TaskWait: Record, Equatable {
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.omittable("aim", &aim)
+        fields.omittable("ceiling", &ceiling)
         fields.field("earliest", &earliest)
         fields.omittable("at", &at)
         fields.field("blockers", &blockers)
     }
+}
+
+extension TaskWait {
+    /// What would be best: where it waits, and nothing blocks it.
+    var best: Instant? { aim ?? at }
 }
 
 /// The run of a task request.

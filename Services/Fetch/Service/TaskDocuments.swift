@@ -42,6 +42,10 @@ struct TaskRunDocument: Record {
     /// A word of `lifecycle`'s refusals, or `unanswered`.
     var refusal: String?
     var elapsedSeconds: Interval?
+    /// What its handler loaded, as the device says; null where it does not.
+    var bytesReceived: Int?
+    /// What a refresh spent of the energy budgets, in millijoules.
+    var energyMillijoules = 0
     /// Why it was told to end, while it runs.
     var stopped: TaskStopCause?
     var simulated = false
@@ -58,6 +62,8 @@ struct TaskRunDocument: Record {
         result = record.result
         refusal = record.refusal
         elapsedSeconds = record.elapsedSeconds
+        bytesReceived = record.bytesReceived
+        energyMillijoules = record.millijoules
         simulated = record.simulated
     }
 
@@ -72,9 +78,11 @@ struct TaskRunDocument: Record {
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("bytesReceived", &bytesReceived)
         fields.field("completedAt", &completedAt)
         fields.field("dueAt", &dueAt)
         fields.field("elapsedSeconds", &elapsedSeconds)
+        fields.field("energyMillijoules", &energyMillijoules)
         fields.field("identifier", &identifier)
         fields.field("kind", &kind)
         fields.field("refusal", &refusal)

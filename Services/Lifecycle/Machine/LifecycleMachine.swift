@@ -171,7 +171,7 @@ extension Decision<LifecycleMachine> {
             stopTask(app, stopped.request)
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
             .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded, .taskSubmitted, .taskCancelled,
-            .taskScheduled, .taskStarted, .taskRecorded:
+            .taskScheduled, .taskStarted, .taskRecorded, .outageNoted:
             return
         }
     }

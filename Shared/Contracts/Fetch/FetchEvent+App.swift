@@ -20,13 +20,15 @@ extension FetchEvent {
         public var forceQuit: Bool?
         /// Whether it is on screen, where that changed.
         public var inForeground: Bool?
+        /// True where a wake other than a refresh brought new data, a silent push for example.
+        public var hasNewData: Bool?
 
         public init() {}
 
         public init(
             app: String, declaresFetch: Bool? = nil, declaresProcessing: Bool? = nil,
             permittedTaskIdentifiers: [String]? = nil, backgroundRefresh: Switch? = nil, forceQuit: Bool? = nil,
-            inForeground: Bool? = nil
+            inForeground: Bool? = nil, hasNewData: Bool? = nil
         ) {
             self.app = app
             self.declaresFetch = declaresFetch
@@ -35,6 +37,7 @@ extension FetchEvent {
             self.backgroundRefresh = backgroundRefresh
             self.forceQuit = forceQuit
             self.inForeground = inForeground
+            self.hasNewData = hasNewData
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -43,6 +46,7 @@ extension FetchEvent {
             fields.omittable("declaresFetch", &declaresFetch)
             fields.omittable("declaresProcessing", &declaresProcessing)
             fields.omittable("forceQuit", &forceQuit)
+            fields.omittable("hasNewData", &hasNewData)
             fields.omittable("inForeground", &inForeground)
             fields.omittable("permittedTaskIdentifiers", &permittedTaskIdentifiers)
         }

@@ -1,4 +1,5 @@
 public import Records
+public import Timeline
 
 extension FetchEvent {
     /// What a device is, as far as refreshes depend on it.
@@ -67,6 +68,33 @@ extension FetchEvent {
             fields.omittable("backgroundRefreshRestricted", &backgroundRefreshRestricted)
             fields.defaulted("conditions", &conditions)
             fields.omittable("poweredOn", &poweredOn)
+        }
+    }
+}
+
+extension FetchEvent {
+    /// The service could not be reached for a time: what was to be answered is waited for that much longer, and what was due
+    /// meanwhile gets moments anew.
+    public struct OutageNoted: EventData {
+        public static let type = "fetch.outage.noted"
+        public static let summary =
+            "The service could not be reached for a time: what was to be answered is waited for that much longer."
+
+        /// The last moment at which the service is known to have answered.
+        public var from = Instant.epoch
+        /// The first moment at which it does again.
+        public var until = Instant.epoch
+
+        public init() {}
+
+        public init(from: Instant, until: Instant) {
+            self.from = from
+            self.until = until
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("from", &from)
+            fields.field("until", &until)
         }
     }
 }

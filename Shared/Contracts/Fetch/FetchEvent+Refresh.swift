@@ -13,6 +13,8 @@ extension FetchEvent {
         /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way; nil
         /// where that is the chosen one.
         public var aim: Instant?
+        /// The ceiling of the suite, wakes a second, under which it is held; nil where there is none.
+        public var ceiling: Int?
         /// When the budgets allow it; nil where they do by then.
         public var fundedAt: Instant?
         /// When interval and floor have passed; nil where no refresh is wanted.
@@ -27,6 +29,7 @@ extension FetchEvent {
             fields.field("app", &app)
             fields.omittable("at", &at)
             fields.defaulted("blockers", &blockers)
+            fields.omittable("ceiling", &ceiling)
             fields.omittable("earliest", &earliest)
             fields.omittable("fundedAt", &fundedAt)
         }

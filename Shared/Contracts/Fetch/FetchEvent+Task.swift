@@ -58,6 +58,8 @@ extension FetchEvent {
         /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way; nil
         /// where that is the chosen one.
         public var aim: Instant?
+        /// The ceiling of the suite, wakes a second, under which it is held; nil where there is none.
+        public var ceiling: Int?
         /// It is not tried before this; nil while factors block it.
         public var earliest: Instant?
         /// The factors because of which it must wait, until they change.
@@ -70,6 +72,7 @@ extension FetchEvent {
             fields.field("app", &app)
             fields.omittable("at", &at)
             fields.defaulted("blockers", &blockers)
+            fields.omittable("ceiling", &ceiling)
             fields.omittable("earliest", &earliest)
             fields.field("identifier", &identifier)
         }

@@ -20,6 +20,7 @@ public enum FetchEvent: EventFamily {
     case taskStarted(TaskStarted)
     case taskStopped(TaskStopped)
     case taskRecorded(TaskRecorded)
+    case outageNoted(OutageNoted)
 
     public static let source = "fetch"
 
@@ -42,6 +43,7 @@ public enum FetchEvent: EventFamily {
         EventKind(FetchEvent.taskStarted),
         EventKind(FetchEvent.taskStopped),
         EventKind(FetchEvent.taskRecorded),
+        EventKind(FetchEvent.outageNoted),
     ]
 
     public var data: any EventData {
@@ -64,6 +66,7 @@ public enum FetchEvent: EventFamily {
         case .taskStarted(let data): data
         case .taskStopped(let data): data
         case .taskRecorded(let data): data
+        case .outageNoted(let data): data
         }
     }
 }

@@ -6,6 +6,6 @@ CREATE TABLE "{{service}}".moments (
     page bigint NOT NULL,
     -- When the page is over, by the suite's clock, milliseconds since 1970.
     ends bigint NOT NULL,
-    taken bytea COMPRESSION lz4 NOT NULL,
+    taken bytea NOT NULL,
     CONSTRAINT moments_one PRIMARY KEY (partition, ceiling, page)
 ) WITH (fillfactor = 70);

@@ -54,10 +54,10 @@ import Timeline
                 let near = moments[index] + .milliseconds(Int64.random(in: -3...3, using: &random))
                 let isTaken = Int.random(in: 0..<3, using: &random) > 0
                 if isTaken {
-                    ledger.replace([], by: [moments[index]], at: start)
+                    ledger.replace([], by: [HeldMoment(at: moments[index], ceiling: ceiling)], at: start)
                     free.remove(moments[index])
                 } else {
-                    ledger.replace([moments[index]], by: [], at: .epoch)
+                    ledger.replace([HeldMoment(at: moments[index], ceiling: ceiling)], by: [], at: .epoch)
                     free.insert(moments[index])
                 }
                 let next = moments[max(0, index - 5)...].first { $0 >= near && free.contains($0) }
@@ -80,26 +80,41 @@ import Timeline
     @Test func whatHasComeStaysTaken() {
         var ledger = MomentLedger(ceiling: 10)
         let first = ledger.first(from: start)
-        ledger.replace([], by: [first], at: start - .seconds(Int64(1)))
-        ledger.replace([first], by: [], at: first)
+        ledger.replace([], by: [HeldMoment(at: first, ceiling: 10)], at: start - .seconds(Int64(1)))
+        ledger.replace([HeldMoment(at: first, ceiling: 10)], by: [], at: first)
         #expect(ledger.first(from: first) > first, "it has come")
         let later = ledger.first(from: start + .hours(1))
-        ledger.replace([], by: [later], at: start)
-        ledger.replace([later], by: [], at: start)
+        ledger.replace([], by: [HeldMoment(at: later, ceiling: 10)], at: start)
+        ledger.replace([HeldMoment(at: later, ceiling: 10)], by: [], at: start)
         #expect(ledger.first(from: later) == later, "it was given up in time")
     }
 
     @Test func momentsOfAnotherCeilingAreLeftAlone() {
         var ledger = MomentLedger(ceiling: 10, partition: 1, partitions: 4)
         let foreign = ledger.first(from: start) + .milliseconds(7)
-        ledger.replace([], by: [foreign], at: .epoch)
-        #expect(ledger.changed.isEmpty)
+        ledger.replace([], by: [HeldMoment(at: foreign, ceiling: 10)], at: .epoch)
+        let own = ledger.first(from: start)
+        ledger.replace([], by: [HeldMoment(at: own, ceiling: 20)], at: .epoch)
+        #expect(ledger.changed.isEmpty, "not its own, or held under another ceiling")
+        ledger.replace([], by: [HeldMoment(at: own, ceiling: 10)], at: .epoch)
+        ledger.replace([HeldMoment(at: own, ceiling: 20)], by: [], at: .epoch)
+        #expect(ledger.first(from: start) > own, "who held it under another ceiling does not give it up")
+    }
+
+    @Test func aPageInWhichNothingIsTakenIsNone() {
+        var ledger = MomentLedger(ceiling: 10)
+        let far = HeldMoment(at: ledger.first(from: start + .days(365 * 1000)), ceiling: 10)
+        ledger.replace([], by: [far], at: start)
+        ledger.replace([far], by: [], at: start)
+        #expect(ledger.changed.count == 1)
+        #expect(ledger.changed.allSatisfy { ledger.page($0).isEmpty })
+        #expect(!ledger.hasPages(before: .documented.upperBound))
     }
 
     @Test func whatIsOverIsDropped() {
         var ledger = MomentLedger(ceiling: 100)
         let moment = ledger.first(from: start)
-        ledger.replace([], by: [moment], at: .epoch)
+        ledger.replace([], by: [HeldMoment(at: moment, ceiling: 100)], at: .epoch)
         #expect(!ledger.hasPages(before: start))
         #expect(ledger.hasPages(before: start + .days(2)))
         ledger.drop(before: start + .days(2))

@@ -17,7 +17,7 @@ import Timeline
         let bench = try await RuntimeBench()
         let aim = aim
         try await bench.running(Booker.self, ceiling) { one in
-            try await bench.running(Booker.self, 20) { other in
+            try await bench.running(Booker.self, self.ceiling) { other in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<400 {
                         let replica = number.isMultiple(of: 2) ? one : other

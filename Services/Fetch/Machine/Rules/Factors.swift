@@ -109,7 +109,8 @@ public struct Judgement: Sendable {
 
     /// How little the moment that is held differs from what would be best.
     private var herd: Int {
-        guard let wait = app.wait, let at = wait.at, let aim = wait.aim, policy.reach > .zero else { return 1000 }
+        guard let wait = app.wait, wait.ceiling != nil, let at = wait.at, let aim = wait.aim, policy.reach > .zero
+        else { return 1000 }
         let apart = at < aim ? aim - at : at - aim
         return 999 - Int(min(apart, policy.reach).milliseconds * 999 / policy.reach.milliseconds)
     }

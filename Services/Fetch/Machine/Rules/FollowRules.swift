@@ -169,7 +169,12 @@ extension Decision<FetchMachine> {
                 app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped,
                 bytesReceived: event.bytesReceived)
         }
-        guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
+        guard let app = event.app, state.apps[app] != nil else { return }
+        guard event.reason == .fetch else {
+            if event.result == .newData, event.bytesReceived != 0 { emit(.appChanged(.init(app: app, hasNewData: true))) }
+            return
+        }
+        guard isRunning(event.request, of: app) else { return }
         let result: FetchResult =
             switch event.result {
             case .newData: .newData

@@ -1,7 +1,7 @@
 import Contracts
-import Machines
+public import Machines
 import OrderedCollections
-public import Timeline
+import Timeline
 
 // Where a wake goes, once it is known what moment would be best for it. Others have their moments already: apps of other devices
 // under the ceiling of the suite, apps of this one by the spacing of the device's wakes.
@@ -17,15 +17,11 @@ extension Decision<FetchMachine> {
     func place(_ aim: Instant, from earliest: Instant, of app: String, task: String? = nil) -> Instant {
         let others = state.wakes(except: app, task)
         let target = max(earliest, others.first { $0.aim == aim }?.at ?? aim)
-        let isShared = moments.ceiling == nil
         func conflict(_ moment: Instant) -> Instant? {
-            others.first { other in
-                if other.at == moment { return !isShared }
-                return !policy.areCompatible(moment, other.at)
-            }?.at
+            others.first { !policy.areCompatible(moment, $0.at) }?.at
         }
         var end = target
-        while let moment = moments.last(from: max(earliest, target - policy.reach), upTo: end) {
+        while let moment = moments.last(from: max(earliest, aim - policy.reach), upTo: end) {
             guard let other = conflict(moment) else { return moment }
             end = policy.before(other, moment)
         }
@@ -43,19 +39,17 @@ extension FetchPolicy {
     /// Whether two wakes of a device are one, or far enough apart.
     func areCompatible(_ one: Instant, _ other: Instant) -> Bool {
         let apart = one < other ? other - one : one - other
-        return apart <= coalescing || apart >= deviceSpacing
+        return apart <= Self.coalescing || apart >= deviceSpacing
     }
 
     /// The next moment to try before one that another wake stands in the way of.
     fileprivate func before(_ other: Instant, _ moment: Instant) -> Instant {
-        guard !areCompatible(moment, other) else { return moment - .milliseconds(1) }
-        let next = moment > other + coalescing ? other + coalescing : other - deviceSpacing
+        let next = moment > other + Self.coalescing ? other + Self.coalescing : other - deviceSpacing
         return min(next, moment - .milliseconds(1))
     }
 
     fileprivate func after(_ other: Instant, _ moment: Instant) -> Instant {
-        guard !areCompatible(moment, other) else { return moment + .milliseconds(1) }
-        let next = moment < other - coalescing ? other - coalescing : other + deviceSpacing
+        let next = moment < other - Self.coalescing ? other - Self.coalescing : other + deviceSpacing
         return max(next, moment + .milliseconds(1))
     }
 }
@@ -66,20 +60,19 @@ extension FetchMachine {
         var at: Instant
         /// What would have been best; nil for what is over.
         var aim: Instant?
+        var ceiling: Int?
     }
 
     /// All but the refresh of an app, or one task of it.
     func wakes(except excluded: String? = nil, _ excludedTask: String? = nil) -> [PlannedWake] {
         var wakes: [PlannedWake] = wokenAt.map { [PlannedWake(at: $0)] } ?? []
+        func add(_ at: Instant?, _ aim: Instant?, _ ceiling: Int?) {
+            if let at { wakes.append(PlannedWake(at: at, aim: aim ?? at, ceiling: ceiling)) }
+        }
         for (name, app) in apps {
-            if let wait = app.wait, let at = wait.at, name != excluded || excludedTask != nil {
-                wakes.append(PlannedWake(at: at, aim: wait.aim ?? at))
-            }
-            for (identifier, task) in app.tasks {
-                guard let wait = task.wait, let at = wait.at, name != excluded || identifier != excludedTask else {
-                    continue
-                }
-                wakes.append(PlannedWake(at: at, aim: wait.aim ?? at))
+            if let wait = app.wait, name != excluded || excludedTask != nil { add(wait.at, wait.aim, wait.ceiling) }
+            for (identifier, task) in app.tasks where name != excluded || identifier != excludedTask {
+                if let wait = task.wait { add(wait.at, wait.aim, wait.ceiling) }
             }
         }
         return wakes
@@ -89,5 +82,7 @@ extension FetchMachine {
 
     public static func ceiling(_ policy: FetchPolicy) -> Int? { policy.ceiling }
 
-    public var heldMoments: [Instant] { wakes().filter { $0.aim != nil }.map(\.at) }
+    public var heldMoments: [HeldMoment] {
+        wakes().filter { $0.aim != nil }.map { HeldMoment(at: $0.at, ceiling: $0.ceiling) }
+    }
 }

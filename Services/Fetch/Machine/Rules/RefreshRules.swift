@@ -41,7 +41,6 @@ extension Decision<FetchMachine> {
 
     /// Chooses anew what apps wait for. Where what would be best is that still, and its moment is held, nothing happened.
     mutating func schedule(_ names: [String]) {
-        guard state.profile != .ios6 else { return }
         for name in names {
             guard let app = state.apps[name], app.running == nil else { continue }
             let plan = judgement(app).plan(key, now: now)
@@ -53,9 +52,13 @@ extension Decision<FetchMachine> {
                 event.fundedAt = plan.fundedAt
                 event.blockers = plan.blockers
                 if let aim = plan.aim {
-                    let at = place(aim, from: max(now, plan.start), of: name)
+                    let start = max(now, plan.start)
+                    // What it has is as good as before where it aims at the same.
+                    let held = app.wait?.best == aim ? app.wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
+                    let at = held ?? place(aim, from: start, of: name)
                     event.at = at
                     event.aim = at == aim ? nil : aim
+                    event.ceiling = held == nil ? moments.ceiling : app.wait?.ceiling
                 }
             }
             emit(.refreshScheduled(event))

@@ -77,7 +77,7 @@ extension Decision<FetchMachine> {
             let judgement = judgement(app)
             for (identifier, task) in app.tasks {
                 let plan = judgement.plan(for: task, key, now: now)
-                if let wait = task.wait, wait.aim ?? wait.at == plan.aim, wait.blockers == plan.blockers,
+                if let wait = task.wait, wait.best == plan.aim, wait.blockers == plan.blockers,
                     plan.aim == nil || wait.earliest == plan.earliest
                 {
                     continue
@@ -87,8 +87,11 @@ extension Decision<FetchMachine> {
                 event.identifier = identifier
                 event.blockers = plan.blockers
                 if let aim = plan.aim {
-                    let at = place(aim, from: max(now, plan.earliest), of: name, task: identifier)
+                    let start = max(now, plan.earliest)
+                    let held = task.wait?.best == aim ? task.wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
+                    let at = held ?? place(aim, from: start, of: name, task: identifier)
                     event.at = at
+                    event.ceiling = held == nil ? moments.ceiling : task.wait?.ceiling
                     event.aim = at == aim ? nil : aim
                     event.earliest = plan.earliest
                 }
