@@ -107,7 +107,8 @@ struct FetchFleet: Sendable {
                 refreshes += 1
                 ahead.insert(
                     Happening(
-                        at: now + .milliseconds(200), kind: .woken, device: next.device, app: due.app, fetch: due.fetch))
+                        at: now + .milliseconds(200), kind: .woken, device: next.device, app: due.app,
+                        fetch: due.fetch))
             }
         case .woken:
             let wake = LifecycleEvent.AppWoken(

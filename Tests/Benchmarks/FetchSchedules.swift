@@ -11,11 +11,12 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// A million apps whose background refreshes `fetch` schedules: what waiting costs, and how fast it decides when time passes.
+/// A million apps whose background refreshes `fetch` schedules: what waiting costs, and how fast it decides when time
+/// passes.
 ///
-/// Every device gets a network at one moment, and so all its apps get their moments, under a ceiling of 1,000 wakes a second.
-/// Each refresh that comes due is answered as `lifecycle` would, and every end of one makes all apps of its device be looked at
-/// again.
+/// Every device gets a network at one moment, and so all its apps get their moments, under a ceiling of 1,000 wakes a
+/// second. Each refresh that comes due is answered as `lifecycle` would, and every end of one makes all apps of its device
+/// be looked at again.
 struct FetchSchedules {
     let devices: Int
     let apps: Int
@@ -60,7 +61,7 @@ struct FetchSchedules {
         // them decides is held against that.
         Report.ratio("events decided ÷ pgbench", Double(fleet.events) / took / plain, reach: 0.25)
         // Due, woken, completed.
-        Report.ratio("refreshes ÷ the 1,000 a second of the ceiling", Double(fleet.decisions) / took / 3 / 1000, reach: 1)
+        Report.ratio("refreshes ÷ the ceiling's 1,000 a second", Double(fleet.decisions) / took / 3 / 1000, reach: 1)
     }
 
     private static var policy: FetchPolicy {
@@ -69,8 +70,8 @@ struct FetchSchedules {
         return policy
     }
 
-    /// Devices without network, whose apps want refreshes from Monday on; the user opens each app once a day, at an hour of its
-    /// own.
+    /// Devices without network, whose apps want refreshes from Monday on; the user opens each app once a day, at an hour of
+    /// its own.
     private func lived() throws -> [Aggregate<FetchMachine>] {
         var random = SplitMix64(seed: 1)
         let names = (0..<apps).map { "com.example.app\($0)" }
@@ -99,7 +100,8 @@ struct FetchSchedules {
     private func fill(_ bench: Bench) async throws {
         let insert = Statement(
             """
-            INSERT INTO "fetch".states (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
+            INSERT INTO "fetch".states
+                (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
             SELECT s.partition, s.key, s.state, $1, 0, 1, $2, s.due
             FROM unnest($3::int4[], $4::text[], $5::bytea[], $6::int8[]) AS s (partition, key, state, due)
             """)
