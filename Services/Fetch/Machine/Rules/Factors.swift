@@ -78,7 +78,7 @@ public struct Judgement: Sendable {
         guard usagePeak > 0 else { return 500 }
         let moment = moment + policy.openingLead
         let hour = hours.hour(moment) ?? device.hourOfWeek(moment, policy)
-        return app.usage.hours[hour] * 1000 / usagePeak
+        return app.usage.weight(hour) * 1000 / usagePeak
     }
 
     /// The hours of week between two moments. Where the clocks are not changed in between one question to the time zone will do.
