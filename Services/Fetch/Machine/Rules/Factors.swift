@@ -171,7 +171,7 @@ public struct Judgement: Sendable {
         guard device.isPoweredOn else { return .mustWait("the device is switched off") }
         guard !app.inForeground else { return .mustWait("the app is on screen") }
         let calm =
-            if device.apps.values.contains(where: \.inForeground) {
+            if device.isAnyInForeground {
                 300
             } else if device.conditions.locked != true {
                 600

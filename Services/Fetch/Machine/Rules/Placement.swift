@@ -66,11 +66,13 @@ extension FetchMachine {
     /// All but the refresh of an app, or one task of it.
     func wakes(except excluded: String? = nil, _ excludedTask: String? = nil) -> [PlannedWake] {
         var wakes: [PlannedWake] = wokenAt.map { [PlannedWake(at: $0)] } ?? []
-        for (name, app) in apps {
-            if let wait = app.wait, let at = wait.at, name != excluded || excludedTask != nil {
-                wakes.append(PlannedWake(at: at, aim: wait.aim ?? at))
+        let known = known
+        wakes.reserveCapacity(known.count + 1)
+        for (index, name) in apps.keys.enumerated() {
+            if let at = known[index].wait?.at, name != excluded || excludedTask != nil {
+                wakes.append(PlannedWake(at: at, aim: known[index].wait?.aim ?? at))
             }
-            for (identifier, task) in app.tasks {
+            for (identifier, task) in known[index].tasks {
                 guard let wait = task.wait, let at = wait.at, name != excluded || identifier != excludedTask else {
                     continue
                 }
