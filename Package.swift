@@ -100,8 +100,8 @@ var targets: [Target] = [
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
-            "Postgres", "EventLog", "Runtime", "TestSupport", httpClient, arguments, nioCore, nioHTTP1, logging,
-            lifecycle,
+            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "FetchMachine", httpClient, arguments, nioCore,
+            nioHTTP1, logging, lifecycle,
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(

@@ -83,6 +83,8 @@ public struct Decision<M: Machine>: Sendable {
     /// What all aggregates of the partition hold, this one too: an input like any other, and what the decision makes of it is in
     /// its events.
     public internal(set) var moments = MomentLedger(ceiling: nil)
+    /// What ``state`` holds, once that was asked.
+    private var held: [HeldMoment]?
     private var identifiers: DecisionIdentifiers
 
     init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID) {
@@ -99,9 +101,11 @@ public struct Decision<M: Machine>: Sendable {
             state.apply(event, at: now)
             return events.append(event)
         }
-        let held = state.heldMoments
+        let former = held ?? state.heldMoments
         state.apply(event, at: now)
-        moments.replace(held, by: state.heldMoments, at: now)
+        let latter = state.heldMoments
+        moments.replace(former, by: latter, at: now)
+        held = latter
         events.append(event)
     }
 

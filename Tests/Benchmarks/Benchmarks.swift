@@ -7,6 +7,7 @@ struct Benchmarks: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines
         case fleetStreams = "fleet-streams"
+        case fetchSchedules = "fetch-schedules"
     }
 
     static let configuration = CommandConfiguration(
@@ -27,11 +28,15 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
-    @Option(help: "Devices on fleet streams.")
-    var devices = 10_000
+    @Option(help: "Devices: by default 10000 on fleet streams, 50000 that fetch schedules.")
+    var devices: Int?
+
+    @Option(help: "Apps of each device that fetch schedules.")
+    var apps = 20
 
     func validate() throws {
-        guard (4...100_000).contains(devices) else { throw ValidationError("--devices must be from 4 to 100000") }
+        guard devices.map((4...100_000).contains) ?? true else { throw ValidationError("--devices must be from 4 to 100000") }
+        guard (1...100).contains(apps) else { throw ValidationError("--apps must be from 1 to 100") }
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
         guard (1...1000).contains(connections) else { throw ValidationError("--connections must be from 1 to 1000") }
         guard (1...10_000_000).contains(deadlines) else {
@@ -45,7 +50,9 @@ struct Benchmarks: AsyncParsableCommand {
             case .http: try await TransitionsOverHTTP(seconds: seconds, connections: connections).run()
             case .appends: try await LogAppends(seconds: seconds).run()
             case .latency: try await AppendToHandled(seconds: seconds).run()
-            case .fleetStreams: try await FleetStreams(devices: devices).run()
+            case .fleetStreams: try await FleetStreams(devices: devices ?? 10_000).run()
+            case .fetchSchedules:
+                try await FetchSchedules(devices: devices ?? 50_000, apps: apps, seconds: seconds).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

@@ -154,11 +154,10 @@ struct FleetStreams {
     }
 
     private func residentBytes(_ process: ChildProcess) throws -> Double {
-        let text = try String(contentsOfFile: "/proc/\(process.pid)/statm", encoding: .utf8)
-        guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Double($0) }) else {
+        guard let bytes = ThisProcess.resident(of: "\(process.pid)") else {
             throw ToolFailed(description: "the memory of the process can't be read")
         }
-        return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
+        return bytes
     }
 }
 

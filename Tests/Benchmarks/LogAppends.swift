@@ -12,14 +12,14 @@ import Timeline
 /// same size into a table of the same columns and indexes.
 struct LogAppends {
     let seconds: Int
-    private let batch = 200
+    private static let batch = 200
 
     func run() async throws {
-        Report.heading("Log appends, batches of about \(batch)")
+        Report.heading("Log appends, batches of about \(Self.batch)")
         let bench = try await CounterBench()
-        let seconds = seconds, batch = batch
+        let seconds = seconds, batch = Self.batch
         try await bench.running { runtime in
-            let plain = try await pgbench(bench)
+            let plain = try await Self.pgbench(bench, seconds: seconds)
             let before = try await bench.events()
             let begun = ContinuousClock.now
             await withTaskGroup(of: Void.self) { group in
@@ -43,7 +43,8 @@ struct LogAppends {
         }
     }
 
-    private func pgbench(_ bench: CounterBench) async throws -> Double {
+    /// - Returns: how many rows of the shape of events it inserts in a second.
+    static func pgbench<M>(_ bench: MachineBench<M>, seconds: Int) async throws -> Double {
         try await bench.cluster.sql(
             """
             CREATE TABLE plain (LIKE bus.events INCLUDING DEFAULTS);
@@ -55,7 +56,7 @@ struct LogAppends {
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
         // pgbench takes a colon with a letter behind it for a variable, in quotes too.
         try """
-        \\set p random(0, \(CounterBench.partitions - 1))
+        \\set p random(0, \(MachineBench<M>.partitions - 1))
         INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
         SELECT :p, nextval('plain_offset'), current_date, gen_random_uuid(), 'counter', 'counter.number.added', 1,
             format('device%sd%s', chr(58), n), 1800000000000, gen_random_uuid(),

@@ -1,7 +1,6 @@
 import Contracts
 import EventLog
 import Foundation
-import Glibc
 import Machines
 import Postgres
 import Records
@@ -19,16 +18,16 @@ struct PendingDeadlines {
         let bench = try await CounterBench()
         let count = count, seconds = seconds
         let due = Instant(milliseconds: 1_900_000_000_000)
-        try await freeze(bench, at: due - .milliseconds(3_600_000))
+        try await bench.freeze(at: due - .milliseconds(3_600_000))
         try await fill(bench, due)
         try await bench.running { _ in
             try await Task.sleep(for: .seconds(2))
-            let cpu = processorSeconds()
+            let cpu = ThisProcess.processorSeconds
             try await Task.sleep(for: .seconds(seconds))
-            Report.figure("resident memory of the process", residentMegabytes(), "MB")
-            Report.figure("processor while idle", 100 * (processorSeconds() - cpu) / Double(seconds), "% of one")
+            Report.figure("resident memory of the process", ThisProcess.residentBytes / 1_048_576, "MB")
+            Report.figure("processor while idle", 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds), "% of one")
             let before = try await bench.events()
-            try await freeze(bench, at: due)
+            try await bench.freeze(at: due)
             let begun = ContinuousClock.now
             var fired = 0
             while fired < count, begun.duration(to: .now) < .seconds(6 * seconds) {
@@ -39,13 +38,6 @@ struct PendingDeadlines {
             Report.figure("fired", Double(fired), "in \(Int(took)) s")
             Report.ratio("fired a second ÷ 10,000", Double(fired) / took / 10_000, reach: 1)
         }
-    }
-
-    private func freeze(_ bench: CounterBench, at moment: Instant) async throws {
-        _ = try await bench.pool.run(
-            Call(
-                Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1, real_epoch = 0"),
-                [.int(Int(moment.milliseconds))]))
     }
 
     /// States as the runtime would have stored them: each has heard one `ring.set`.
@@ -72,18 +64,5 @@ struct PendingDeadlines {
                     ], rowsExpected: keys.count))
         }
         try await bench.cluster.sql("VACUUM ANALYZE counter.states", database: bench.name)
-    }
-
-    private func processorSeconds() -> Double {
-        var usage = rusage()
-        getrusage(numericCast(RUSAGE_SELF.rawValue), &usage)
-        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
-    }
-
-    private func residentMegabytes() -> Double {
-        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
-        let pages = text.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? .nan
-        return pages * Double(sysconf(Int32(_SC_PAGESIZE))) / 1_048_576
     }
 }

@@ -8,6 +8,9 @@ enum Report {
         say("  \(name.padding(toLength: 46, withPad: " ", startingAt: 0)) \(number(value)) \(unit)")
     }
 
+    /// Says how far something is that takes long.
+    static func progress(_ text: String) { say("  … \(text)") }
+
     /// - Parameter reach: the least that the architecture asks for.
     static func ratio(_ name: String, _ value: Double, reach: Double) {
         let verdict = value >= reach ? "reached" : "NOT reached"

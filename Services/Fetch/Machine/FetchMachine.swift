@@ -79,7 +79,10 @@ public struct FetchMachine: Machine {
         fields.omittable("wokenAt", &wokenAt)
     }
 
-    public var nextDeadline: Instant? { apps.values.compactMap(\.nextDeadline).min() }
+    public var nextDeadline: Instant? {
+        let apps = known
+        return apps.indices.lazy.compactMap { apps[$0].nextDeadline }.min()
+    }
 
     public static func decide(
         _ input: Input<FetchCommand>, _ decision: inout Decision<FetchMachine>

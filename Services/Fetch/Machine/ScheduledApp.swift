@@ -73,7 +73,11 @@ public struct ScheduledApp: Record, Equatable {
     }
 
     /// The next moment at which time itself is an input.
-    var nextDeadline: Instant? { [running?.answerBy ?? wait?.at, nextTaskDeadline].compactMap(\.self).min() }
+    var nextDeadline: Instant? {
+        let refresh = running?.answerBy ?? wait?.at
+        guard let task = nextTaskDeadline else { return refresh }
+        return refresh.map { min($0, task) } ?? task
+    }
 }
 
 /// What an app's next refresh waits for.
@@ -127,4 +131,10 @@ public struct RunningFetch: Record, Equatable {
         fields.omittable("startedAt", &startedAt)
         fields.omittable("wake", &wake)
     }
+}
+
+extension FetchMachine {
+    /// The apps in their order, to look at single fields of each by its index: an app is large, and a loop over the apps
+    /// themselves copies each.
+    var known: [ScheduledApp] { apps.values.elements }
 }

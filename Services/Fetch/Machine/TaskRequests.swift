@@ -100,7 +100,10 @@ extension ScheduledApp {
     }
 
     /// The next moment at which time itself is an input to the task requests.
-    var nextTaskDeadline: Instant? { runningTask?.answerBy ?? tasks.values.compactMap { $0.wait?.at }.min() }
+    var nextTaskDeadline: Instant? {
+        if let runningTask { return runningTask.answerBy }
+        return tasks.isEmpty ? nil : tasks.values.compactMap { $0.wait?.at }.min()
+    }
 }
 
 extension ProfileName {

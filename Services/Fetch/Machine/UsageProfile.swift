@@ -24,7 +24,7 @@ public struct UsageProfile: Record, Equatable {
     }
 
     /// One weight an hour, from Monday 00:00 in the device's time zone; empty before the first opening.
-    public var hours: [Int] { weights.values }
+    public var hours: [Int] { weights.values.map(Int.init) }
     public var isLearned: Bool { !weights.values.isEmpty }
 
     /// Learns that the user opened the app.
@@ -35,21 +35,28 @@ public struct UsageProfile: Record, Equatable {
         for _ in 0..<min(32, max(0, now - week)) where week > 0 { forget() }
         week = max(week, now)
         guard weights.values.indices.contains(hour) else { return }
-        weights.values[hour] += max(1, Self.opening >> halvings)
-        guard weights.values[hour] > Self.most else { return }
-        weights.values = weights.values.map { $0 / 2 }
-        halvings += 1
+        var weight = Int(weights.values[hour]) + max(1, Self.opening >> halvings)
+        if weight > Self.most {
+            weights.values = weights.values.map { $0 / 2 }
+            halvings += 1
+            weight /= 2
+        }
+        weights.values[hour] = UInt8(weight)
     }
 
     private mutating func forget() {
-        weights.values = weights.values.map { $0 * 3 / 4 }
+        weights.values = weights.values.map { UInt8(Int($0) * 3 / 4) }
         guard halvings > 0, peak * 2 <= Self.most else { return }
         weights.values = weights.values.map { $0 * 2 }
         halvings -= 1
     }
 
     /// The weight of the likeliest hour; 0 before the first opening.
-    var peak: Int { weights.values.max() ?? 0 }
+    var peak: Int { Int(weights.values.max() ?? 0) }
+    /// How many openings it is known from, older ones counting less.
+    var openings: Int { weights.values.reduce(0) { $0 + Int($1) } << halvings / Self.opening }
+    /// The weight of an hour of the week.
+    func weight(_ hour: Int) -> Int { Int(weights.values[hour]) }
 
     /// The hour of the week, from Monday 00:00, that a moment falls into.
     static func hourOfWeek(_ moment: Instant, offset seconds: Int) -> Int {
@@ -60,9 +67,9 @@ public struct UsageProfile: Record, Equatable {
     }
 }
 
-/// Weights from 0 to 255, one an hour of the week, or none at all. Most hours of most apps have none: runs of them take two bytes.
+/// Weights, one an hour of the week, or none at all. Most hours of most apps have none: runs of them take two bytes.
 struct HourWeights: Value, Equatable {
-    var values: [Int] = []
+    var values: [UInt8] = []
 
     static var placeholder: HourWeights { HourWeights() }
     static var schema: JSON { ["type": "array", "items": ["type": "integer"]] }
@@ -71,7 +78,7 @@ struct HourWeights: Value, Equatable {
         binary.append(values.isEmpty ? 0 : 1)
         var index = 0
         while index < values.count {
-            binary.append(UInt8(clamping: values[index]))
+            binary.append(values[index])
             let next = values[index...].firstIndex { $0 != values[index] } ?? values.count
             if values[index] == 0 {
                 binary.append(UInt8(next - index))
@@ -86,7 +93,7 @@ struct HourWeights: Value, Equatable {
         var weights = HourWeights()
         guard binary.byte() != 0 else { return weights }
         while weights.values.count < UsageProfile.hoursOfWeek {
-            let value = Int(binary.byte())
+            let value = binary.byte()
             let count = value == 0 ? Int(binary.byte()) : 1
             guard count > 0, weights.values.count + count <= UsageProfile.hoursOfWeek else {
                 binary.fail()
@@ -97,9 +104,9 @@ struct HourWeights: Value, Equatable {
         return weights
     }
 
-    func write(to json: inout JSONWriter) { values.write(to: &json) }
+    func write(to json: inout JSONWriter) { values.map(Int.init).write(to: &json) }
 
     static func read(_ json: JSON, _ reader: inout JSONReader) -> HourWeights? {
-        [Int].read(json, &reader).map(HourWeights.init(values:))
+        [Int].read(json, &reader).map { HourWeights(values: $0.map(UInt8.init(clamping:))) }
     }
 }

@@ -80,7 +80,8 @@ import Timeline
             let slot = grid.moment(index)
             let isRunning = zip(dues, ends + [now]).contains { $0 <= slot && slot < $1 }
             guard slot >= .monday, slot < now, !isRunning else { continue }
-            let skip = try #require(skipped.popFirst(), "slot \(slot)")
+            let first = skipped.popFirst()
+            let skip = try #require(first, "slot \(slot)")
             #expect(skip.slot == slot)
             reasons.insert(skip.factor)
         }

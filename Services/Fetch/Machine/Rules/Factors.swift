@@ -20,12 +20,14 @@ public struct Judgement: Sendable {
     let app: ScheduledApp
     let policy: FetchPolicy
     private let usagePeak: Int
+    private let openings: Int
 
     public init(device: FetchMachine, app: ScheduledApp, policy: FetchPolicy) {
         self.device = device
         self.app = app
         self.policy = policy
         usagePeak = app.usage.peak
+        openings = min(app.usage.openings, 1000)
     }
 
     /// The verdict of a factor on a refresh at a moment, if nothing changes until then.
@@ -78,7 +80,8 @@ public struct Judgement: Sendable {
         guard usagePeak > 0 else { return 500 }
         let moment = moment + policy.openingLead
         let hour = hours.hour(moment) ?? device.hourOfWeek(moment, policy)
-        return app.usage.hours[hour] * 1000 / usagePeak
+        // One opening alone says little of the other hours: what is not known counts as much as it.
+        return (app.usage.weight(hour) * 1000 / usagePeak * openings + 500) / (openings + 1)
     }
 
     /// The hours of week between two moments. Where the clocks are not changed in between one question to the time zone will do.
@@ -172,7 +175,7 @@ public struct Judgement: Sendable {
         guard device.isPoweredOn else { return .mustWait("the device is switched off") }
         guard !app.inForeground else { return .mustWait("the app is on screen") }
         let calm =
-            if device.apps.values.contains(where: \.inForeground) {
+            if device.isAnyInForeground {
                 300
             } else if device.conditions.locked != true {
                 600

@@ -69,10 +69,14 @@ extension FetchMachine {
         func add(_ at: Instant?, _ aim: Instant?, _ ceiling: Int?) {
             if let at { wakes.append(PlannedWake(at: at, aim: aim ?? at, ceiling: ceiling)) }
         }
-        for (name, app) in apps {
-            if let wait = app.wait, name != excluded || excludedTask != nil { add(wait.at, wait.aim, wait.ceiling) }
-            for (identifier, task) in app.tasks where name != excluded || identifier != excludedTask {
-                if let wait = task.wait { add(wait.at, wait.aim, wait.ceiling) }
+        let known = known
+        wakes.reserveCapacity(known.count + 1)
+        for (index, name) in apps.keys.enumerated() {
+            if name != excluded || excludedTask != nil {
+                add(known[index].wait?.at, known[index].wait?.aim, known[index].wait?.ceiling)
+            }
+            for (identifier, task) in known[index].tasks where name != excluded || identifier != excludedTask {
+                add(task.wait?.at, task.wait?.aim, task.wait?.ceiling)
             }
         }
         return wakes

@@ -30,10 +30,11 @@ extension Decision<FetchMachine> {
 
     /// Decides every app whose slot has come once more, and gives up what never was answered.
     mutating func enforceDeadlines() {
-        for (name, app) in state.apps {
-            if let running = app.running, running.answerBy <= now {
+        let apps = state.known
+        for (index, name) in state.apps.keys.enumerated() {
+            if let running = apps[index].running, running.answerBy <= now {
                 record(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
-            } else if let at = app.wait?.at, at <= now {
+            } else if let at = apps[index].wait?.at, at <= now {
                 due(name, simulated: false)
             }
         }

@@ -73,7 +73,8 @@ extension Decision<FetchMachine> {
     /// happened.
     mutating func scheduleTasks(_ names: [String]) {
         for name in names {
-            guard let app = state.apps[name], app.runningTask == nil, !app.tasks.isEmpty else { continue }
+            guard state.apps[name]?.tasks.isEmpty == false else { continue }
+            guard let app = state.apps[name], app.runningTask == nil else { continue }
             let judgement = judgement(app)
             for (identifier, task) in app.tasks {
                 let plan = judgement.plan(for: task, key, now: now)
@@ -102,7 +103,9 @@ extension Decision<FetchMachine> {
 
     /// Tells processing to end when something stands against it that did not before: the user returned, or a condition ended.
     mutating func stopTasks(since before: FetchMachine) {
-        for (name, app) in state.apps {
+        let apps = state.known
+        for (index, name) in state.apps.keys.enumerated() where apps[index].runningTask != nil {
+            let app = apps[index]
             guard let running = app.runningTask, running.submission.kind == .processing, running.stopped == nil,
                 let former = before.apps[name], former.runningTask?.request == running.request
             else { continue }

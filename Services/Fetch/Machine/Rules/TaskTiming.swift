@@ -103,7 +103,13 @@ extension Instant {
 
 extension FetchMachine {
     /// Whether somebody uses the device, or has not locked it.
-    var isInUse: Bool { lockedAt == nil || apps.values.contains(where: \.inForeground) }
+    var isInUse: Bool { lockedAt == nil || isAnyInForeground }
+
+    /// Whether an app is on screen.
+    var isAnyInForeground: Bool {
+        let apps = known
+        return apps.indices.contains { apps[$0].inForeground }
+    }
 
     /// Why the app can schedule nothing; nil where it can.
     func unavailability(of app: ScheduledApp) -> String? {

@@ -7,10 +7,13 @@ import Postgres
 import Runtime
 import ServiceLifecycle
 import TestSupport
+import Timeline
 
-/// A cluster of its own that flushes to disk, with a log of 16 partitions and the counter's schema.
-struct CounterBench {
-    static let partitions = 16
+typealias CounterBench = MachineBench<Counter>
+
+/// A cluster of its own that flushes to disk, with a log of 16 partitions and the schema of one machine.
+struct MachineBench<M: Machine> {
+    static var partitions: Int { 16 }
     let cluster: PrivateCluster
     let name: String
     let url: String
@@ -29,29 +32,49 @@ struct CounterBench {
         options = try ConnectionOptions(url: url)
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: Counter.name, connection, partitions: Self.partitions, rolePassword: nil, logger: logger)
+            service: M.name, connection, partitions: Self.partitions, rolePassword: nil,
+            holdsMoments: M.holdsMoments, logger: logger)
         await connection.close()
         pool = ConnectionPool(options, size: 8, logger: logger)
     }
 
-    func running(_ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void) async throws {
-        let runtime = DurableRuntime<Counter>(
-            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: (), logger: logger)
+    /// - Returns: what the body gives, once the runtime has ended and the cluster is gone.
+    func running<Outcome: Sendable>(
+        _ policy: M.Policy, _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
+    ) async throws -> Outcome {
+        let runtime = DurableRuntime<M>(
+            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: policy, logger: logger)
         let follower = ClockFollower(clock, pool: pool, news: runtime.news, poll: .milliseconds(100), logger: logger)
         let group = ServiceGroup(services: [runtime, follower], logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
+        let outcome = try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             while await runtime.ownedPartitions < Self.partitions { try await Task.sleep(for: .milliseconds(20)) }
-            try await body(runtime)
+            let outcome = try await body(runtime)
             await group.triggerGracefulShutdown()
             try await tasks.waitForAll()
+            return outcome
         }
         await pool.close()
         try await cluster.destroy()
+        return outcome
+    }
+
+    /// Stops the suite's clock.
+    func freeze(at moment: Instant) async throws {
+        _ = try await pool.run(
+            Call(
+                Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1, real_epoch = 0"),
+                [.int(Int(moment.milliseconds))]))
     }
 
     /// How many events the log holds.
     func events() async throws -> Int {
         try await pool.run(Call(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].int(0)
     }
+}
+
+extension MachineBench where M.Policy == Void {
+    func running<Outcome: Sendable>(
+        _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
+    ) async throws -> Outcome { try await running((), body) }
 }

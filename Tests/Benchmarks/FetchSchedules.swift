@@ -1,0 +1,149 @@
+import Contracts
+import EventLog
+import FetchMachine
+import Foundation
+import Lives
+import Machines
+import OrderedCollections
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Timeline
+
+/// A million apps whose background refreshes `fetch` schedules: what waiting costs, and how fast it decides when time
+/// passes.
+///
+/// Every device gets a network at one moment, and so all its apps get their moments, under a ceiling of 1,000 wakes a
+/// second. Each refresh that comes due is answered as `lifecycle` would, and every end of one makes all apps of its device
+/// be looked at again.
+struct FetchSchedules {
+    let devices: Int
+    let apps: Int
+    let seconds: Int
+    /// So many devices have lived through a week; the others are like one of them.
+    private let models = 32
+    private let batch = 500
+
+    typealias Bench = MachineBench<FetchMachine>
+
+    func run() async throws {
+        Report.heading("\(devices * apps) apps that fetch schedules, \(apps) on each of \(devices) devices")
+        let bench = try await Bench()
+        let policy = Self.policy
+        try await bench.freeze(at: .monday)
+        try await fill(bench)
+        let seconds = seconds
+        var (fleet, plain) = try await bench.running(policy) { _ in
+            try await Task.sleep(for: .seconds(2))
+            let cpu = ThisProcess.processorSeconds
+            try await Task.sleep(for: .seconds(seconds))
+            let idle = 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds)
+            let before = ThisProcess.residentBytes
+            Report.figure("resident memory of the process, none in it", before / 1_048_576, "MB")
+            Report.bound("processor while none is due", idle, "% of one", limit: 10)
+            let fleet = try await load(bench)
+            let memory = (ThisProcess.residentBytes - before) / Double(fleet.count)
+            let stored = Double(fleet.storedBytes) / Double(fleet.count)
+            Report.figure("stored state of a device", stored, "bytes")
+            Report.figure("memory of a device", memory, "bytes")
+            Report.figure("memory of a device ÷ stored state", memory / stored, "")
+            return (fleet, try await LogAppends.pgbench(bench, seconds: seconds))
+        }
+        try fleet.pass(processorSeconds: Double(seconds))
+        let took = fleet.processorSeconds
+        Report.figure("refreshes that came due", Double(fleet.refreshes), "")
+        Report.figure("time that passed", Double((fleet.now - .monday).milliseconds) / 60_000, "minutes")
+        Report.figure("decisions", Double(fleet.decisions) / took, "per second of one processor")
+        Report.figure("their events", Double(fleet.events) / took, "per second of one processor")
+        Report.figure("pgbench, events", plain, "per second")
+        // Every event that is decided is a row that PostgreSQL must take, and the inserts have all processors: what one of
+        // them decides is held against that.
+        Report.ratio("events decided ÷ pgbench", Double(fleet.events) / took / plain, reach: 0.25)
+        // Due, woken, completed.
+        Report.ratio("refreshes ÷ the ceiling's 1,000 a second", Double(fleet.decisions) / took / 3 / 1000, reach: 1)
+    }
+
+    private static var policy: FetchPolicy {
+        var policy = FetchPolicy()
+        policy.ceiling = 1000
+        return policy
+    }
+
+    /// Devices without network, whose apps want refreshes from Monday on; the user opens each app once a day, at an hour of
+    /// its own.
+    private func lived() throws -> [Aggregate<FetchMachine>] {
+        var random = SplitMix64(seed: 1)
+        let names = (0..<apps).map { "com.example.app\($0)" }
+        return try (0..<models).compactMap { number in
+            let key = AggregateKey.device("model-\(number)")
+            var runtime = InMemoryRuntime<FetchMachine>(policy: Self.policy, seed: "model")
+            try runtime.begin(key, apps: names, at: .monday - .days(8))
+            var offline = Conditions()
+            offline.network = Network()
+            offline.network?.kind = .none
+            try runtime.tell(LifecycleEvent.ConditionsChanged(conditions: offline), of: key, at: .monday - .days(8))
+            let hours = names.map { _ in Int64.random(in: 7...22, using: &random) }
+            for day in 0..<7 {
+                let habits = zip(names, hours).sorted { $0.1 < $1.1 }
+                for (name, hour) in habits {
+                    let time = Instant.monday - .days(Int64(7 - day)) + .hours(hour)
+                    try runtime.open(name, key, at: time, for: .minutes(2))
+                }
+            }
+            for name in names { try runtime.submit(.setInterval(app: name, .minimum), to: key, at: .monday) }
+            return runtime.aggregates[key]
+        }
+    }
+
+    /// Gives all apps their moments, and stores the states as the runtime would have.
+    private func fill(_ bench: Bench) async throws {
+        let insert = Statement(
+            """
+            INSERT INTO "fetch".states
+                (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
+            SELECT s.partition, s.key, s.state, $1, 0, 1, $2, s.due
+            FROM unnest($3::int4[], $4::text[], $5::bytea[], $6::int8[]) AS s (partition, key, state, due)
+            """)
+        let models = try lived()
+        let numbers = Array(0..<devices)
+        var ledgers = FetchFleet.ledgers(Self.policy, Bench.partitions)
+        var took = 0.0
+        for start in stride(from: 0, to: devices, by: batch) {
+            let part = numbers[start..<min(devices, start + batch)]
+            let begun = ThisProcess.threadSeconds
+            let fleet = try part.map { number in
+                try FetchFleet.online(models[number % models.count], "d\(number)", Self.policy, &ledgers)
+            }
+            took += ThisProcess.threadSeconds - begun
+            let partitions = fleet.map { $0.key.partition(of: Bench.partitions) }
+            _ = try await bench.pool.run(
+                Call(
+                    insert,
+                    [
+                        .int4(Int32(FetchMachine.version)), .int(Int(Instant.monday.milliseconds)),
+                        .int4s(partitions.map(Int32.init)), .texts(fleet.map(\.key.description)),
+                        .byteas(fleet.map(\.state.binary)),
+                        .ints(fleet.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
+                    ], rowsExpected: fleet.count))
+            if part.endIndex % 10_000 == 0 { Report.progress("\(part.endIndex) devices stored") }
+        }
+        try await bench.cluster.sql("VACUUM ANALYZE \"fetch\".states", database: bench.name)
+        Report.figure("apps given a moment", Double(devices * apps) / took, "per second of one processor")
+    }
+
+    private func load(_ bench: Bench) async throws -> FetchFleet {
+        var fleet = FetchFleet(policy: Self.policy, partitions: Bench.partitions, at: .monday)
+        fleet.reserve(devices)
+        let states = StoredStates<FetchMachine> { try await bench.pool.run($0) }
+        for partition in 0..<Bench.partitions {
+            var last: AggregateKey?
+            repeat {
+                let page = try await states.page(of: partition, mentioning: "", after: last)
+                for (key, state) in page.states { fleet.add(key, state) }
+                last = page.last
+            } while last != nil
+        }
+        return fleet
+    }
+}
