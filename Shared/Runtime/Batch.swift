@@ -228,7 +228,8 @@ struct Batch<M: Machine> {
                 return .setAside
             }
             do {
-                try take(try aggregate.fireDeadlines(until: due, policy: policy, moments: &moments, limit: 1), aggregate)
+                try take(
+                    try aggregate.fireDeadlines(until: due, policy: policy, moments: &moments, limit: 1), aggregate)
             } catch {
                 park(letter, "\(error)")
                 return .setAside

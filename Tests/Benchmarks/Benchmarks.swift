@@ -35,7 +35,9 @@ struct Benchmarks: AsyncParsableCommand {
     var apps = 20
 
     func validate() throws {
-        guard devices.map((4...100_000).contains) ?? true else { throw ValidationError("--devices must be from 4 to 100000") }
+        guard devices.map((4...100_000).contains) ?? true else {
+            throw ValidationError("--devices must be from 4 to 100000")
+        }
         guard (1...100).contains(apps) else { throw ValidationError("--apps must be from 1 to 100") }
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
         guard (1...1000).contains(connections) else { throw ValidationError("--connections must be from 1 to 1000") }

@@ -25,7 +25,8 @@ struct PendingDeadlines {
             let cpu = ThisProcess.processorSeconds
             try await Task.sleep(for: .seconds(seconds))
             Report.figure("resident memory of the process", ThisProcess.residentBytes / 1_048_576, "MB")
-            Report.figure("processor while idle", 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds), "% of one")
+            Report.figure(
+                "processor while idle", 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds), "% of one")
             let before = try await bench.events()
             try await bench.freeze(at: due)
             let begun = ContinuousClock.now

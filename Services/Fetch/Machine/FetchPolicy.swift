@@ -113,7 +113,8 @@ public struct FetchPolicy: Sendable {
         // Who runs longer is ended by `lifecycle`, also where its end never becomes known.
         let running = min(max(.zero, elapsed), Self.refreshLimit)
         let radio = conditions.network?.kind == .cellular ? radioCostCellular : radioCostWifi
-        return wakeCost + handlerPower * Int(running.milliseconds) / 1000 + radio * (min(max(0, bytes), 1 << 50) / 1000) / 100
+        return wakeCost + handlerPower * Int(running.milliseconds) / 1000 + radio * (min(max(0, bytes), 1 << 50) / 1000)
+            / 100
     }
 
     /// How old a refresh gets until any slot will do.

@@ -15,7 +15,8 @@ public enum Fetch {
         .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "no interval of an app is shorter, in seconds"),
         .number("FETCH_SLOT_SECONDS", 900, 1...86_400, "refreshes happen once in a slot of so many seconds"),
         .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "devices spread over so many seconds of a slot"),
-        .number("FETCH_WAKES_PER_SECOND", 100, 0...1000, "no more wakes a second over the whole suite; 0 for any number"),
+        .number(
+            "FETCH_WAKES_PER_SECOND", 100, 0...1000, "no more wakes a second over the whole suite; 0 for any number"),
         .number("FETCH_DEVICE_SPACING_SECONDS", 300, 0...86_400, "two wakes of a device are so many seconds apart"),
         .number("FETCH_APP_ENERGY_JOULES", 60, 0...1_000_000, "what an app's refreshes can spend in a day"),
         .number("FETCH_DEVICE_ENERGY_JOULES", 600, 0...1_000_000, "what all refreshes of a device can spend in a day"),
@@ -23,6 +24,12 @@ public enum Fetch {
         .number(
             "FETCH_DEVICE_DATA_KILOBYTES", 200_000, 0...1_000_000_000,
             "what all refreshes of a device can load in a day"),
+        .number("FETCH_WEIGHT_USAGE", 600, 0...1000, "how much the learned usage counts in a score"),
+        .number("FETCH_WEIGHT_NETWORK", 250, 0...1000, "how much the network counts"),
+        .number("FETCH_WEIGHT_ACTIVITY", 150, 0...1000, "how much it counts that the device is left alone"),
+        .number("FETCH_THRESHOLD", 600, 0...1000, "what a slot must reach at first, in thousandths"),
+        .number("FETCH_PATIENCE_PACES", 8, 1...96, "the threshold falls to 0 within so many intervals of the app"),
+        .number("FETCH_DELAY_COST", 60, 0...1000, "what waiting for one interval costs a slot, in thousandths"),
     ]
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
@@ -57,11 +64,19 @@ extension FetchPolicy {
         if let seconds = configuration.number("FETCH_SLOT_SECONDS") { slot = .seconds(Int64(seconds)) }
         if let seconds = configuration.number("FETCH_JITTER_SECONDS") { jitter = .seconds(Int64(seconds)) }
         if let wakes = configuration.number("FETCH_WAKES_PER_SECOND") { ceiling = wakes > 0 ? Int(wakes) : nil }
-        if let seconds = configuration.number("FETCH_DEVICE_SPACING_SECONDS") { deviceSpacing = .seconds(Int64(seconds)) }
+        if let seconds = configuration.number("FETCH_DEVICE_SPACING_SECONDS") {
+            deviceSpacing = .seconds(Int64(seconds))
+        }
         if let joules = configuration.number("FETCH_APP_ENERGY_JOULES") { appBudget.millijoules = Int(joules) * 1000 }
         if let joules = configuration.number("FETCH_DEVICE_ENERGY_JOULES") {
             deviceBudget.millijoules = Int(joules) * 1000
         }
+        if let weight = configuration.number("FETCH_WEIGHT_USAGE") { usageWeight = Int(weight) }
+        if let weight = configuration.number("FETCH_WEIGHT_NETWORK") { networkWeight = Int(weight) }
+        if let weight = configuration.number("FETCH_WEIGHT_ACTIVITY") { deviceActivityWeight = Int(weight) }
+        if let score = configuration.number("FETCH_THRESHOLD") { threshold = Int(score) }
+        if let paces = configuration.number("FETCH_PATIENCE_PACES") { patiencePaces = Int64(paces) }
+        if let cost = configuration.number("FETCH_DELAY_COST") { delayCost = Int(cost) }
         if let size = configuration.number("FETCH_APP_DATA_KILOBYTES") { appBudget.bytes = Int(size) * 1000 }
         if let size = configuration.number("FETCH_DEVICE_DATA_KILOBYTES") { deviceBudget.bytes = Int(size) * 1000 }
     }

@@ -10,7 +10,8 @@ extension FetchRefusal: ProblemConvertible {
         switch self {
         case .deviceNotRegistered, .appNotInstalled, .taskNotPending: status = .notFound
         case .unsupportedOnProfile, .fetchRunning, .modeNotDeclared, .fetchDisabled, .deviceOff, .inForeground,
-            .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode, .noTaskRequests, .taskUnavailable,
+            .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode, .noTaskRequests,
+            .taskUnavailable,
             .tooManyPendingTaskRequests, .taskNotPermitted, .immediateRunIneligible, .taskNotRunning:
             status = .conflict
         case .unreadableEvent: status = .internalServerError

@@ -54,7 +54,7 @@ import Timeline
 
     @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
         var held = 0
-        try await propertyTest(seedsFrom: 1000, count: 40) { random in
+        try await propertyTest(seedsFrom: 1000, count: 48) { random in
             var life = FetchLife(random)
             try life.begin()
             for step in 0..<60 {

@@ -15,7 +15,9 @@ extension TraceScript<FetchMachine> {
         policy.ceiling = trace["policy"]?["ceiling"]?.double.map { Int($0) }
         if let seconds = trace["policy"]?["floor"]?.double { policy.floor = .seconds(seconds) }
         if let joules = trace["policy"]?["appEnergy"]?.double { policy.appBudget.millijoules = Int(joules * 1000) }
-        if let joules = trace["policy"]?["deviceEnergy"]?.double { policy.deviceBudget.millijoules = Int(joules * 1000) }
+        if let joules = trace["policy"]?["deviceEnergy"]?.double {
+            policy.deviceBudget.millijoules = Int(joules * 1000)
+        }
         if let bytes = trace["policy"]?["appData"]?.double { policy.appBudget.bytes = Int(bytes) }
         if let seconds = trace["policy"]?["deviceSpacing"]?.double { policy.deviceSpacing = .seconds(seconds) }
         var script = Self(policy: policy, code: \.code) { step, _ in

@@ -98,7 +98,8 @@ public struct Judgement: Sendable {
         guard fundedAt <= moment else {
             let isApp = policy.appBudget.allows(app.spending) == fundedAt
             return .mustWait(
-                "the refreshes of the \(isApp ? "app" : "device") have spent what the day allows so far", until: fundedAt)
+                "the refreshes of the \(isApp ? "app" : "device") have spent what the day allows so far",
+                until: fundedAt)
         }
         func left(_ spending: Spending, _ budget: Budget) -> Int {
             let spent = spending.asOf(moment)

@@ -171,7 +171,9 @@ extension Decision<FetchMachine> {
         }
         guard let app = event.app, state.apps[app] != nil else { return }
         guard event.reason == .fetch else {
-            if event.result == .newData, event.bytesReceived != 0 { emit(.appChanged(.init(app: app, hasNewData: true))) }
+            if event.result == .newData, event.bytesReceived != 0 {
+                emit(.appChanged(.init(app: app, hasNewData: true)))
+            }
             return
         }
         guard isRunning(event.request, of: app) else { return }

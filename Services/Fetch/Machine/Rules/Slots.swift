@@ -56,7 +56,9 @@ extension Judgement {
     /// The value of a slot depends on its moment and not on `now`: time that passes under unchanged conditions changes no
     /// choice. That is what makes a forecast true.
     func plan(_ key: AggregateKey, now: Instant) -> Plan? {
-        guard app.fetches(on: device.profile), app.running == nil, let earliest, let pace = policy.pace(app) else { return nil }
+        guard app.fetches(on: device.profile), app.running == nil, let earliest, let pace = policy.pace(app) else {
+            return nil
+        }
         let fundedAt = fundedAt
         var plan = Plan(earliest: earliest, fundedAt: fundedAt > earliest ? fundedAt : nil, blockers: blockers)
         guard plan.blockers.isEmpty else { return plan }
