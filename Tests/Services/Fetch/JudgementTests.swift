@@ -89,6 +89,65 @@ import Timeline
         #expect(reasons.isSuperset(of: [.rateLimit, .lowPowerMode]))
     }
 
+    @Test func eachPartOfAWaitHasAReasonOfItsOwn() throws {
+        var device = FetchMachine()
+        device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
+        device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
+        var wait = Wait()
+        wait.earliest = .monday + .hours(1)
+        wait.fundedAt = .monday + .hours(2)
+        wait.aim = .monday + .hours(3)
+        wait.at = .monday + .hours(4)
+        func factors(_ wait: Wait) throws -> [FetchFactor] {
+            let forecast = device.forecast(
+                "a", .device("d"), now: .monday + .hours(5), policy: .forTests,
+                waits: [PastWait(from: .monday, wait: wait)])
+            return try #require(forecast).skipped.map(\.factor)
+        }
+        let slots = 4
+        func each(_ factors: FetchFactor...) -> [FetchFactor] { factors.flatMap { Array(repeating: $0, count: slots) } }
+        #expect(try factors(wait) == each(.rateLimit, .budgets, .deviceActivity, .rateLimit))
+        wait.ceiling = 1
+        #expect(try factors(wait) == each(.rateLimit, .budgets, .deviceActivity, .herd))
+        device.apply(.appOpened(.init(app: "a", hourOfWeek: 0, contentAgeSeconds: nil)), at: .monday)
+        #expect(try factors(wait) == each(.rateLimit, .budgets, .usage, .herd))
+        wait.at = nil
+        wait.aim = nil
+        wait.blockers = [.network, .battery]
+        #expect(try factors(wait) == Array(repeating: .network, count: 5 * slots))
+    }
+
+    @Test func appsThatAPushWouldServeBetterAreToldSo() throws {
+        var device = FetchMachine()
+        device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
+        device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
+        device.apply(.intervalSet(.init(app: "a", interval: .atLeast(.hours(1)))), at: .monday)
+        func advice() throws -> [Forecast.Advice] {
+            try #require(device.forecast("a", .device("d"), now: .monday, policy: .forTests)).advice
+        }
+        var record = FetchEvent.RefreshRecorded()
+        record.app = "a"
+        record.elapsedSeconds = .seconds(Int64(2))
+        for number in 1...12 {
+            #expect(try advice().isEmpty == (number <= 8), "after \(number - 1) vain refreshes")
+            record.result = .noData
+            device.apply(.refreshRecorded(record), at: .monday)
+        }
+        #expect(try advice() == [.sporadicContent])
+        for _ in 0..<12 {
+            record.result = .newData
+            device.apply(.refreshRecorded(record), at: .monday)
+        }
+        #expect(try advice() == [])
+        func open(_ age: Interval) {
+            device.apply(.appOpened(.init(app: "a", hourOfWeek: 0, contentAgeSeconds: age)), at: .monday)
+        }
+        for _ in 0..<6 { open(.hours(2)) }
+        #expect(try advice() == [], "twice the interval is what the system's freedom costs")
+        for _ in 0..<6 { open(.hours(3)) }
+        #expect(try advice() == [.criticalContent])
+    }
+
     /// When a device's app is refreshed that wants it as often as possible.
     private func moment(of key: AggregateKey, ceiling: Int?) throws -> Instant {
         var policy = FetchPolicy.forTests

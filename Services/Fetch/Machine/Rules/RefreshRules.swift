@@ -98,11 +98,14 @@ extension Decision<FetchMachine> {
         record.elapsedSeconds = running.startedAt.map { now - $0 }
         record.simulated = running.simulated
         record.bytesReceived = bytesReceived
-        if let elapsed = record.elapsedSeconds {
-            let bytes = bytesReceived ?? 0
-            record.millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
-            if record.millijoules > 0 || bytes > 0 { record.day = state.day(of: now, policy) }
-        }
+        if let elapsed = record.elapsedSeconds { (record.millijoules, record.day) = charge(elapsed, bytesReceived) }
         emit(.refreshRecorded(record))
+    }
+
+    /// What a refresh that ends now spends of the budgets, and of which day's; nil where it spends nothing.
+    func charge(_ elapsed: Interval, _ bytesReceived: Int?) -> (millijoules: Int, day: Instant?) {
+        let bytes = bytesReceived ?? 0
+        let millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
+        return (millijoules, millijoules > 0 || bytes > 0 ? state.day(of: now, policy) : nil)
     }
 }

@@ -150,9 +150,7 @@ extension Decision<FetchMachine> {
         record.simulated = running.simulated
         record.bytesReceived = bytesReceived
         if running.submission.kind == .refresh, let elapsed = record.elapsedSeconds {
-            let bytes = bytesReceived ?? 0
-            record.millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
-            if record.millijoules > 0 || bytes > 0 { record.day = state.day(of: now, policy) }
+            (record.millijoules, record.day) = charge(elapsed, bytesReceived)
         }
         emit(.taskRecorded(record))
     }
