@@ -105,15 +105,11 @@ extension Connection {
         let watch = SocketWatch(socket, queue: executor.queue) { [weak self] in
             self?.assumeIsolated { $0.wake() }
         }
-        connectWatch = watch
         await withCheckedContinuation { continuation in
             waiter = continuation
             watch.arm(read: !write, write: write)
         }
-        connectWatch = nil
-        await withCheckedContinuation { continuation in
-            watch.cancel(on: executor.queue) { continuation.resume() }
-        }
+        watch.cancel()
         var entry = pollfd(fd: socket, events: Int16(write ? POLLOUT : POLLIN), revents: 0)
         return Glibc.poll(&entry, 1, 0) > 0
     }

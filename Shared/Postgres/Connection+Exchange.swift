@@ -98,8 +98,6 @@ extension Connection {
     }
 
     func wake() {
-        session?.watch.disarm()
-        connectWatch?.disarm()
         guard let waiting = waiter else { return }
         waiter = nil
         waiting.resume()

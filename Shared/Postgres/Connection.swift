@@ -28,8 +28,6 @@ public actor Connection {
 
     /// Who waits for the socket, at most one: the holder of the turn.
     var waiter: CheckedContinuation<Void, Never>?
-    /// What `waiter` waits on while there is no session yet.
-    var connectWatch: SocketWatch?
     var cancelsUnderWay = 0
     private var isTaken = false
     private var turns: Deque<CheckedContinuation<Void, Never>> = []

@@ -35,7 +35,9 @@ final class Session {
 
     deinit {
         let remains = Remains(pointer: pointer, notices: notices)
-        watch.cancel(on: queue) { remains.bury() }
+        watch.cancel()
+        // Saying goodbye to the server belongs on the queue too.
+        queue.async { remains.bury() }
     }
 
     var isBad: Bool { PQstatus(pointer) == CONNECTION_BAD }

@@ -1,53 +1,40 @@
 import Dispatch
 import Glibc
+import Synchronization
 
-/// Tells once that a socket became readable or writable. The sources live as long as the socket and rest suspended, so
-/// that waiting costs no registration. Used on its queue only.
+/// Tells once that a socket became readable or writable, each time that it is armed.
 ///
-/// They watch a descriptor of their own: libpq closes its own as soon as a connection is lost, and its number may be another
-/// connection's before the sources are cancelled. libdispatch, which knows sources by that number, then traps.
-final class SocketWatch {
-    private let read: any DispatchSourceRead
-    private let write: any DispatchSourceWrite
-    private var reading = false
-    private var writing = false
-    private let gone = DispatchGroup()
+/// It watches a descriptor of its own: libpq closes its own as soon as a connection is lost, and that number may be another
+/// connection's before the watch has ended.
+final class SocketWatch: Sendable {
+    private let entry: SocketPoller.Entry
     /// Negative where there was no descriptor left.
     private let copy: Int32
+    /// Nil where the kernel can watch no more sockets.
+    private let number: UInt64?
+    private let isCancelled = Atomic(false)
 
-    /// - Parameter wake: runs on `queue` whenever an armed direction is ready, until ``disarm()``.
+    /// How often a socket that can't be watched is looked at.
+    private static let pace = DispatchTimeInterval.milliseconds(10)
+
+    /// - Parameter wake: runs on `queue` once after each ``arm(read:write:)``; now and then for nothing.
     init(_ socket: Int32, queue: DispatchQueue, wake: @escaping @Sendable () -> Void) {
+        entry = SocketPoller.Entry(queue: queue, wake: wake)
         copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-        let descriptor = copy >= 0 ? copy : socket
-        read = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        write = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: queue)
-        let gone = gone
-        gone.enter()
-        gone.enter()
-        read.setEventHandler(handler: wake)
-        write.setEventHandler(handler: wake)
-        read.setCancelHandler { gone.leave() }
-        write.setCancelHandler { gone.leave() }
+        number = copy >= 0 ? SocketPoller.shared.add(copy, entry) : nil
     }
 
-    func arm(read wantsRead: Bool, write wantsWrite: Bool) {
-        if wantsRead, !reading { read.resume() } else if !wantsRead, reading { read.suspend() }
-        if wantsWrite, !writing { write.resume() } else if !wantsWrite, writing { write.suspend() }
-        reading = wantsRead
-        writing = wantsWrite
+    deinit { cancel() }
+
+    func arm(read: Bool, write: Bool) {
+        if let number, SocketPoller.shared.arm(copy, number, read: read, write: write) { return }
+        entry.queue.asyncAfter(deadline: .now() + Self.pace, execute: entry.wake)
     }
 
-    func disarm() { arm(read: false, write: false) }
-
-    /// Ends the watch; `done` runs on `queue` once the socket may be closed. To be called exactly once.
-    func cancel(on queue: DispatchQueue, _ done: @escaping @Sendable () -> Void) {
-        read.cancel()
-        write.cancel()
-        // A suspended source never runs its cancel handler.
-        arm(read: true, write: true)
-        gone.notify(queue: queue) { [copy] in
-            if copy >= 0 { close(copy) }
-            done()
-        }
+    /// Ends the watch. A wake that is already on the queue still runs.
+    func cancel() {
+        guard !isCancelled.exchange(true, ordering: .relaxed) else { return }
+        if let number { SocketPoller.shared.remove(copy, number) }
+        if copy >= 0 { close(copy) }
     }
 }
