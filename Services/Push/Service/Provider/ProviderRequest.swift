@@ -19,26 +19,33 @@ struct ProviderRequest: Sendable {
 /// What a provider is answered, whatever transport takes it.
 struct ProviderAnswer: Sendable, Equatable {
     var status: Int
-    var apnsID: String
-    /// Only in the sandbox, and only where the notification was taken.
-    var uniqueID: String?
-    var reason: APNsReason?
-    /// With status 410: since when the token is void, in milliseconds of real time since 1970.
-    var timestamp: Int64?
+    /// Names in lower case.
+    var headers: [Header]
+    /// JSON, or empty.
+    var body: [UInt8] = []
 
+    struct Header: Sendable, Equatable {
+        let name: String
+        let value: String
+
+        init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// - Parameter uniqueID: only in the sandbox.
     static func taken(apnsID: String, uniqueID: String?) -> ProviderAnswer {
-        ProviderAnswer(status: 200, apnsID: apnsID, uniqueID: uniqueID)
+        let unique = uniqueID.map { [Header("apns-unique-id", $0)] } ?? []
+        return ProviderAnswer(status: 200, headers: [Header("apns-id", apnsID)] + unique)
     }
 
+    /// - Parameter timestamp: with status 410: since when the token is void, in milliseconds of real time since 1970.
     static func refused(_ reason: APNsReason, apnsID: String, timestamp: Int64? = nil) -> ProviderAnswer {
-        ProviderAnswer(status: reason.status, apnsID: apnsID, reason: reason, timestamp: timestamp)
-    }
-
-    /// JSON where there is a reason, else empty.
-    var body: [UInt8] {
-        guard let reason else { return [] }
         var members = [JSON.Member("reason", .string(reason.rawValue))]
         if let timestamp { members.append(JSON.Member("timestamp", .int(Int(timestamp)))) }
-        return JSON.object(members).bytes
+        return ProviderAnswer(
+            status: reason.status, headers: [Header("apns-id", apnsID), Header("content-type", "application/json")],
+            body: JSON.object(members).bytes)
     }
 }

@@ -48,9 +48,8 @@ struct ProviderRoutes: Sendable {
             headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: body.map { Array(buffer: $0) })
         let answer = await endpoint.answer(
             asked, on: connections.of(context.channel), traceparent: context.traceparent.description)
-        var headers: HTTPFields = [.apnsID: answer.apnsID]
-        headers[.apnsUniqueID] = answer.uniqueID
-        if answer.reason != nil { headers[.contentType] = "application/json" }
+        var headers = HTTPFields()
+        for header in answer.headers { HTTPField.Name(header.name).map { headers[$0] = header.value } }
         return Response(
             status: .init(code: answer.status), headers: headers,
             body: answer.body.isEmpty ? .init() : .init(byteBuffer: ByteBuffer(bytes: answer.body)))
@@ -103,11 +102,6 @@ extension Problem {
     /// Apple: two keys a team for all its topics, in each environment.
     static let tooManyProviderKeys = Problem(
         .conflict, "too_many_provider_keys", "The team has two keys for all its topics in this environment")
-}
-
-extension HTTPField.Name {
-    static let apnsID = HTTPField.Name("apns-id")!
-    static let apnsUniqueID = HTTPField.Name("apns-unique-id")!
 }
 
 /// What providers have shown on the connections that are open.
