@@ -27,6 +27,7 @@ final class PushSuite: Sendable {
     let certificates: URL
     let signer = ProviderSigner()
     private let processes: [ChildProcess]
+    var pushProcess: pid_t { processes[1].pid }
 
     private init(push: Int, lifecycle: Int, apns: Int, certificates: URL, processes: [ChildProcess]) {
         self.push = push
