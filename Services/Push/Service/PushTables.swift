@@ -12,8 +12,12 @@ struct PushTables: Sendable {
     let partitions: Int
 
     static func migrations() throws -> [Migration] {
-        let sql = String(decoding: PackageResources._002_provider_keys_sql, as: UTF8.self)
-        return [try Migration(fileName: "0002_provider_keys.sql", sql: sql)]
+        let files = [
+            ("0002_provider_keys.sql", PackageResources._002_provider_keys_sql),
+            ("0003_connections.sql", PackageResources._003_connections_sql),
+            ("0004_notification_counts.sql", PackageResources._004_notification_counts_sql),
+        ]
+        return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }
 
     // MARK: Devices

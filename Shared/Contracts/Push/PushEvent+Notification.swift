@@ -120,6 +120,7 @@ extension PushEvent {
         /// When it is sent even if the device sleeps.
         public var due: Instant?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .storedOffline
         /// When it expires.
         public var until: Instant = .epoch
@@ -127,13 +128,15 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, due: Instant? = nil, notification: String, status: ConsoleStatus = .storedOffline,
+            app: String?, due: Instant? = nil, notification: String, pushType: PushType? = nil,
+            status: ConsoleStatus = .storedOffline,
             until:
                 Instant
         ) {
             self.app = app
             self.due = due
             self.notification = notification
+            self.pushType = pushType
             self.status = status
             self.until = until
         }
@@ -142,6 +145,7 @@ extension PushEvent {
             fields.field("app", &app)
             fields.omittable("due", &due)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
             fields.field("until", &until)
         }
@@ -154,15 +158,20 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .heldBudget
         /// When the budget lets it go; nil where that is not known.
         public var until: Instant?
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .heldBudget, until: Instant? = nil) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .heldBudget,
+            until: Instant? = nil
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
             self.until = until
         }
@@ -170,6 +179,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
             fields.omittable("until", &until)
         }
@@ -182,19 +192,24 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .releasedBudget
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .releasedBudget) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .releasedBudget
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -208,14 +223,18 @@ extension PushEvent {
         /// The newer one.
         public var by: String = ""
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .replaced
 
         public init() {}
 
-        public init(app: String?, by: String, notification: String, status: ConsoleStatus = .replaced) {
+        public init(
+            app: String?, by: String, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .replaced
+        ) {
             self.app = app
             self.by = by
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
@@ -223,6 +242,7 @@ extension PushEvent {
             fields.field("app", &app)
             fields.field("by", &by)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -234,6 +254,7 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         /// Why the app could not be woken, where that is the cause.
         public var refusal: WakeRefusal?
         public var status: ConsoleStatus = .discardedExpired
@@ -241,10 +262,12 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, notification: String, refusal: WakeRefusal? = nil, status: ConsoleStatus = .discardedExpired
+            app: String?, notification: String, pushType: PushType? = nil, refusal: WakeRefusal? = nil,
+            status: ConsoleStatus = .discardedExpired
         ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.refusal = refusal
             self.status = status
         }
@@ -252,6 +275,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.omittable("refusal", &refusal)
             fields.field("status", &status)
         }
@@ -264,19 +288,24 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .acknowledged
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .acknowledged) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .acknowledged
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -289,14 +318,19 @@ extension PushEvent {
         public var app: String?
         public var cause: PresentationCause = .completed
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .presented
 
         public init() {}
 
-        public init(app: String?, cause: PresentationCause, notification: String, status: ConsoleStatus = .presented) {
+        public init(
+            app: String?, cause: PresentationCause, notification: String, pushType: PushType? = nil,
+            status: ConsoleStatus = .presented
+        ) {
             self.app = app
             self.cause = cause
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
@@ -304,6 +338,34 @@ extension PushEvent {
             fields.field("app", &app)
             fields.field("cause", &cause)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
+            fields.field("status", &status)
+        }
+    }
+
+    /// The user opened a notification that the device shows: its app comes on screen.
+    public struct NotificationOpened: EventData {
+        public static let type = "push.notification.opened"
+        public static let summary = "The user opened a notification that the device shows: its app comes on screen."
+
+        public var app: String?
+        public var notification: String = ""
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .opened
+
+        public init() {}
+
+        public init(app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .opened) {
+            self.app = app
+            self.notification = notification
+            self.pushType = pushType
+            self.status = status
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }

@@ -26,15 +26,21 @@ final class PushSuite: Sendable {
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
-    private let processes: [ChildProcess]
-    var pushProcess: pid_t { processes[1].pid }
+    let pushProcess: pid_t
+    /// Of the database.
+    let url: String
+    private let settings: [String: String]
 
-    private init(push: Int, lifecycle: Int, apns: Int, certificates: URL, processes: [ChildProcess]) {
+    private init(
+        push: Int, lifecycle: Int, apns: Int, certificates: URL, pushProcess: pid_t, settings: [String: String]
+    ) {
         self.push = push
         self.lifecycle = lifecycle
         self.apns = apns
         self.certificates = certificates
-        self.processes = processes
+        self.pushProcess = pushProcess
+        self.settings = settings
+        url = settings["DATABASE_URL"] ?? ""
     }
 
     /// Runs both services for as long as the body runs.
@@ -55,20 +61,32 @@ final class PushSuite: Sendable {
         for name in ["lifecycle", "push"] {
             let migration = try ChildProcess.start(ChildProcess.product(name), ["migrate"], environment: settings)
             #expect(try await migration.exit() == .exited(0))
-            let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
+            let (process, port) = try await start(name, settings)
             processes.append(process)
-            let line = try await process.waitForLine(containing: "is ready on", within: 30)
-            ports.append(try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+            ports.append(port)
         }
         let apns = try await processes[1].waitForLine(containing: "takes providers on", within: 30)
         let suite = PushSuite(
             push: ports[1], lifecycle: ports[0],
             apns: try #require(apns.split(separator: ":").last.flatMap { Int($0) }), certificates: folder,
-            processes: processes)
+            pushProcess: processes[1].pid, settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
         for process in processes { #expect(try await process.exit() == .exited(0)) }
+    }
+
+    private static func start(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
+        let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
+        let line = try await process.waitForLine(containing: "is ready on", within: 30)
+        return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+    }
+
+    /// Another process of `push` beside the one of the suite, for as long as the body runs: then it is killed.
+    func withReplica(_ body: (_ port: Int) async throws -> Void) async throws {
+        let (process, port) = try await Self.start("push", settings)
+        defer { process.signal(SIGKILL) }
+        try await body(port)
     }
 
     private func registerKey() async throws {
@@ -102,6 +120,11 @@ final class PushSuite: Sendable {
         return Answer(
             status: Int(response.status.code), headers: Dictionary(pairs) { $1 },
             json: (try? JSON(parsing: bytes.readableBytesView)) ?? .null)
+    }
+
+    func text(_ path: String) async throws -> String {
+        let response = try await HTTPClient.shared.execute(request("GET", path), timeout: .seconds(30))
+        return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
     /// A registered device with an app that silent notifications may wake.
@@ -154,8 +177,8 @@ struct DeviceStream {
     private var text = ""
 
     /// Opens it, and returns when the device counts as connected.
-    init(_ suite: PushSuite, _ device: String) async throws {
-        let request = suite.request("GET", "/v1/devices/\(device)/notifications")
+    init(_ suite: PushSuite, _ device: String, port: Int? = nil) async throws {
+        let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
         #expect(response.status == .ok)
         parts = response.body.makeAsyncIterator()

@@ -137,7 +137,7 @@ struct ProviderEndpoint: Sendable {
         case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
             .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .deviceOff, .noNetwork, .notConnected, .unreadableEvent:
+        case .deviceOff, .noNetwork, .notConnected, .notificationNotShown, .unreadableEvent:
             .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }
