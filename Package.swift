@@ -133,7 +133,7 @@ var targets: [Target] = [
     tests(
         "PushTests", "Services/Push",
         durable + ["Lives", "PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
-        resources: [.copy("Traces")]),
+        resources: [.copy("Traces"), .copy("Python")]),
     tests(
         "TransferTests", "Services/Transfer",
         durable + [

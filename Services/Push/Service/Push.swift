@@ -14,7 +14,11 @@ public enum Push {
     public static let settings = [
         Setting.choice(
             "APNS_ENVIRONMENT", PushEnvironment.sandbox.rawValue, PushEnvironment.allCases.map(\.rawValue),
-            "which of APNs's environments the provider endpoint is")
+            "which of APNs's environments the provider endpoint is"),
+        Setting(
+            "APNS_BROADCAST", "all", "apps that may broadcast: all, none, or bundle identifiers with commas",
+            mustBe: "all, none, or bundle identifiers with commas"
+        ) { BroadcastFeature($0) != nil },
     ]
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
@@ -33,15 +37,22 @@ public enum Push {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables, clock: RealClock())
+            let relay = BroadcastRelay(
+                pool: parts.pool, runtime: parts.runtime, partitions: configuration.partitions, logger: logger)
+            let channels = ProviderChannels(
+                tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
+                feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)
             let endpoint = ProviderEndpoint(
-                environment: environment, commands: parts.commands, tables: tables, keys: keys, clock: parts.clock)
+                environment: environment, commands: parts.commands, tables: tables, keys: keys, channels: channels,
+                clock: parts.clock)
             ProviderRoutes(endpoint: endpoint, tables: tables, keys: keys).add(to: &table)
             let stream = NotificationStream(
                 commands: parts.commands, tail: parts.tail, metrics: parts.metrics, logger: logger)
             DeviceRoutes(
-                commands: parts.commands, stream: stream, tables: tables, clock: parts.clock, policy: policy
+                commands: parts.commands, stream: stream, tables: tables, channels: channels.tables, clock: parts.clock,
+                policy: policy
             ).add(to: &table)
-            return []
+            return [relay]
         }
     }
 }

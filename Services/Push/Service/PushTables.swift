@@ -12,8 +12,14 @@ struct PushTables: Sendable {
     let partitions: Int
 
     static func migrations() throws -> [Migration] {
-        let sql = String(decoding: PackageResources._002_provider_keys_sql, as: UTF8.self)
-        return [try Migration(fileName: "0002_provider_keys.sql", sql: sql)]
+        // In the order in which they are numbered, from 2 on.
+        let files = [
+            ("provider_keys", PackageResources._002_provider_keys_sql),
+            ("channels", PackageResources._005_channels_sql),
+        ]
+        return try files.enumerated().map { index, file in
+            try Migration(fileName: "000\(index + 2)_\(file.0).sql", sql: String(decoding: file.1, as: UTF8.self))
+        }
     }
 
     // MARK: Devices

@@ -21,39 +21,67 @@ final class PushSuite: Sendable {
 
     let push: Int
     let lifecycle: Int
+    /// Of the database, as its owner.
+    let database: String
     let signer = ProviderSigner()
     private let processes: [ChildProcess]
+    private let settings: [String: String]
 
-    private init(push: Int, lifecycle: Int, processes: [ChildProcess]) {
+    private init(
+        push: Int, lifecycle: Int, database: String, processes: [ChildProcess], settings: [String: String]
+    ) {
         self.push = push
         self.lifecycle = lifecycle
+        self.database = database
         self.processes = processes
+        self.settings = settings
     }
 
     /// Runs both services for as long as the body runs.
-    static func run(_ body: @Sendable @escaping (PushSuite) async throws -> Void) async throws {
-        let url = try await PrivateCluster.shared().makeDatabase()
+    ///
+    /// - Parameters:
+    ///   - database: the URL of one, where the body does more to it than ask.
+    ///   - more: further settings.
+    static func run(
+        database: String? = nil, _ more: [String: String] = [:],
+        _ body: @Sendable @escaping (PushSuite) async throws -> Void
+    ) async throws {
+        var url = database ?? ""
+        if database == nil { url = try await PrivateCluster.shared().makeDatabase() }
         let settings = [
             "DATABASE_URL": url, "MIGRATION_DATABASE_URL": url, "PARTITIONS": "4", "PORT": "0", "INSECURE_DEV": "true",
             "LOG_LEVEL": "warning",
-        ]
+        ].merging(more) { $1 }
         var ports: [Int] = []
         var processes: [ChildProcess] = []
         defer { for process in processes { process.signal(SIGTERM) } }
         for name in ["lifecycle", "push"] {
             let migration = try ChildProcess.start(ChildProcess.product(name), ["migrate"], environment: settings)
             #expect(try await migration.exit() == .exited(0))
-            let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
+            let (process, port) = try await serve(name, settings)
             processes.append(process)
-            let line = try await process.waitForLine(containing: "is ready on", within: 30)
-            ports.append(try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+            ports.append(port)
         }
-        let suite = PushSuite(push: ports[1], lifecycle: ports[0], processes: processes)
+        let suite = PushSuite(
+            push: ports[1], lifecycle: ports[0], database: url, processes: processes, settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
         for process in processes { #expect(try await process.exit() == .exited(0)) }
     }
+
+    private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
+        let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
+        let line = try await process.waitForLine(containing: "is ready on", within: 30)
+        return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+    }
+
+    /// Another process of `push` over the same database; it is killed when it is released.
+    func another() async throws -> (process: ChildProcess, port: Int) { try await Self.serve("push", settings) }
+
+    /// Stops the service's own process where it stands.
+    func pause() { processes[1].signal(SIGSTOP) }
+    func resume() { processes[1].signal(SIGCONT) }
 
     private func registerKey() async throws {
         let key: JSON = [
@@ -115,7 +143,7 @@ final class PushSuite: Sendable {
     }
 
     /// One token for all: a connection takes a new one every twenty minutes only.
-    private func bearer() async throws -> String { try await tokens.value(signer) }
+    func bearer() async throws -> String { try await tokens.value(signer) }
     private let tokens = Tokens()
 
     private actor Tokens {

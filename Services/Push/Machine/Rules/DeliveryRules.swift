@@ -21,7 +21,7 @@ extension Decision<PushMachine> {
     }
 
     /// Sends a received notification on its way, or says where it waits.
-    private mutating func route(_ id: String) {
+    mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
         guard message.silent || app.notifications == .on else { return discard(id, .discardedDisabled) }
         guard state.isOnline else { return store(id, .storedOffline) }
@@ -70,16 +70,19 @@ extension Decision<PushMachine> {
         emit(
             .notificationDelivered(
                 .init(
-                    app: message.app, apnsID: message.apnsID, collapseID: message.collapseID, fromStorage: fromStorage,
+                    app: message.app, apnsID: message.apnsID, channel: message.channel,
+                    collapseID: message.collapseID, fromStorage: fromStorage,
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
                     silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
     }
 
-    /// Puts a notification into the one slot of its app, out of which the older one goes. What may not be stored is given up.
+    /// Puts a notification into the one slot of its app, or of the app's channel that it came by, out of which the older one
+    /// goes. What may not be stored is given up.
     mutating func store(_ id: String, _ status: ConsoleStatus) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
-        for (older, other) in state.messages where older != id && other.app == message.app && other.place == .stored {
+        for (older, other) in state.messages
+        where older != id && other.app == message.app && other.channel == message.channel && other.place == .stored {
             emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
         }
         // Priority 1 never wakes a device: only a moment at which it is awake lets it go.
@@ -104,7 +107,7 @@ extension Decision<PushMachine> {
 
     /// Keeps the waiting payloads of a device within their room: what waits longest goes first, then what a device that does
     /// not acknowledge was sent.
-    private mutating func makeRoom(for newest: String) {
+    mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.bytes }
         let waiting = state.messages.filter { $0.value.place == .stored || $0.value.place == .held }.keys
         let sent = state.messages.filter { $0.value.place == .inFlight || $0.value.place == .acknowledged }.keys

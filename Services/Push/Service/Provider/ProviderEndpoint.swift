@@ -19,6 +19,7 @@ struct ProviderEndpoint: Sendable {
     let commands: Commands<PushMachine>
     let tables: PushTables
     let keys: ProviderKeys
+    let channels: ProviderChannels
     /// The suite's time.
     let clock: any SuiteClock
     /// Real time.
@@ -28,12 +29,13 @@ struct ProviderEndpoint: Sendable {
 
     init(
         environment: PushEnvironment, commands: Commands<PushMachine>, tables: PushTables, keys: ProviderKeys,
-        clock: any SuiteClock, real: any SuiteClock = RealClock()
+        channels: ProviderChannels, clock: any SuiteClock, real: any SuiteClock = RealClock()
     ) {
         self.environment = environment
         self.commands = commands
         self.tables = tables
         self.keys = keys
+        self.channels = channels
         self.clock = clock
         self.real = real
     }
@@ -41,6 +43,9 @@ struct ProviderEndpoint: Sendable {
     func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async
         -> ProviderAnswer
     {
+        guard !ChannelRequest.isMeant(by: request.path) else {
+            return await answerOfChannels(request, on: connection, traceparent: traceparent)
+        }
         // Without a usable one in the request the answer carries a new one.
         var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID.random().lowercased
         do throws(APNsReason) {
@@ -57,7 +62,7 @@ struct ProviderEndpoint: Sendable {
         }
     }
 
-    private func admit(
+    func admit(
         _ request: ProviderRequest, on connection: ProviderConnection
     ) async throws(APNsReason) -> ProviderKey {
         let token = try ProviderSession.token(request.header("authorization"))
@@ -114,7 +119,7 @@ struct ProviderEndpoint: Sendable {
     }
 
     /// Providers tell real time: what counts is how far ahead it is.
-    private func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
+    func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
         guard let seconds, seconds > 0 else { return nil }
         let latest = real.now + .days(31)
         let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
@@ -128,7 +133,7 @@ struct ProviderEndpoint: Sendable {
         case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
             .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .deviceOff, .noNetwork, .notConnected, .unreadableEvent:
+        case .deviceOff, .noNetwork, .notConnected, .notSubscribed, .unreadableEvent:
             .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }
