@@ -1,7 +1,5 @@
-import Crypto
 import Records
 import Testing
-import Timeline
 
 @testable import PushService
 
@@ -41,10 +39,8 @@ import Timeline
 
     @Test func anAppMustBeTheKeysAndMayHaveNoSuffix() throws {
         func check(_ app: String, topics: [String] = [], _ feature: BroadcastFeature = .all) throws {
-            let key = ProviderKey(
-                keyID: "KEYKEYKEY1", teamID: "TEAMTEAM01", environment: "sandbox", topics: topics,
-                publicKey: P256.Signing.PrivateKey().publicKey)
-            try ChannelRequest(request("POST", "/4/broadcasts/apps/\(app)")).requireApp(of: key, feature)
+            try ChannelRequest(request("POST", "/4/broadcasts/apps/\(app)")).requireApp(
+                of: ProviderGrant(topics: topics), feature)
         }
         try check("a")
         try check("a", topics: ["b", "a"])

@@ -23,16 +23,23 @@ final class PushSuite: Sendable {
     let lifecycle: Int
     /// Of the database, as its owner.
     let database: String
+    /// The provider endpoint over TLS.
+    let apns: Int
+    /// The folder of the endpoint's development authority.
+    let certificates: URL
     let signer = ProviderSigner()
     private let processes: [ChildProcess]
     private let settings: [String: String]
 
     private init(
-        push: Int, lifecycle: Int, database: String, processes: [ChildProcess], settings: [String: String]
+        ports: (push: Int, lifecycle: Int, apns: Int), database: String, certificates: URL, processes: [ChildProcess],
+        settings: [String: String]
     ) {
-        self.push = push
-        self.lifecycle = lifecycle
+        push = ports.push
+        lifecycle = ports.lifecycle
+        apns = ports.apns
         self.database = database
+        self.certificates = certificates
         self.processes = processes
         self.settings = settings
     }
@@ -48,10 +55,13 @@ final class PushSuite: Sendable {
     ) async throws {
         var url = database ?? ""
         if database == nil { url = try await PrivateCluster.shared().makeDatabase() }
-        let settings = [
+        let folder = URL.temporaryDirectory.appending(path: "dormouse-apns-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let standard = [
             "DATABASE_URL": url, "MIGRATION_DATABASE_URL": url, "PARTITIONS": "4", "PORT": "0", "INSECURE_DEV": "true",
-            "LOG_LEVEL": "warning",
-        ].merging(more) { $1 }
+            "LOG_LEVEL": "warning", "APNS_PORT": "0", "APNS_CERTIFICATES": folder.path,
+        ]
+        let settings = standard.merging(more) { $1 }
         var ports: [Int] = []
         var processes: [ChildProcess] = []
         defer { for process in processes { process.signal(SIGTERM) } }
@@ -62,8 +72,10 @@ final class PushSuite: Sendable {
             processes.append(process)
             ports.append(port)
         }
+        let apns = try await apnsPort(of: processes[1])
         let suite = PushSuite(
-            push: ports[1], lifecycle: ports[0], database: url, processes: processes, settings: settings)
+            ports: (push: ports[1], lifecycle: ports[0], apns: apns), database: url, certificates: folder,
+            processes: processes, settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
@@ -74,6 +86,12 @@ final class PushSuite: Sendable {
         let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
         let line = try await process.waitForLine(containing: "is ready on", within: 30)
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
+    }
+
+    /// Where a process takes providers over TLS.
+    static func apnsPort(of process: ChildProcess) async throws -> Int {
+        let line = try await process.waitForLine(containing: "takes providers on", within: 30)
+        return try #require(line.split(separator: ":").last.flatMap { Int($0) })
     }
 
     /// Another process of `push` over the same database; it is killed when it is released.

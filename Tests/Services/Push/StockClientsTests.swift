@@ -13,7 +13,10 @@ import Timeline
 
 /// The provider endpoint as clients meet it that nobody here wrote: httpx with tokens of PyJWT, over real connections.
 @Suite(.timeLimit(.minutes(8))) struct StockClientsTests {
-    /// Those that only HTTP/2 and TLS can bring about: idle and closing connections, and client certificates.
+    /// How they come.
+    enum Transport: String, CaseIterable, Sendable { case http1, http2 }
+
+    /// Those of idle and closing connections and of client certificates: see `HTTP2EndpointTests`, `ProviderServerTests`.
     static let ofHTTP2: Set<APNsReason> = [.idleTimeout, .badCertificate, .badCertificateEnvironment, .shutdown]
     /// Those of channels, see the other test.
     static let ofChannels: Set<APNsReason> = [
@@ -86,19 +89,21 @@ import Timeline
         }
     }
 
-    @Test func everyReasonIsWhatItsRequestGets() async throws {
+    @Test(arguments: Transport.allCases) func everyReasonIsWhatItsRequestGets(_ transport: Transport) async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         let database = try await cluster.makeDatabase()
         try await PushSuite.run(database: database, ["VIRTUAL_TIME": "true"]) { suite in
-            let tried = try await Self.everyReason(suite, cluster)
+            let tried = try await Self.everyReason(suite, cluster, transport)
             let all = Set(APNsReason.allCases).subtracting(Self.ofHTTP2).subtracting(Self.ofChannels)
             #expect(tried == all, "each reason is provoked by one request")
         }
         try await cluster.destroy()
     }
 
-    private static func everyReason(_ suite: PushSuite, _ cluster: PrivateCluster) async throws -> Set<APNsReason> {
-        let plan = try await suite.stockPlan()
+    private static func everyReason(
+        _ suite: PushSuite, _ cluster: PrivateCluster, _ transport: Transport
+    ) async throws -> Set<APNsReason> {
+        let plan = try await suite.stockPlan(transport)
         var tried: Set<APNsReason> = []
         func check(_ cases: [Case], _ plan: StockPlan) async throws {
             for (answer, (reason, request)) in zip(try await plan.send(cases.map(\.request)), cases) {
@@ -142,7 +147,8 @@ import Timeline
             _ = try await pool.run(Call(corrupt, [], rowsExpected: 1))
         }
         var beside = plan
-        beside.base = "http://127.0.0.1:\(fresh.port)"
+        let port = transport == .http2 ? try await PushSuite.apnsPort(of: fresh.process) : fresh.port
+        beside.base = plan.base.split(separator: ":").dropLast().joined(separator: ":") + ":\(port)"
         try await check([push(.internalServerError, broken)], beside)
         fresh.process.signal(SIGTERM)
         #expect(try await fresh.process.exit() == .exited(0))
@@ -172,9 +178,10 @@ import Timeline
         }
     }
 
-    @Test func everyReasonOfChannelsIsWhatItsRequestGets() async throws {
+    @Test(arguments: Transport.allCases)
+    func everyReasonOfChannelsIsWhatItsRequestGets(_ transport: Transport) async throws {
         try await PushSuite.run(["APNS_BROADCAST": "com.example.app,com.example.full"]) { suite in
-            let plan = try await suite.stockPlan()
+            let plan = try await suite.stockPlan(transport)
             let stores = try await suite.makeChannel(stores: true)
             let fleeting = try await suite.makeChannel(stores: false)
             _ = try await suite.makeChannel(stores: true, app: "com.example.full")
@@ -256,7 +263,7 @@ import Timeline
 
 extension PushSuite {
     /// Registers the keys of the requests, and says where the service is.
-    fileprivate func stockPlan() async throws -> StockPlan {
+    fileprivate func stockPlan(_ transport: StockClientsTests.Transport) async throws -> StockPlan {
         let strange = ES256PrivateKey()
         var keys = [signer.keyID: signer.key.pemRepresentation, "KEYSTRANGE": strange.pemRepresentation]
         let more: [(id: String, team: String, environment: String, topics: JSON)] = [
@@ -273,6 +280,8 @@ extension PushSuite {
             ]
             #expect(try await send("POST", "/v1/provider-keys", document).status == 201)
         }
-        return StockPlan(base: "http://127.0.0.1:\(push)", keys: keys)
+        guard transport == .http2 else { return StockPlan(base: "http://127.0.0.1:\(push)", keys: keys) }
+        let authority = certificates.appending(path: "ca.pem").path
+        return StockPlan(base: "https://localhost:\(apns)", http2: true, ca: authority, keys: keys)
     }
 }

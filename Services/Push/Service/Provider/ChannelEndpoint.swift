@@ -21,9 +21,9 @@ extension ProviderEndpoint {
         do throws(APNsReason) {
             let asked = try ChannelRequest(request)
             try ProviderRules.requireSingleHeaders(request)
-            let key = try await admit(request, on: connection)
+            let grant = try await admit(request, on: connection)
             if request.header("apns-request-id") != nil { requestID = try ChannelRequest.requestID(request) }
-            try asked.requireApp(of: key, channels.feature)
+            try asked.requireApp(of: grant, channels.feature)
             var answer = try await answer(asked, request, requestID, traceparent)
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer

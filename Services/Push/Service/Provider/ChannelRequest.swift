@@ -47,13 +47,13 @@ struct ChannelRequest: Sendable, Equatable {
         return text
     }
 
-    /// - Parameter key: what the provider signed with.
-    func requireApp(of key: ProviderKey, _ feature: BroadcastFeature) throws(APNsReason) {
+    /// - Parameter grant: what the provider may send.
+    func requireApp(of grant: ProviderGrant, _ feature: BroadcastFeature) throws(APNsReason) {
         let suffixes = PushType.allCases.map(\.topicSuffix).filter { !$0.isEmpty }
         // Apple: "Ensure that no push type suffix is added to the bundle ID."
         guard !suffixes.contains(where: { app.hasSuffix($0) }) else { throw .topicDisallowed }
         let topic = app + PushType.liveactivity.topicSuffix
-        guard key.topics.isEmpty || key.topics.contains(app) || key.topics.contains(topic) else {
+        guard grant.topics.isEmpty || grant.topics.contains(app) || grant.topics.contains(topic) else {
             throw .topicMismatch
         }
         guard feature.isEnabled(app) else { throw .featureNotEnabled }
