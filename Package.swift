@@ -141,7 +141,7 @@ var targets: [Target] = [
             "Lives", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
             nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
         ],
-        resources: [.copy("Traces")]),
+        resources: [.copy("Traces"), .copy("Python")]),
     tests(
         "TransferTests", "Services/Transfer",
         durable + [

@@ -62,8 +62,9 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<36, using: &random) {
-        case 0, 1: try submit(.register(app: app, .sandbox))
+        switch Int.random(in: 0..<38, using: &random) {
+        case 0: try submit(.register(app: app, .sandbox))
+        case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try submit(.unregister(app: app)) }
         case 3, 4: try submit(.connect(connection: "c\(count)", holder: Bool.random(using: &random) ? "h" : nil))
         case 5:
@@ -89,6 +90,7 @@ package struct PushLife: Life {
             let shown = device.shown.randomElement(using: &random)?.id
             try submit(.open(notification: (Bool.random(using: &random) ? shown : message?.key) ?? "none"))
         case 23: try changeSettings(app)
+        case 24, 25: try submit(.receiveBroadcast(broadcast(app)))
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
@@ -124,6 +126,16 @@ package struct PushLife: Life {
         network.kind = Int.random(in: 0..<4, using: &random) == 0 ? .none : .wifi
         conditions.network = network
         return conditions
+    }
+
+    private mutating func broadcast(_ app: String) -> IncomingBroadcast {
+        let expiration = Int.random(in: -600...7200, using: &random)
+        return IncomingBroadcast(
+            app: app, channel: Bool.random(using: &random) ? "x" : "y", environment: .sandbox, requestID: "",
+            priority: [10, 5, 1].randomElement(using: &random) ?? 10,
+            expiration: expiration < 0 ? nil : now + .seconds(Int64(expiration)),
+            neverStored: Bool.random(using: &random),
+            payload: ["aps": ["event": "update"], "x": .string(String(repeating: "x", count: 100))])
     }
 
     private mutating func push(_ app: String) -> IncomingPush {

@@ -54,7 +54,11 @@ need_packages() {
                 pkg-config --exists libpq 2>/dev/null || missing+=(libpq-dev)
                 ;;
             curl) command -v curl >/dev/null || missing+=(curl ca-certificates) ;;
-            python) command -v python3 >/dev/null || missing+=(python3) ;;
+            python)
+                command -v python3 >/dev/null || missing+=(python3)
+                # Debian keeps what makes private environments in a package of its own.
+                python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+                ;;
         esac
     done
     if ! $server && ((${#missing[@]} == 0)); then return 0; fi

@@ -4,11 +4,13 @@ public import Timeline
 
 /// What devices, providers and operators ask of `push`.
 public enum PushCommand: Sendable, Equatable {
-    /// An app asks for its device token.
-    case register(app: String, PushEnvironment)
+    /// An app asks for its device token, and may say which broadcast channels it wants to hear from now on.
+    case register(app: String, PushEnvironment, channels: [String]? = nil)
     case unregister(app: String)
     /// A provider sent a notification that keeps the rules of the endpoint.
     case receive(IncomingPush)
+    /// A provider sent a notification to a channel, and this device may be subscribed to it.
+    case receiveBroadcast(IncomingBroadcast)
     /// A device opened its stream.
     ///
     /// - Parameter holder: the process that holds it.

@@ -36,6 +36,7 @@ extension PushMachine {
         case .deviceDisconnected: connection = nil
         case .tokenRegistered(let event): apply(event, at: time)
         case .tokenUnregistered(let event): apply(event, at: time)
+        case .channelsChanged(let event): if let app = event.app { apps[app]?.channels = event.channels }
         case .budgetChanged(let event):
             if let app = event.app { apps[app]?.budget.fullAt = event.fullAt }
             day = event.day
@@ -132,12 +133,14 @@ extension PushMachine {
         retired = retired.suffix(Self.retiredLimit - 1) + [token]
         apps[app]?.registration = nil
         shown.removeAll { $0.app == app }
+        apps[app]?.channels = []
     }
 
     private mutating func apply(_ event: PushEvent.NotificationReceived, at time: Instant) {
         var message = PushMessage()
         message.app = event.app ?? ""
         message.apnsID = event.apnsID
+        message.channel = event.channel
         message.collapseID = event.collapseID
         message.pushType = event.pushType
         message.priority = event.priority

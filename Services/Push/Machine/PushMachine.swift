@@ -128,7 +128,10 @@ extension Decision<PushMachine> {
         guard state.isKnown else { throw .deviceNotRegistered }
         switch command {
         case .receive(let push): try receive(push)
-        case .register(let app, let environment): try register(app, environment)
+        case .receiveBroadcast(let broadcast): try receive(broadcast)
+        case .register(let app, let environment, let channels):
+            try register(app, environment)
+            subscribe(app, to: channels)
         case .unregister(let app): try unregister(app)
         case .connect(let connection, let holder): try connect(connection, holder: holder)
         case .disconnect(let connection, let cause): disconnect(connection, cause)

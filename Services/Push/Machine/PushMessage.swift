@@ -23,6 +23,8 @@ public struct PushMessage: Record, Equatable {
 
     public var app = ""
     public var apnsID = ""
+    /// The broadcast channel that it came by.
+    public var channel: String?
     public var collapseID: String?
     public var pushType = PushType.alert
     public var priority = 10
@@ -50,6 +52,7 @@ public struct PushMessage: Record, Equatable {
         fields.field("app", &app)
         fields.field("apnsID", &apnsID)
         fields.field("bytes", &bytes)
+        fields.omittable("channel", &channel)
         fields.field("charged", &charged)
         fields.omittable("collapseID", &collapseID)
         fields.omittable("deliveredAt", &deliveredAt)

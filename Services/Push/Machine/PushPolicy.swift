@@ -17,6 +17,8 @@ public struct PushPolicy: Sendable, Equatable {
     public var batchingWindow = Interval.minutes(15)
     /// How long a notification is stored at most (Apple: 30 days).
     public var storage = Interval.days(30)
+    /// How long a broadcast is stored at most (Apple, "Sending channel management requests to APNs": 8 hours).
+    public var channelStorage = Interval.hours(8)
     /// How long after its last poll's end a polling device counts as connected. Our choice.
     public var pollGrace = Interval.seconds(60.0)
     /// Void tokens are `Unregistered` for so long, then `ExpiredToken`. Our choice.

@@ -17,6 +17,8 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     /// No device has this token in this environment.
     case badDeviceToken
     case deviceTokenNotForTopic
+    /// No app of the device hears this channel.
+    case notSubscribed
     /// The token is void since then.
     case unregistered(since: Instant)
     /// The token is void for longer than void tokens are told from expired ones.
@@ -36,6 +38,7 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .notificationNotShown: "notification_not_shown"
         case .badDeviceToken: "bad_device_token"
         case .deviceTokenNotForTopic: "device_token_not_for_topic"
+        case .notSubscribed: "not_subscribed"
         case .unregistered: "unregistered"
         case .expiredToken: "expired_token"
         case .unreadableEvent: "unreadable_event"
@@ -53,6 +56,7 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .notificationNotShown(let id): "The device does not show the notification \(id)."
         case .badDeviceToken: "No device has this token."
         case .deviceTokenNotForTopic: "The token belongs to another app."
+        case .notSubscribed: "The app is not subscribed to this channel."
         case .unregistered(let since): "The token is void since \(since)."
         case .expiredToken(let since): "The token expired; it is void since \(since)."
         case .unreadableEvent(let error): error.description

@@ -13,11 +13,14 @@ public struct PushedApp: Record, Equatable {
     public var notifications = Switch.on
     public var usedAt: Instant?
     public var budget = SilentBudget()
+    /// The broadcast channels that it hears, in the order in which it named them. They go with the registration.
+    public var channels: [String] = []
 
     public init() {}
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("budget", &budget)
+        fields.field("channels", &channels)
         fields.field("foreground", &foreground)
         fields.field("notifications", &notifications)
         fields.omittable("registration", &registration)

@@ -48,9 +48,26 @@ struct ProviderKeyList: Record {
 
 /// What an app asks for with `registerForRemoteNotifications()`.
 struct RegistrationDocument: Record {
+    /// So many channels an app may hear. Our choice.
+    static let channelLimit = 100
+
+    /// The broadcast channels that it hears from now on; nil leaves them as they are.
+    var channels: [String]?
     var environment = PushEnvironment.sandbox
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.defaulted("environment", &environment) }
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("channels", &channels, .channels)
+        fields.defaulted("environment", &environment)
+    }
+}
+
+extension Rule where T == [String] {
+    fileprivate static var channels: Rule<[String]> {
+        Rule(
+            "must have up to \(RegistrationDocument.channelLimit) channel ids, each 16 bytes in Base64",
+            keywords: [("maxItems", .int(RegistrationDocument.channelLimit))]
+        ) { $0.count <= RegistrationDocument.channelLimit && $0.allSatisfy { ChannelID($0)?.isComplete ?? false } }
+    }
 }
 
 struct TokenDocument: Record {
@@ -83,6 +100,8 @@ struct NotificationDocument: Record {
     var app = ""
     var pushType = PushType.alert
     var priority = 10
+    /// The broadcast channel that it came by.
+    var channel: String?
     var collapseID: String?
     var payload = JSON.null
     var fromStorage = false
@@ -97,6 +116,7 @@ struct NotificationDocument: Record {
         app = message.app
         pushType = message.pushType
         priority = message.priority
+        channel = message.channel
         collapseID = message.collapseID
         payload = message.payload
         fromStorage = message.fromStorage
@@ -110,6 +130,7 @@ struct NotificationDocument: Record {
         app = event.app ?? ""
         pushType = event.pushType
         priority = event.priority
+        channel = event.channel
         collapseID = event.collapseID
         payload = event.payload
         fromStorage = event.fromStorage
@@ -120,6 +141,7 @@ struct NotificationDocument: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("apnsID", &apnsID)
         fields.field("app", &app)
+        fields.omittable("channel", &channel)
         fields.field("collapseID", &collapseID)
         fields.field("deliveredAt", &deliveredAt)
         fields.field("fromStorage", &fromStorage)
@@ -163,6 +185,7 @@ struct TimelineDocument: Record {
     var id = ""
     var apnsID = ""
     var app = ""
+    var channel: String?
     var statuses: [Entry] = []
 
     init() {}
@@ -173,6 +196,7 @@ struct TimelineDocument: Record {
             if case .notificationReceived(let received) = event {
                 apnsID = received.apnsID
                 app = received.app ?? ""
+                channel = received.channel
             }
             guard let status = event.status else { continue }
             var entry = Entry()
@@ -187,6 +211,7 @@ struct TimelineDocument: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("apnsID", &apnsID)
         fields.field("app", &app)
+        fields.omittable("channel", &channel)
         fields.field("id", &id)
         fields.field("statuses", &statuses)
     }

@@ -16,6 +16,10 @@ public enum Push {
         Setting.choice(
             "APNS_ENVIRONMENT", PushEnvironment.sandbox.rawValue, PushEnvironment.allCases.map(\.rawValue),
             "which of APNs's environments the provider endpoint is"),
+        Setting(
+            "APNS_BROADCAST", "all", "apps that may broadcast: all, none, or bundle identifiers with commas",
+            mustBe: "all, none, or bundle identifiers with commas"
+        ) { BroadcastFeature($0) != nil },
         .number("APNS_PORT", 2197, 0...65535, "port of the provider endpoint, HTTP/2 over TLS; 0 takes any"),
         Setting("APNS_TLS_CERTIFICATE", nil, "PEM file with the provider endpoint's certificate chain"),
         Setting("APNS_TLS_KEY", nil, "PEM file with the key of that certificate"),
@@ -48,8 +52,14 @@ public enum Push {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables, clock: RealClock())
+            let relay = BroadcastRelay(
+                pool: parts.pool, runtime: parts.runtime, partitions: configuration.partitions, logger: logger)
+            let channels = ProviderChannels(
+                tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
+                feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)
             let endpoint = ProviderEndpoint(
-                environment: environment, commands: parts.commands, tables: tables, keys: keys, clock: parts.clock)
+                environment: environment, commands: parts.commands, tables: tables, keys: keys, channels: channels,
+                clock: parts.clock)
             ProviderRoutes(endpoint: endpoint, tables: tables, keys: keys).add(to: &table)
             let server = ProviderServer(configuration, endpoint, metrics: parts.metrics, logger: logger)
             table.http2 = { channel in try server.accept(channel) }
@@ -64,13 +74,14 @@ public enum Push {
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
-                commands: parts.commands, stream: stream, tables: tables, clock: parts.clock, policy: policy
+                commands: parts.commands, stream: stream, tables: tables, channels: channels.tables, clock: parts.clock,
+                policy: policy
             ).add(to: &table)
             let counts = NotificationCounts(pool: parts.pool, metrics: parts.metrics, logger: logger)
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [server, tls.certificate, connections, counts]
+            return [relay, server, tls.certificate, connections, counts]
         }
     }
 }

@@ -16,6 +16,7 @@ struct PushTables: Sendable {
             ("0002_provider_keys.sql", PackageResources._002_provider_keys_sql),
             ("0003_connections.sql", PackageResources._003_connections_sql),
             ("0004_notification_counts.sql", PackageResources._004_notification_counts_sql),
+            ("0005_channels.sql", PackageResources._005_channels_sql),
         ]
         return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }

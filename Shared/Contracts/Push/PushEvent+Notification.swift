@@ -10,6 +10,8 @@ extension PushEvent {
         public var app: String?
         /// The `apns-id`.
         public var apnsID: String = ""
+        /// The broadcast channel that it came by.
+        public var channel: String?
         public var collapseID: String?
         /// One attempt: `apns-expiration` was 0.
         public var neverStored: Bool = false
@@ -27,13 +29,15 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, apnsID: String, collapseID: String? = nil, neverStored: Bool, notification: String,
+            app: String?, apnsID: String, channel: String? = nil, collapseID: String? = nil, neverStored: Bool,
+            notification: String,
             payload:
                 JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .received, topic: String,
             until: Instant
         ) {
             self.app = app
             self.apnsID = apnsID
+            self.channel = channel
             self.collapseID = collapseID
             self.neverStored = neverStored
             self.notification = notification
@@ -49,6 +53,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("apnsID", &apnsID)
+            fields.omittable("channel", &channel)
             fields.omittable("collapseID", &collapseID)
             fields.field("neverStored", &neverStored)
             fields.field("notification", &notification)
@@ -69,6 +74,8 @@ extension PushEvent {
 
         public var app: String?
         public var apnsID: String = ""
+        /// The broadcast channel that it came by.
+        public var channel: String?
         public var collapseID: String?
         public var fromStorage: Bool = false
         public var notification: String = ""
@@ -81,12 +88,14 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, apnsID: String, collapseID: String? = nil, fromStorage: Bool, notification: String,
+            app: String?, apnsID: String, channel: String? = nil, collapseID: String? = nil, fromStorage: Bool,
+            notification: String,
             payload:
                 JSON, priority: Int, pushType: PushType, silent: Bool, status: ConsoleStatus = .delivered
         ) {
             self.app = app
             self.apnsID = apnsID
+            self.channel = channel
             self.collapseID = collapseID
             self.fromStorage = fromStorage
             self.notification = notification
@@ -100,6 +109,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("apnsID", &apnsID)
+            fields.omittable("channel", &channel)
             fields.omittable("collapseID", &collapseID)
             fields.field("fromStorage", &fromStorage)
             fields.field("notification", &notification)

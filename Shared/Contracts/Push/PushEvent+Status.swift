@@ -24,7 +24,7 @@ extension PushEvent {
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
         case .deviceNoted, .deviceDropped, .conditionsNoted, .appNoted, .appDropped, .throttleChanged,
             .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,
-            .budgetChanged:
+            .channelsChanged, .budgetChanged:
             nil
         }
     }

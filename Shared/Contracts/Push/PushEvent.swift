@@ -13,6 +13,7 @@ public enum PushEvent: EventFamily {
     case deviceDisconnected(DeviceDisconnected)
     case tokenRegistered(TokenRegistered)
     case tokenUnregistered(TokenUnregistered)
+    case channelsChanged(ChannelsChanged)
     case budgetChanged(BudgetChanged)
     case notificationReceived(NotificationReceived)
     case notificationDelivered(NotificationDelivered)
@@ -44,6 +45,7 @@ public enum PushEvent: EventFamily {
         EventKind(PushEvent.deviceDisconnected),
         EventKind(PushEvent.tokenRegistered),
         EventKind(PushEvent.tokenUnregistered),
+        EventKind(PushEvent.channelsChanged),
         EventKind(PushEvent.budgetChanged),
         EventKind(PushEvent.notificationReceived),
         EventKind(PushEvent.notificationDelivered),
@@ -75,6 +77,7 @@ public enum PushEvent: EventFamily {
         case .deviceDisconnected(let data): data
         case .tokenRegistered(let data): data
         case .tokenUnregistered(let data): data
+        case .channelsChanged(let data): data
         case .budgetChanged(let data): data
         case .notificationReceived(let data): data
         case .notificationDelivered(let data): data

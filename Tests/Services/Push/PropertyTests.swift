@@ -44,7 +44,10 @@ extension PushLife {
         if let next = device.nextDeadline { try #require(next > now) }
         for app in device.apps.keys {
             let own = device.messages.values.filter { $0.app == app }
-            try #require(own.count { $0.place == .stored } <= 1, "one stored notification an app")
+            for channel in Set(own.map(\.channel)) {
+                let stored = own.count { $0.place == .stored && $0.channel == channel }
+                try #require(stored <= 1, "one stored notification an app, and one for each of its channels")
+            }
             try #require(own.count { $0.place == .held } <= 1, "one held notification an app")
         }
         try #require(device.shown.count <= PushMachine.shownLimit)
@@ -63,6 +66,8 @@ extension PushLife {
             let waits = message.place == .stored || message.place == .held
             try #require(!waits || !message.neverStored && message.expiresAt > now, "what waits may wait")
             try #require(device.apps[message.app]?.registration != nil, "only registered apps have any")
+            let latest = now + Self.policy.channelStorage
+            try #require(message.channel == nil || message.expiresAt <= latest, "broadcasts last 8 hours at most")
         }
         try #require(device.messages.values.reduce(0) { $0 + $1.bytes } <= Self.policy.backlogBytes + 5200)
         try #require(device.connection == nil || device.conditions.poweredOn && device.conditions.network != .none)

@@ -26,28 +26,35 @@ final class PushSuite: Sendable {
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
-    let pushProcess: pid_t
+    private let processes: [ChildProcess]
     /// Of the database.
     let url: String
     private let settings: [String: String]
 
     private init(
-        push: Int, lifecycle: Int, apns: Int, certificates: URL, pushProcess: pid_t, settings: [String: String]
+        ports: (push: Int, lifecycle: Int, apns: Int), certificates: URL, processes: [ChildProcess],
+        settings: [String: String]
     ) {
-        self.push = push
-        self.lifecycle = lifecycle
-        self.apns = apns
+        push = ports.push
+        lifecycle = ports.lifecycle
+        apns = ports.apns
         self.certificates = certificates
-        self.pushProcess = pushProcess
+        self.processes = processes
         self.settings = settings
         url = settings["DATABASE_URL"] ?? ""
     }
 
     /// Runs both services for as long as the body runs.
+    ///
+    /// - Parameters:
+    ///   - database: the URL of one, where the body does more to it than ask.
+    ///   - more: further settings.
     static func run(
-        _ more: [String: String] = [:], _ body: @Sendable @escaping (PushSuite) async throws -> Void
+        database: String? = nil, _ more: [String: String] = [:],
+        _ body: @Sendable @escaping (PushSuite) async throws -> Void
     ) async throws {
-        let url = try await PrivateCluster.shared().makeDatabase()
+        var url = database ?? ""
+        if database == nil { url = try await PrivateCluster.shared().makeDatabase() }
         let folder = URL.temporaryDirectory.appending(path: "dormouse-apns-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let standard = [
@@ -61,22 +68,21 @@ final class PushSuite: Sendable {
         for name in ["lifecycle", "push"] {
             let migration = try ChildProcess.start(ChildProcess.product(name), ["migrate"], environment: settings)
             #expect(try await migration.exit() == .exited(0))
-            let (process, port) = try await start(name, settings)
+            let (process, port) = try await serve(name, settings)
             processes.append(process)
             ports.append(port)
         }
-        let apns = try await processes[1].waitForLine(containing: "takes providers on", within: 30)
+        let apns = try await apnsPort(of: processes[1])
         let suite = PushSuite(
-            push: ports[1], lifecycle: ports[0],
-            apns: try #require(apns.split(separator: ":").last.flatMap { Int($0) }), certificates: folder,
-            pushProcess: processes[1].pid, settings: settings)
+            ports: (push: ports[1], lifecycle: ports[0], apns: apns), certificates: folder, processes: processes,
+            settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
         for process in processes { #expect(try await process.exit() == .exited(0)) }
     }
 
-    private static func start(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
+    private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
         let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
         let line = try await process.waitForLine(containing: "is ready on", within: 30)
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
@@ -84,10 +90,25 @@ final class PushSuite: Sendable {
 
     /// Another process of `push` beside the one of the suite, for as long as the body runs: then it is killed.
     func withReplica(_ body: (_ port: Int) async throws -> Void) async throws {
-        let (process, port) = try await Self.start("push", settings)
+        let (process, port) = try await another()
         defer { process.signal(SIGKILL) }
         try await body(port)
     }
+
+    var pushProcess: pid_t { processes[1].pid }
+
+    /// Where a process takes providers over TLS.
+    static func apnsPort(of process: ChildProcess) async throws -> Int {
+        let line = try await process.waitForLine(containing: "takes providers on", within: 30)
+        return try #require(line.split(separator: ":").last.flatMap { Int($0) })
+    }
+
+    /// Another process of `push` over the same database; it is killed when it is released.
+    func another() async throws -> (process: ChildProcess, port: Int) { try await Self.serve("push", settings) }
+
+    /// Stops the service's own process where it stands.
+    func pause() { processes[1].signal(SIGSTOP) }
+    func resume() { processes[1].signal(SIGCONT) }
 
     private func registerKey() async throws {
         let key: JSON = [
@@ -154,7 +175,7 @@ final class PushSuite: Sendable {
     }
 
     /// One token for all: a connection takes a new one every twenty minutes only.
-    private func bearer() async throws -> String { try await tokens.value(signer) }
+    func bearer() async throws -> String { try await tokens.value(signer) }
     private let tokens = Tokens()
 
     private actor Tokens {

@@ -15,6 +15,8 @@ extension TraceScript<PushMachine> {
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["registration", "apps", "policy"]
+        // Those of broadcasts are the machine's own.
+        script.identifiers = [(PushEvent.NotificationReceived.type, "notification")]
         let registration = trace["registration"] ?? ["profile": "ios15"]
         let apps = trace["apps"]?.members ?? []
         script.preamble =
@@ -62,7 +64,8 @@ extension TraceScript<PushMachine> {
     @Sendable private static func command(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> PushCommand {
         switch step.action {
         case "push": return .receive(try push(step, player))
-        case "register": return .register(app: step.app, try PushEnvironment(json: step["with"] ?? "sandbox"))
+        case "broadcast": return .receiveBroadcast(try broadcast(step, player))
+        case "register": return try registration(step)
         case "unregister": return .unregister(app: step.app)
         case "connect":
             return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
@@ -80,6 +83,27 @@ extension TraceScript<PushMachine> {
 
     private static func connection(_ step: TraceStep) throws -> String {
         try #require(step.with.string ?? step.with["connection"]?.string)
+    }
+
+    /// An environment, or `{"environment","channels"}`.
+    private static func registration(_ step: TraceStep) throws -> PushCommand {
+        let with = step["with"] ?? "sandbox"
+        let environment = with.members == nil ? with : with["environment"] ?? "sandbox"
+        let channels = with["channels"]?.items?.compactMap(\.string)
+        return .register(app: step.app, try PushEnvironment(json: environment), channels: channels)
+    }
+
+    /// `{"channel","policy": 1 where absent,"environment","priority","expiration": seconds from now}`.
+    private static func broadcast(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingBroadcast {
+        let document = step.with
+        let expiration = document["expiration"]?.int
+        return IncomingBroadcast(
+            app: step.app, channel: try #require(document["channel"]?.string),
+            environment: try PushEnvironment(json: document["environment"] ?? "sandbox"), requestID: "request",
+            priority: document["priority"]?.int ?? 10,
+            expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
+            neverStored: document["policy"]?.int == 0 || expiration == 0,
+            payload: ["aps": ["event": "update", "content-state": ["score": 1]]])
     }
 
     /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's, "padding": bytes}`.

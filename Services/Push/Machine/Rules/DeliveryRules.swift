@@ -21,7 +21,7 @@ extension Decision<PushMachine> {
     }
 
     /// Sends a received notification on its way, or says where it waits.
-    private mutating func route(_ id: String) {
+    mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
         guard message.pushType != .alert || message.silent || app.notifications == .on else {
             return discard(id, .discardedDisabled)
@@ -67,13 +67,14 @@ extension Decision<PushMachine> {
         emit(
             .notificationDelivered(
                 .init(
-                    app: message.app, apnsID: message.apnsID, collapseID: message.collapseID, fromStorage: fromStorage,
+                    app: message.app, apnsID: message.apnsID, channel: message.channel,
+                    collapseID: message.collapseID, fromStorage: fromStorage,
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
                     silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
     }
 
-    /// Puts a notification into the one slot of its app: of two, the one that came first goes. What may not be stored is given
-    /// up.
+    /// Puts a notification into the one slot of its app, or of the app's channel that it came by: of two, the one that came
+    /// first goes. What may not be stored is given up.
     mutating func store(_ id: String, _ status: ConsoleStatus) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
@@ -93,7 +94,9 @@ extension Decision<PushMachine> {
     mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Place) -> Bool {
         guard let order = state.messages.index(forKey: id) else { return false }
         for (other, occupant) in state.messages
-        where other != id && occupant.app == message.app && occupant.place == slot {
+        where other != id && occupant.app == message.app && occupant.channel == message.channel
+            && occupant.place == slot
+        {
             if state.messages.index(forKey: other).map({ $0 > order }) ?? false {
                 replace(id, message, by: other)
                 return false
@@ -121,7 +124,7 @@ extension Decision<PushMachine> {
 
     /// Keeps the waiting payloads of a device within their room: what waits longest goes first, then what a device that does
     /// not acknowledge was sent.
-    private mutating func makeRoom(for newest: String) {
+    mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.bytes }
         let waiting = state.messages.filter { $0.value.place == .stored || $0.value.place == .held }.keys
         let sent = state.messages.filter { $0.value.place == .inFlight || $0.value.place == .acknowledged }.keys

@@ -13,6 +13,7 @@ struct DeviceRoutes: Sendable {
     let commands: Commands<PushMachine>
     let stream: NotificationStream
     let tables: PushTables
+    let channels: ChannelTables
     let clock: any SuiteClock
     let policy: PushPolicy
 
@@ -25,12 +26,14 @@ struct DeviceRoutes: Sendable {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .put, app + "/registration", "Registers an app for notifications", request: RegistrationDocument.self,
-            response: TokenDocument.self, problems: refusals(.deviceNotRegistered, .appNotInstalled("…"))
+            response: TokenDocument.self,
+            problems: refusals(.deviceNotRegistered, .appNotInstalled("…")) + [.unknownChannel]
         ) { request, context in
             let app = try context.parameters.identifier("app")
-            let environment = try await request.document(as: RegistrationDocument.self).environment
-            return try await commands.submit(.register(app: app, environment), to: key(context), request, context) {
-                aggregate, _ in
+            let document = try await request.document(as: RegistrationDocument.self)
+            try await prepare(document, app, request, context)
+            let command = PushCommand.register(app: app, document.environment, channels: document.channels)
+            return try await commands.submit(command, to: key(context), request, context) { aggregate, _ in
                 aggregate.state.apps[app]?.registration.map { TokenDocument($0).jsonBytes } ?? []
             }
         }
@@ -117,6 +120,19 @@ struct DeviceRoutes: Sendable {
         }
     }
 
+    /// The rows that lead from channels to the device come first: what is broadcast right after the registration finds it.
+    private func prepare(
+        _ document: RegistrationDocument, _ app: String, _ request: Request, _ context: ServiceContext
+    ) async throws {
+        guard let wanted = document.channels, !wanted.isEmpty else { return }
+        try context.requireCaller(.operate)
+        let known = try await device(request, context).aggregate.state.apps[app] != nil
+        guard known else { throw PushRefusal.appNotInstalled(app).problem }
+        let unknown = try await channels.unknown(of: wanted, app, document.environment)
+        guard unknown.isEmpty else { throw Problem.unknownChannel.because(unknown.sorted().joined(separator: ", ")) }
+        try await channels.subscribe(key(context), app, to: wanted)
+    }
+
     private func key(_ context: ServiceContext) throws -> AggregateKey {
         .device(try context.parameters.identifier("device"))
     }
@@ -132,4 +148,9 @@ struct DeviceRoutes: Sendable {
     }
 
     private func refusals(_ refusals: PushRefusal...) -> [Problem] { refusals.map(\.problem) }
+}
+
+extension Problem {
+    /// Of the app, in the environment that it registers with.
+    static let unknownChannel = Problem(.unprocessableContent, "unknown_channel", "There is no such channel")
 }

@@ -1,4 +1,5 @@
-/// Why APNs turns a request away: the words of Apple's "Handling notification responses from APNs", each with its status.
+/// Why APNs turns a request away: the words of Apple's "Handling notification responses from APNs" and "Handling error responses
+/// from Apple Push Notification service", each with its status.
 enum APNsReason: String, Error, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -32,15 +33,26 @@ enum APNsReason: String, Error, Sendable, CaseIterable {
     case internalServerError = "InternalServerError"
     case serviceUnavailable = "ServiceUnavailable"
     case shutdown = "Shutdown"
+    // Of channels and broadcasts alone.
+    case featureNotEnabled = "FeatureNotEnabled"
+    case missingChannelID = "MissingChannelId"
+    case badChannelID = "BadChannelId"
+    case channelNotRegistered = "ChannelNotRegistered"
+    case badRequestParams = "BadRequestParams"
+    case badRequestPayload = "BadRequestPayload"
+    case missingPushType = "MissingPushType"
+    case cannotCreateChannelConfig = "CannotCreateChannelConfig"
+    case topicMismatch = "TopicMismatch"
 
     var status: Int {
         switch self {
         case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority, .badTopic,
             .deviceTokenNotForTopic, .duplicateHeaders, .idleTimeout, .invalidPushType, .missingDeviceToken,
-            .missingTopic, .payloadEmpty, .topicDisallowed:
+            .missingTopic, .payloadEmpty, .topicDisallowed, .featureNotEnabled, .missingChannelID, .badChannelID,
+            .channelNotRegistered, .badRequestParams, .badRequestPayload, .missingPushType, .cannotCreateChannelConfig:
             400
         case .badCertificate, .badCertificateEnvironment, .expiredProviderToken, .forbidden, .invalidProviderToken,
-            .missingProviderToken, .unrelatedKeyIDInToken, .badEnvironmentKeyIDInToken:
+            .missingProviderToken, .unrelatedKeyIDInToken, .badEnvironmentKeyIDInToken, .topicMismatch:
             403
         case .badPath: 404
         case .methodNotAllowed: 405

@@ -26,6 +26,7 @@ struct ProviderEndpoint: Sendable {
     let commands: Commands<PushMachine>
     let tables: PushTables
     let keys: ProviderKeys
+    let channels: ProviderChannels
     /// The suite's time.
     let clock: any SuiteClock
     /// Real time.
@@ -35,12 +36,13 @@ struct ProviderEndpoint: Sendable {
 
     init(
         environment: PushEnvironment, commands: Commands<PushMachine>, tables: PushTables, keys: ProviderKeys,
-        clock: any SuiteClock, real: any SuiteClock = RealClock()
+        channels: ProviderChannels, clock: any SuiteClock, real: any SuiteClock = RealClock()
     ) {
         self.environment = environment
         self.commands = commands
         self.tables = tables
         self.keys = keys
+        self.channels = channels
         self.clock = clock
         self.real = real
     }
@@ -48,6 +50,9 @@ struct ProviderEndpoint: Sendable {
     func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async
         -> ProviderAnswer
     {
+        guard !ChannelRequest.isMeant(by: request.path) else {
+            return await answerOfChannels(request, on: connection, traceparent: traceparent)
+        }
         // Without a usable one in the request the answer carries a new one.
         var apnsID = ProviderRules.answeredID(request)
         do throws(APNsReason) {
@@ -64,7 +69,7 @@ struct ProviderEndpoint: Sendable {
         }
     }
 
-    private func admit(
+    func admit(
         _ request: ProviderRequest, on connection: ProviderConnection
     ) async throws(APNsReason) -> ProviderGrant {
         // A token beside a certificate is not looked at.
@@ -123,7 +128,7 @@ struct ProviderEndpoint: Sendable {
     }
 
     /// Providers tell real time: what counts is how far ahead it is.
-    private func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
+    func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
         guard let seconds, seconds > 0 else { return nil }
         let latest = real.now + .days(31)
         let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
@@ -137,7 +142,7 @@ struct ProviderEndpoint: Sendable {
         case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
             .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .deviceOff, .noNetwork, .notConnected, .notificationNotShown, .unreadableEvent:
+        case .deviceOff, .noNetwork, .notConnected, .notificationNotShown, .notSubscribed, .unreadableEvent:
             .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }

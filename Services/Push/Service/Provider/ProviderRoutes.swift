@@ -38,7 +38,39 @@ struct ProviderRoutes: Sendable {
                 try await answer($0, $1)
             }
         }
+        addChannels(&table)
         addKeys(&table)
+    }
+
+    private func addChannels(_ table: inout RouteTable) {
+        let app = "/1/apps/{app}"
+        let own: [(HTTPRequest.Method, String, HTTPResponse.Status, String)] = [
+            (.post, app + "/channels", .created, "Makes a broadcast channel, as APNs does; errors are APNs's own"),
+            (.get, app + "/channels", .ok, "The configuration of the channel in apns-channel-id"),
+            (.delete, app + "/channels", .noContent, "Deletes the channel in apns-channel-id"),
+            (.get, app + "/all-channels", .ok, "The channels of an app"),
+            (
+                .post, "/4/broadcasts/apps/{app}", .ok,
+                "Sends a notification to all who hear the channel in apns-channel-id"
+            ),
+        ]
+        for (method, path, status, summary) in own {
+            table.add(method, path, summary, access: .open, status: status) { try await answer($0, $1) }
+        }
+        // As above: the rest gets APNs's errors.
+        let methods = [HTTPRequest.Method.get, .put, .delete, .patch, .post]
+        for path in Set(own.map(\.1)).sorted() {
+            for method in methods where !own.contains(where: { $0.0 == method && $0.1 == path }) {
+                table.add(method, path, "MethodNotAllowed", access: .open, status: .methodNotAllowed) {
+                    try await answer($0, $1)
+                }
+            }
+        }
+        for path in ["/1/**", "/4/**"] {
+            for method in methods {
+                table.add(method, path, "BadPath", access: .open, status: .notFound) { try await answer($0, $1) }
+            }
+        }
     }
 
     private func answer(_ request: Request, _ context: ServiceContext) async throws -> Response {

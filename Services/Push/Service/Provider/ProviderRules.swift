@@ -73,7 +73,7 @@ struct ProviderRules: Sendable {
             collapseID: collapseID, pushType: pushType, topic: topic, app: app, payload: payload)
     }
 
-    private static func expiration(_ request: ProviderRequest) throws(APNsReason) -> Int64? {
+    static func expiration(_ request: ProviderRequest) throws(APNsReason) -> Int64? {
         guard let text = request.header("apns-expiration") else { return nil }
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text) else {
             throw .badExpirationDate
@@ -82,7 +82,7 @@ struct ProviderRules: Sendable {
     }
 
     /// Nil where the header is absent.
-    private static func priority(_ request: ProviderRequest) throws(APNsReason) -> Int? {
+    static func priority(_ request: ProviderRequest) throws(APNsReason) -> Int? {
         guard let text = request.header("apns-priority") else { return nil }
         guard let priority = ["10": 10, "5": 5, "1": 1][text] else { throw .badPriority }
         return priority
@@ -117,22 +117,5 @@ struct ProviderRules: Sendable {
             throw .topicDisallowed
         }
         return (topic, app)
-    }
-}
-
-extension PushType {
-    /// What the topic has behind the bundle identifier.
-    var topicSuffix: String {
-        switch self {
-        case .alert, .background, .mdm: ""
-        case .voip: ".voip"
-        case .pushtotalk: ".voip-ptt"
-        case .complication: ".complication"
-        case .fileprovider: ".pushkit.fileprovider"
-        case .location: ".location-query"
-        case .liveactivity: ".push-type.liveactivity"
-        case .widgets: ".push-type.widgets"
-        case .controls: ".push-type.controls"
-        }
     }
 }

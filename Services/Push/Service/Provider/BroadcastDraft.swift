@@ -1,0 +1,31 @@
+import Records
+
+/// A broadcast as its provider sent it, held to the rules of Apple's "Sending broadcast push notification requests to APNs".
+struct BroadcastDraft: Sendable, Equatable {
+    /// 5 KiB.
+    static let payloadLimit = 5120
+
+    var channel: ChannelID
+    /// Real seconds since 1970; nil where the header is absent.
+    var expiration: Int64?
+    var priority: Int
+    var payload: JSON
+
+    init(_ request: ProviderRequest) throws(APNsReason) {
+        channel = try ChannelRequest.channel(request)
+        expiration = try ProviderRules.expiration(request)
+        priority = try ProviderRules.priority(request) ?? 10
+        guard let type = request.header("apns-push-type"), !type.isEmpty else { throw .missingPushType }
+        // Apple's pages write it in both ways.
+        guard type == "liveactivity" || type == "LiveActivity" else { throw .invalidPushType }
+        guard let body = request.body, body.count <= Self.payloadLimit else { throw .payloadTooLarge }
+        // Apple names no reason for a body that is not a JSON object: it has no payload in it.
+        guard let payload = try? JSON(parsing: body), payload.members != nil else { throw .payloadEmpty }
+        self.payload = payload
+    }
+
+    /// Apple: "For channels with a No Messages Stored storage policy, you can only specify a 0 expiration value."
+    func requireExpiration(of channel: ChannelConfiguration) throws(APNsReason) {
+        guard channel.stores || expiration == nil || expiration == 0 else { throw .badExpirationDate }
+    }
+}

@@ -1,0 +1,134 @@
+import Contracts
+import Foundation
+import Machines
+import Postgres
+import PushMachine
+import Records
+import Timeline
+
+/// What is still to be handed to devices of the broadcasts that were answered for.
+struct BroadcastOutbox: Sendable {
+    /// A part of a broadcast, for one partition, while this process works on it.
+    struct Relay: Sendable {
+        var broadcast: Int
+        var partition: Int
+        /// The devices up to this key have it.
+        var after: String
+        var message: IncomingBroadcast
+        var traceparent: String
+    }
+
+    let pool: ConnectionPool
+    /// Who works here.
+    let owner = UUID.random()
+
+    /// How long others leave to its owner what was claimed or came further.
+    private static let lease = "interval '10 seconds'"
+
+    // Of each channel the oldest broadcast goes first in each partition, so that the latest is what a device stores.
+    private static let claim = Statement(
+        """
+        WITH free AS (
+            SELECT partition, broadcast FROM push.broadcast_relays AS r
+            WHERE leased_until < clock_timestamp() AND NOT EXISTS (
+                SELECT FROM push.broadcast_relays AS e
+                WHERE e.partition = r.partition AND e.channel = r.channel AND e.broadcast < r.broadcast)
+            ORDER BY broadcast, partition LIMIT $2 FOR UPDATE SKIP LOCKED),
+        claimed AS (
+            UPDATE push.broadcast_relays AS r SET owner = $1, leased_until = clock_timestamp() + \(lease)
+            FROM free WHERE r.partition = free.partition AND r.broadcast = free.broadcast
+            RETURNING r.partition, r.broadcast, r.after)
+        SELECT c.partition::int8, c.broadcast, c.after, b.environment, b.app, b.channel, b.request_id, b.priority::int8,
+            b.expiration, b.never_stored, b.payload, b.traceparent
+        FROM claimed AS c JOIN push.broadcasts AS b USING (broadcast)
+        """)
+    private static let advance = Statement(
+        """
+        UPDATE push.broadcast_relays SET after = $4, leased_until = clock_timestamp() + \(lease)
+        WHERE partition = $1 AND broadcast = $2 AND owner = $3
+        """)
+    private static let release = Statement(
+        """
+        UPDATE push.broadcast_relays SET leased_until = clock_timestamp() + interval '1 second'
+        WHERE partition = $1 AND broadcast = $2 AND owner = $3
+        """)
+    private static let finish = Statement(
+        "DELETE FROM push.broadcast_relays WHERE partition = $1 AND broadcast = $2 AND owner = $3")
+    // Of a channel that is gone, once nothing is under way to its devices.
+    private static let forgetOrphans = Statement(
+        """
+        DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3
+            AND NOT EXISTS (SELECT FROM push.channels WHERE partition = $4 AND app = $2 AND channel = $3
+                AND environment = $5)
+            AND NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.partition = $1 AND r.channel = $3)
+        """)
+    private static let sweep = Statement(
+        """
+        DELETE FROM push.broadcasts AS b
+        WHERE NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.broadcast = b.broadcast)
+        """)
+    private static let candidates = Statement(
+        """
+        SELECT key FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key > $4
+        ORDER BY key LIMIT $5
+        """)
+    // A registration takes down its row before it is one, and none takes ten minutes.
+    private static let forget = Statement(
+        """
+        DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key = ANY ($4)
+            AND touched_at < clock_timestamp() - interval '10 minutes'
+        """)
+
+    /// Takes on what nobody works on.
+    func claim(limit: Int) async throws -> [Relay] {
+        try await pool.run(Call(Self.claim, [.uuid(owner), .int(limit)])).map { row in
+            let message = IncomingBroadcast(
+                app: try row.text(4), channel: try row.text(5),
+                environment: PushEnvironment(rawValue: try row.text(3)) ?? .sandbox,
+                requestID: try row.uuid(6).lowercased, priority: try row.int(7),
+                expiration: try row.optionalInt(8).map { Instant(milliseconds: Int64($0)) },
+                neverStored: try row.bool(9), payload: try JSON(parsing: try row.bytes(10)))
+            return Relay(
+                broadcast: try row.int(1), partition: try row.int(0), after: try row.text(2), message: message,
+                traceparent: try row.text(11))
+        }
+    }
+
+    private func place(_ relay: Relay) -> [Parameter] {
+        [.int4(Int32(relay.partition)), .int(relay.broadcast), .uuid(owner)]
+    }
+
+    private func channel(_ relay: Relay) -> [Parameter] {
+        [.int4(Int32(relay.partition)), .text(relay.message.app), .text(relay.message.channel)]
+    }
+
+    /// The next devices that may hear the channel.
+    func candidates(_ relay: Relay, limit: Int) async throws(PostgresError) -> [AggregateKey] {
+        let rows = try await pool.run(Call(Self.candidates, channel(relay) + [.text(relay.after), .int(limit)]))
+        return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
+    }
+
+    /// Forgets devices that do not hear the channel.
+    func forget(_ keys: [AggregateKey], _ relay: Relay) async throws(PostgresError) {
+        guard !keys.isEmpty else { return }
+        _ = try await pool.run(Call(Self.forget, channel(relay) + [.texts(keys.map(\.description))]))
+    }
+
+    /// Notes how far a relay has come.
+    ///
+    /// - Returns: false where another has taken it over.
+    func advance(_ relay: Relay) async throws(PostgresError) -> Bool {
+        try await pool.run(Call(Self.advance, place(relay) + [.text(relay.after)])).affected > 0
+    }
+
+    /// Lets others try, in a second.
+    func release(_ relay: Relay) async throws(PostgresError) {
+        _ = try await pool.run(Call(Self.release, place(relay)))
+    }
+
+    /// All devices have it.
+    func finish(_ relay: Relay, home: Int) async throws(PostgresError) {
+        let orphans = channel(relay) + [.int4(Int32(home)), .text(relay.message.environment.rawValue)]
+        _ = try await pool.run([Call(Self.finish, place(relay)), Call(Self.forgetOrphans, orphans), Call(Self.sweep)])
+    }
+}

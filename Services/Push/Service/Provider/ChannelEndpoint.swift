@@ -1,0 +1,108 @@
+import Contracts
+import Foundation
+import Postgres
+import PushMachine
+import Records
+import Timeline
+
+/// What the provider endpoint needs for channels.
+struct ProviderChannels: Sendable {
+    let tables: ChannelTables
+    let feature: BroadcastFeature
+    let relay: BroadcastRelay
+}
+
+/// The management of channels and the sending of broadcasts, for any transport.
+extension ProviderEndpoint {
+    func answerOfChannels(
+        _ request: ProviderRequest, on connection: ProviderConnection, traceparent: String
+    ) async -> ProviderAnswer {
+        var requestID = (try? ChannelRequest.requestID(request)) ?? UUID.random().lowercased
+        do throws(APNsReason) {
+            let asked = try ChannelRequest(request)
+            try ProviderRules.requireSingleHeaders(request)
+            let grant = try await admit(request, on: connection)
+            if request.header("apns-request-id") != nil { requestID = try ChannelRequest.requestID(request) }
+            try asked.requireApp(of: grant, channels.feature)
+            var answer = try await answer(asked, request, requestID, traceparent)
+            answer.headers.insert(.init("apns-request-id", requestID), at: 0)
+            return answer
+        } catch {
+            return .refusedOfChannels(error, requestID: requestID)
+        }
+    }
+
+    private func answer(
+        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ traceparent: String
+    ) async throws(APNsReason) -> ProviderAnswer {
+        let tables = channels.tables
+        let app = asked.app
+        switch asked.action {
+        case .create:
+            let configuration = try ChannelConfiguration(request.body)
+            let channel = ChannelID()
+            let isMade = try await stored { try await tables.add(channel, configuration, app, environment) }
+            guard isMade else { throw .cannotCreateChannelConfig }
+            return ProviderAnswer(status: 201, headers: [.init("apns-channel-id", channel.description)])
+        case .read:
+            let channel = try ChannelRequest.channel(request)
+            return .json(try await configuration(of: channel, app).json)
+        case .delete:
+            let channel = try ChannelRequest.channel(request)
+            guard try await stored({ try await tables.remove(channel, app, environment) }) else {
+                throw .channelNotRegistered
+            }
+            return ProviderAnswer(status: 204, headers: [])
+        case .list:
+            let names = try await stored { try await tables.channels(of: app, environment) }
+            return .json(["channels": .array(names.map { .string($0) })])
+        case .broadcast:
+            let draft = try BroadcastDraft(request)
+            try await publish(draft, app, requestID, traceparent)
+            return ProviderAnswer(status: 200, headers: [])
+        }
+    }
+
+    /// Once this returns the broadcast is committed, with what is left to do for it.
+    private func publish(
+        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ traceparent: String
+    ) async throws(APNsReason) {
+        let configuration = try await configuration(of: draft.channel, app)
+        try draft.requireExpiration(of: configuration)
+        let broadcast = IncomingBroadcast(
+            app: app, channel: draft.channel.description, environment: environment, requestID: requestID,
+            priority: draft.priority, expiration: suiteTime(ofExpiration: draft.expiration),
+            neverStored: !configuration.stores || draft.expiration == 0, payload: draft.payload)
+        let isTaken = try await stored { try await channels.tables.publish(broadcast, traceparent: traceparent) }
+        // It was deleted meanwhile.
+        guard isTaken else { throw .channelNotRegistered }
+        channels.relay.wake()
+    }
+
+    private func configuration(of channel: ChannelID, _ app: String) async throws(APNsReason) -> ChannelConfiguration {
+        let found = try await stored { try await channels.tables.configuration(of: channel, app, environment) }
+        guard let found else { throw .channelNotRegistered }
+        return found
+    }
+
+    private func stored<T>(_ body: () async throws -> T) async throws(APNsReason) -> T {
+        do { return try await body() } catch {
+            throw error is PostgresError ? .serviceUnavailable : .internalServerError
+        }
+    }
+}
+
+extension ProviderAnswer {
+    fileprivate static func json(_ json: JSON) -> ProviderAnswer {
+        ProviderAnswer(status: 200, headers: [Header("content-type", "application/json")], body: json.bytes)
+    }
+
+    /// A reason of Apple's "Handling error responses from Apple Push Notification service".
+    static func refusedOfChannels(_ reason: APNsReason, requestID: String) -> ProviderAnswer {
+        let body: JSON = ["reason": .string(reason.rawValue)]
+        return ProviderAnswer(
+            status: reason.status,
+            headers: [Header("apns-request-id", requestID), Header("content-type", "application/json")],
+            body: body.bytes)
+    }
+}

@@ -1,0 +1,158 @@
+import Contracts
+import Foundation
+import Machines
+import Postgres
+import PushMachine
+import Records
+import Timeline
+
+/// The channels of apps, who may hear them, and the taking in of broadcasts.
+struct ChannelTables: Sendable {
+    /// So many channels an app has in each environment (Apple, "Sending channel management requests to APNs").
+    static let channelLimit = 10_000
+
+    let pool: ConnectionPool
+    let partitions: Int
+
+    private func place(_ app: String, _ environment: PushEnvironment) -> [Parameter] {
+        let home = AggregateKey("app:" + app).partition(of: partitions)
+        return [.int4(Int32(home)), .text(environment.rawValue), .text(app)]
+    }
+
+    // MARK: Channels
+
+    private static let add = Statement(
+        """
+        WITH counted AS (
+            INSERT INTO push.channel_counts AS c (partition, environment, app, channels) VALUES ($1, $2, $3, 1)
+            ON CONFLICT (partition, environment, app) DO UPDATE SET channels = c.channels + 1 WHERE c.channels < $6
+            RETURNING 1)
+        INSERT INTO push.channels (partition, environment, app, channel, policy)
+        SELECT $1, $2, $3, $4, $5 FROM counted
+        """)
+    private static let remove = Statement(
+        """
+        WITH removed AS (
+            DELETE FROM push.channels WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = $4
+            RETURNING 1)
+        UPDATE push.channel_counts SET channels = channels - 1
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND EXISTS (SELECT FROM removed)
+        """)
+    private static let look = Statement(
+        """
+        SELECT channel, policy FROM push.channels
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = ANY ($4)
+        """)
+    private static let all = Statement(
+        """
+        SELECT channel FROM push.channels
+        WHERE partition = $1 AND environment = $2 AND app = $3 ORDER BY created_at, channel
+        """)
+
+    /// - Returns: false where the app has all the channels that it may have.
+    func add(
+        _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Bool {
+        let rest: [Parameter] = [
+            .text(channel.description), .int4(configuration.stores ? 1 : 0), .int4(Int32(Self.channelLimit)),
+        ]
+        return try await pool.run(Call(Self.add, place(app, environment) + rest)).affected > 0
+    }
+
+    /// What is on its way to devices still reaches them ("Deleting a channel doesn't discard pending messages immediately").
+    ///
+    /// - Returns: whether there was one.
+    func remove(
+        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Bool {
+        let place = place(app, environment) + [.text(channel.description)]
+        guard try await pool.run(Call(Self.remove, place)).affected > 0 else { return false }
+        // Where this fails the rows are left over: they lead to devices that nothing is sent to any more.
+        let parameters: [Parameter] = [.int4(Int32(partitions)), .text(app), .text(channel.description)]
+        _ = try? await pool.run(Call(Self.forgetAll, parameters))
+        return true
+    }
+
+    func configuration(
+        of channel: ChannelID, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> ChannelConfiguration? {
+        let rows = try await pool.run(Call(Self.look, place(app, environment) + [.texts([channel.description])]))
+        return try rows.first.map { row throws(PostgresError) in ChannelConfiguration(stores: try row.int(1) == 1) }
+    }
+
+    /// Those of the channels that there are not.
+    func unknown(
+        of channels: [String], _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Set<String> {
+        guard !channels.isEmpty else { return [] }
+        let rows = try await pool.run(Call(Self.look, place(app, environment) + [.texts(channels)]))
+        return Set(channels).subtracting(try rows.map { row throws(PostgresError) in try row.text(0) })
+    }
+
+    /// All channels of an app, the oldest first.
+    func channels(of app: String, _ environment: PushEnvironment) async throws(PostgresError) -> [String] {
+        let rows = try await pool.run(Call(Self.all, place(app, environment)))
+        return try rows.map { row throws(PostgresError) in try row.text(0) }
+    }
+
+    // MARK: Subscriptions
+
+    private static let subscribe = Statement(
+        """
+        INSERT INTO push.subscriptions (partition, app, channel, key) SELECT $1, $2, unnest($3), $4
+        ON CONFLICT (partition, app, channel, key) DO UPDATE SET touched_at = clock_timestamp()
+        """)
+    private static let forgetAll = Statement(
+        """
+        DELETE FROM push.subscriptions AS s USING generate_series(0, $1 - 1) AS p
+        WHERE s.partition = p AND s.app = $2 AND s.channel = $3 AND NOT EXISTS (
+            SELECT FROM push.broadcast_relays AS r WHERE r.partition = p AND r.channel = $3)
+        """)
+
+    /// Takes down that a device may hear channels, before it does.
+    func subscribe(_ key: AggregateKey, _ app: String, to channels: [String]) async throws(PostgresError) {
+        // In one order everywhere, so that two devices' rows never wait for each other in a ring.
+        let sorted = Array(Set(channels)).sorted()
+        guard !sorted.isEmpty else { return }
+        let partition = Parameter.int4(Int32(key.partition(of: partitions)))
+        _ = try await pool.run(
+            Call(Self.subscribe, [partition, .text(app), .texts(sorted), .text(key.description)]))
+    }
+
+    // MARK: Broadcasts
+
+    // One statement, so one transaction: the broadcast, and what is left to do for it in each partition that has a device that
+    // may hear it. The channel's lock makes the numbers of its broadcasts ascend in the order of their commits.
+    private static let publish = Statement(
+        """
+        WITH channel AS (
+            SELECT channel FROM push.channels
+            WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = $4 FOR UPDATE),
+        targets AS (
+            SELECT p FROM generate_series(0, $11 - 1) AS p
+            WHERE EXISTS (SELECT FROM push.subscriptions AS s WHERE s.partition = p AND s.app = $3 AND s.channel = $4)),
+        noted AS (
+            INSERT INTO push.broadcasts (environment, app, channel, request_id, priority, expiration, never_stored,
+                payload, traceparent)
+            SELECT $2, $3, channel, $5, $6, $7, $8, $9, $10 FROM channel WHERE EXISTS (SELECT FROM targets)
+            RETURNING broadcast),
+        relays AS (
+            INSERT INTO push.broadcast_relays (partition, broadcast, channel)
+            SELECT p, broadcast, $4 FROM noted, targets)
+        SELECT channel FROM channel
+        """)
+
+    /// Commits a broadcast.
+    ///
+    /// - Returns: false where there is no such channel.
+    func publish(_ broadcast: IncomingBroadcast, traceparent: String) async throws -> Bool {
+        let expiration = broadcast.expiration.map { Int($0.milliseconds) }
+        let rest: [Parameter] = [
+            .text(broadcast.channel), .uuid(UUID(uuidString: broadcast.requestID)),
+            .int4(Int32(broadcast.priority)), .int(expiration), .bool(broadcast.neverStored),
+            .bytes(broadcast.payload.bytes), .text(traceparent), .int4(Int32(partitions)),
+        ]
+        let rows = try await pool.run(Call(Self.publish, place(broadcast.app, broadcast.environment) + rest))
+        return rows.first != nil
+    }
+}

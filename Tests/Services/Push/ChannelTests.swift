@@ -1,0 +1,195 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import Glibc
+import Postgres
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(4))) struct ChannelTests {
+    @Test func channelsAreMadeReadListedAndDeleted() async throws {
+        try await PushSuite.run { suite in
+            let path = "/1/apps/\(PushSuite.app)"
+            let id = "2288cf3f-70d8-46a6-97d7-dd5d00867127"
+            let made = try await suite.channels(
+                "POST", path + "/channels", ["message-storage-policy": 1, "push-type": "LiveActivity"],
+                ["apns-request-id": id])
+            #expect(made.status == 201 && made.json == .null)
+            #expect(made.headers["apns-request-id"] == id && made.headers["apns-id"] == nil)
+            let channel = try #require(made.headers["apns-channel-id"])
+            #expect(Data(base64Encoded: channel)?.count == 16)
+            let other = try await suite.makeChannel(stores: false)
+
+            let read = try await suite.channels("GET", path + "/channels", nil, ["apns-channel-id": channel])
+            #expect(read.status == 200 && read.headers["apns-request-id"]?.count == 36)
+            #expect(read.json == ["message-storage-policy": 1, "push-type": "LiveActivity"])
+            func listed() async throws -> [String] {
+                let answer = try await suite.channels("GET", path + "/all-channels")
+                #expect(answer.status == 200)
+                return answer.json["channels"]?.items?.compactMap(\.string) ?? []
+            }
+            #expect(try await listed() == [channel, other])
+            #expect(
+                try await suite.channels("DELETE", path + "/channels", nil, ["apns-channel-id": channel]).status == 204)
+            let again = try await suite.channels("DELETE", path + "/channels", nil, ["apns-channel-id": channel])
+            #expect(again.status == 400 && again.reason == "ChannelNotRegistered")
+            #expect(try await listed() == [other])
+            // Another app's channel is none of this app's.
+            let foreign = try await suite.makeChannel(stores: true, app: "com.example.other")
+            let crossed = try await suite.channels("GET", path + "/channels", nil, ["apns-channel-id": foreign])
+            #expect(crossed.reason == "ChannelNotRegistered")
+        }
+    }
+
+    @Test func anAppHasTenThousandChannels() async throws {
+        try await PushSuite.run { suite in
+            let channel = try await suite.makeChannel(stores: true)
+            try await suite.withDatabase { pool in
+                _ = try await pool.run(Call(Statement("UPDATE push.channel_counts SET channels = 9998")))
+            }
+            // Of many at once two fit.
+            let statuses = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        let answer = try await suite.channels(
+                            "POST", "/1/apps/\(PushSuite.app)/channels",
+                            ["message-storage-policy": 1, "push-type": "LiveActivity"])
+                        return "\(answer.status) \(answer.reason ?? "")"
+                    }
+                }
+                return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            }
+            #expect(statuses == ["201 ": 2, "400 CannotCreateChannelConfig": 6])
+            let path = "/1/apps/\(PushSuite.app)/channels"
+            #expect(try await suite.channels("DELETE", path, nil, ["apns-channel-id": channel]).status == 204)
+            _ = try await suite.makeChannel(stores: true)
+        }
+    }
+
+    @Test func aBroadcastReachesEverySubscriberOnlineOrNot() async throws {
+        try await PushSuite.run { suite in
+            let storing = try await suite.makeChannel(stores: true)
+            let fleeting = try await suite.makeChannel(stores: false)
+            for device in ["online", "offline", "stranger"] { _ = try await suite.makeDevice(device) }
+            for device in ["online", "offline"] {
+                #expect(try await suite.subscribe(device, to: [storing, fleeting]).status == 200)
+            }
+            var stream = try await DeviceStream(suite, "online")
+            for (channel, text) in [(storing, "s1"), (fleeting, "f1"), (storing, "s2")] {
+                let sent = try await suite.broadcast(channel, text)
+                #expect(sent.status == 200 && sent.headers["apns-request-id"]?.count == 36)
+                let got = try #require(try await stream.next())
+                #expect(got["payload"]?["text"]?.string == text)
+                #expect(got["channel"]?.string == channel && got["pushType"]?.string == "liveactivity")
+                #expect(got["apnsID"]?.string == sent.headers["apns-request-id"])
+                let id = try #require(got["id"]?.string)
+                let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json
+                #expect(timeline["channel"]?.string == channel)
+                let words = timeline["statuses"]?.items?.compactMap { $0["status"]?.string }
+                #expect(words == ["Received", "Delivered"])
+            }
+            try await suite.relayed()
+            // An ordinary one has a slot of its own.
+            let token = try #require(
+                try await suite.send(
+                    "PUT", "/v1/devices/offline/apps/\(PushSuite.app)/registration", ["environment": "sandbox"]
+                ).json["token"]?.string)
+            #expect(try await suite.notify(token, ["text": "alert", "aps": ["alert": "x"]]).status == 200)
+            let polled = try await suite.send("GET", "/v1/devices/offline/notifications?wait=0").json["items"]?.items
+            #expect(polled?.compactMap { $0["payload"]?["text"]?.string } == ["s2", "alert"])
+            #expect(try await suite.received()["device:stranger"] == nil)
+        }
+    }
+
+    @Test func whoDoesNotHearAChannelGetsNothingOfIt() async throws {
+        try await PushSuite.run { suite in
+            let channel = try await suite.makeChannel(stores: true)
+            let other = try await suite.makeChannel(stores: true)
+            for device in ["changed", "left", "gone", "stays"] {
+                _ = try await suite.makeDevice(device)
+                #expect(try await suite.subscribe(device, to: [channel]).status == 200)
+            }
+            #expect(try await suite.subscribe("changed", to: [other]).status == 200)
+            let app = "apps/\(PushSuite.app)"
+            #expect(try await suite.send("DELETE", "/v1/devices/left/\(app)/registration").status == 204)
+            let removed = try await suite.send("DELETE", "/v1/devices/gone/\(app)", port: suite.lifecycle)
+            let position = try #require(removed.headers["dormouse-position"])
+            let read = try await suite.send(
+                "GET", "/v1/devices/gone/\(app)/explain", nil, ["Dormouse-Position": position])
+            #expect(read.code == "app_not_installed")
+            #expect(try await suite.broadcast(channel, "one").status == 200)
+            try await suite.relayed()
+            #expect(try await suite.received() == ["device:stays": ["one"]])
+
+            // Unknown channels change nothing, and say so.
+            let unknown = try await suite.subscribe("stays", to: [Data(count: 16).base64EncodedString()])
+            #expect(unknown.status == 422 && unknown.code == "unknown_channel")
+            #expect(try await suite.subscribe("stays", to: ["no channel"]).code == "invalid_document")
+            let many = Array(repeating: channel, count: 101)
+            #expect(try await suite.subscribe("stays", to: many).code == "invalid_document")
+            #expect(try await suite.broadcast(channel, "two").status == 200)
+            let path = "/1/apps/\(PushSuite.app)/channels"
+            // What was taken before the channel was deleted arrives all the same.
+            #expect(try await suite.channels("DELETE", path, nil, ["apns-channel-id": channel]).status == 204)
+            #expect(try await suite.broadcast(channel, "three").reason == "ChannelNotRegistered")
+            try await suite.relayed()
+            #expect(try await suite.received() == ["device:stays": ["one", "two"]])
+        }
+    }
+
+    /// The answer is not given before what is left to do is written, and what is written outlives the process.
+    @Test func aProcessKilledInTheMiddleNeitherLosesNorDoublesABroadcast() async throws {
+        try await PushSuite.run { suite in
+            let channel = try await suite.makeChannel(stores: true)
+            let devices = (0..<240).map { "d\($0)" }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for share in 0..<12 {
+                    group.addTask {
+                        for device in devices[(share * 20)..<(share * 20 + 20)] {
+                            _ = try await suite.makeDevice(device)
+                            #expect(try await suite.subscribe(device, to: [channel]).status == 200)
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let first = try await suite.another()
+            // The process that the suite began must not take over what the other leaves behind.
+            suite.pause()
+            try await suite.withDatabase { pool in
+                // The last device of each partition can't be written to, so its batch hangs with some behind it done.
+                try await pool.transaction { connection in
+                    let locked = Statement(
+                        """
+                        SELECT FROM push.states WHERE (partition, key) IN (
+                            SELECT partition, max(key) FROM push.states GROUP BY partition) FOR UPDATE
+                        """)
+                    _ = try await connection.run(Call(locked))
+                    #expect(try await suite.broadcast(channel, "goal", port: first.port).status == 200)
+                    try await eventually(within: 30, describe: "some have it") {
+                        try await suite.received().count > 20
+                    }
+                    first.process.signal(SIGKILL)
+                    _ = try await first.process.exit()
+                    #expect(try await suite.received().count < 240)
+                }
+            }
+            suite.resume()
+            try await suite.relayed()
+            let received = try await suite.received()
+            #expect(received.count == 240)
+            #expect(received.values.allSatisfy { $0 == ["goal"] })
+        }
+    }
+
+    @Test func theCapabilityIsEachAppsOwn() async throws {
+        try await PushSuite.run(["APNS_BROADCAST": "com.example.other"]) { suite in
+            let path = "/1/apps/\(PushSuite.app)/all-channels"
+            let refused = try await suite.channels("GET", path)
+            #expect(refused.status == 400 && refused.reason == "FeatureNotEnabled")
+            _ = try await suite.makeChannel(stores: true, app: "com.example.other")
+        }
+    }
+}

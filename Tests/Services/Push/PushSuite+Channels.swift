@@ -1,0 +1,85 @@
+import Contracts
+import Logging
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+extension PushSuite {
+    static let app = "com.example.app"
+
+    /// Asks as a provider, of the channels of an app.
+    func channels(
+        _ method: String, _ path: String, _ body: JSON? = nil, port: Int? = nil, _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var all = ["authorization": "bearer \(try await bearer())"]
+        all.merge(headers) { $1 }
+        return try await send(method, path, body, port: port, all.filter { $0.value != "none" })
+    }
+
+    /// - Returns: the id of a new channel.
+    func makeChannel(stores: Bool, app: String = app) async throws -> String {
+        let made = try await channels(
+            "POST", "/1/apps/\(app)/channels",
+            ["message-storage-policy": .int(stores ? 1 : 0), "push-type": "LiveActivity"])
+        #expect(made.status == 201)
+        return try #require(made.headers["apns-channel-id"])
+    }
+
+    func broadcast(
+        _ channel: String, _ text: String, port: Int? = nil, _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var all = ["apns-channel-id": channel, "apns-push-type": "liveactivity"]
+        all.merge(headers) { $1 }
+        return try await channels(
+            "POST", "/4/broadcasts/apps/\(Self.app)", ["aps": ["event": "update"], "text": .string(text)], port: port,
+            all)
+    }
+
+    func subscribe(_ device: String, to channels: [String]) async throws -> Answer {
+        try await send(
+            "PUT", "/v1/devices/\(device)/apps/\(Self.app)/registration",
+            ["environment": "sandbox", "channels": .array(channels.map { .string($0) })])
+    }
+
+    /// Connects to the database as its owner.
+    func withDatabase<Value: Sendable>(
+        _ body: @Sendable (ConnectionPool) async throws -> Value
+    ) async throws -> Value {
+        let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: .init(label: "test"))
+        do {
+            let value = try await body(pool)
+            await pool.close()
+            return value
+        } catch {
+            await pool.close()
+            throw error
+        }
+    }
+
+    /// Of each device, what it was sent of broadcasts, in order, by the log.
+    func received() async throws -> [String: [String]] {
+        try await withDatabase { pool in
+            let rows = try await pool.run(
+                Call(
+                    Statement(
+                        """
+                        SELECT key, data -> 'payload' ->> 'text' FROM bus.events
+                        WHERE type = 'push.notification.received' AND data ->> 'channel' IS NOT NULL
+                        ORDER BY partition, log_offset
+                        """)))
+            var texts: [String: [String]] = [:]
+            for row in rows { texts[try row.text(0), default: []].append(try row.text(1)) }
+            return texts
+        }
+    }
+
+    /// Waits until nothing is left to be handed to devices.
+    func relayed() async throws {
+        try await withDatabase { pool in
+            try await eventually(within: 60, describe: "everything is handed over") {
+                try await pool.run(Call(Statement("SELECT FROM push.broadcast_relays"))).isEmpty
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+import Contracts
+import EventLog
+import Foundation
+import Glibc
+import JWTKit
+import Postgres
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import PushService
+
+/// The provider endpoint as clients meet it that nobody here wrote: httpx with tokens of PyJWT, over real connections.
+@Suite(.timeLimit(.minutes(8))) struct StockClientsTests {
+    /// How they come.
+    enum Transport: String, CaseIterable, Sendable { case http1, http2 }
+
+    /// Those of idle and closing connections and of client certificates: see `HTTP2EndpointTests`, `ProviderServerTests`.
+    static let ofHTTP2: Set<APNsReason> = [.idleTimeout, .badCertificate, .badCertificateEnvironment, .shutdown]
+    /// Those of channels, see the other test.
+    static let ofChannels: Set<APNsReason> = [
+        .featureNotEnabled, .missingChannelID, .badChannelID, .channelNotRegistered, .badRequestParams,
+        .badRequestPayload, .missingPushType, .cannotCreateChannelConfig, .topicMismatch,
+    ]
+
+    typealias Case = (reason: APNsReason, request: StockPlan.Request)
+
+    private static let alert = #"{"aps":{"alert":"hello"}}"#
+
+    /// A request that is well but for what its reason says.
+    private static func push(
+        _ reason: APNsReason, _ token: String, _ headers: [(String, String)] = [], drop: String = "",
+        body: String? = alert, _ change: (inout StockPlan.Request) -> Void = { _ in }
+    ) -> Case {
+        var request = StockPlan.Request(name: reason.rawValue, path: "/3/device/\(token)", body: body)
+        let topic = headers.contains { $0.0 == "apns-topic" } || drop == "apns-topic"
+        request.headers = (topic ? [] : [("apns-topic", PushSuite.app)]) + headers
+        change(&request)
+        return (reason, request)
+    }
+
+    /// What needs no more than a request.
+    static func plain(_ token: String, other: String, unregistered: String) -> [Case] {
+        let large = #"{"aps":{},"x":""# + String(repeating: "x", count: 4096) + #""}"#
+        return [
+            push(.badCollapseID, token, [("apns-collapse-id", String(repeating: "x", count: 65))]),
+            push(.badDeviceToken, String(repeating: "0f", count: 32)),
+            push(.badExpirationDate, token, [("apns-expiration", "tomorrow")]),
+            push(.badMessageID, token, [("apns-id", "not-a-uuid")]),
+            push(.badPriority, token, [("apns-priority", "7")]),
+            push(.badTopic, token, [("apns-topic", "no spaces")]),
+            push(.deviceTokenNotForTopic, other),
+            push(.duplicateHeaders, token, [("apns-priority", "10"), ("apns-priority", "10")]),
+            push(.invalidPushType, token, [("apns-push-type", "shout")]),
+            push(.missingDeviceToken, ""),
+            push(.missingTopic, token, drop: "apns-topic"),
+            push(.payloadEmpty, token, body: nil),
+            push(.topicDisallowed, token) { $0.token = .init(keyID: "KEYTOPIC01") },
+            push(.expiredProviderToken, token) { $0.token = .init(age: 3700) },
+            push(.forbidden, token, [("apns-push-type", "mdm")]),
+            push(.invalidProviderToken, token) { $0.token = .init(signer: "KEYSTRANGE") },
+            push(.missingProviderToken, token) { $0.token = nil },
+            push(.badEnvironmentKeyIDInToken, token) { $0.token = .init(keyID: "KEYPRODUCT") },
+            push(.badPath, token) { $0.path = "/3/devices/\(token)" },
+            push(.methodNotAllowed, token, body: nil) { $0.method = "GET" },
+            push(.unregistered, unregistered),
+            push(.payloadTooLarge, token, body: large),
+            push(.tooManyRequests, token) {
+                $0.until = 429
+                $0.limit = 500
+            },
+        ]
+    }
+
+    /// What needs a request before it on the same connection, which is taken.
+    static func second(_ token: String) -> [[StockPlan.Request]] {
+        let cases: [(APNsReason, StockPlan.Token)] = [
+            (.unrelatedKeyIDInToken, .init(keyID: "KEYOTHER01", teamID: "TEAMOTHER1")),
+            (.tooManyProviderTokenUpdates, .init(age: 60)),
+        ]
+        return cases.map { reason, other in
+            var first = push(reason, token).request
+            first.name = "before \(reason.rawValue)"
+            first.connection = reason.rawValue
+            var second = push(reason, token).request
+            second.token = other
+            return [first, second]
+        }
+    }
+
+    @Test(arguments: Transport.allCases) func everyReasonIsWhatItsRequestGets(_ transport: Transport) async throws {
+        let cluster = try await PrivateCluster.make(fsync: false)
+        let database = try await cluster.makeDatabase()
+        try await PushSuite.run(database: database, ["VIRTUAL_TIME": "true"]) { suite in
+            let tried = try await Self.everyReason(suite, cluster, transport)
+            let all = Set(APNsReason.allCases).subtracting(Self.ofHTTP2).subtracting(Self.ofChannels)
+            #expect(tried == all, "each reason is provoked by one request")
+        }
+        try await cluster.destroy()
+    }
+
+    private static func everyReason(
+        _ suite: PushSuite, _ cluster: PrivateCluster, _ transport: Transport
+    ) async throws -> Set<APNsReason> {
+        let plan = try await suite.stockPlan(transport)
+        var tried: Set<APNsReason> = []
+        func check(_ cases: [Case], _ plan: StockPlan) async throws {
+            for (answer, (reason, request)) in zip(try await plan.send(cases.map(\.request)), cases) {
+                tried.insert(reason)
+                let sent = request.headers.first { $0.0 == "apns-id" }?.1
+                expect(answer, reason, sent, plan)
+            }
+        }
+        let token = try await suite.makeDevice("phone")
+        let other = try await suite.makeDevice("tablet", app: "com.example.other")
+        let unregistered = try await suite.makeDevice("gone")
+        #expect(
+            try await suite.send("DELETE", "/v1/devices/gone/apps/\(PushSuite.app)/registration").status == 204)
+
+        // A client's own id comes back, whatever is wrong with the rest.
+        let cases = plain(token, other: other, unregistered: unregistered).map { reason, request -> Case in
+            var request = request
+            if reason != .badMessageID { request.headers.append(("apns-id", UUID.random().lowercased)) }
+            return (reason, request)
+        }
+        try await check(cases, plan)
+        for pair in second(try await suite.makeDevice("busy")) {
+            let answers = try await plan.send(pair)
+            #expect(answers[0].status == 200 && answers[0].headers["apns-unique-id"]?.count == 36)
+            let reason = try #require(APNsReason(rawValue: pair[1].name))
+            tried.insert(reason)
+            expect(answers[1], reason, nil, plan)
+        }
+
+        // Void tokens are told from expired ones for thirty days.
+        try await suite.withDatabase { pool in
+            _ = try await ClockControl(pool: pool).advance(by: .days(31))
+        }
+        try await check([push(.expiredToken, unregistered)], plan)
+
+        // A process that has not read the device before finds a row that is none.
+        let broken = try await suite.makeDevice("broken")
+        let fresh = try await suite.another()
+        try await suite.withDatabase { pool in
+            let corrupt = Statement("UPDATE push.states SET state = '\\xffff' WHERE key = 'device:broken'")
+            _ = try await pool.run(Call(corrupt, [], rowsExpected: 1))
+        }
+        var beside = plan
+        let port = transport == .http2 ? try await PushSuite.apnsPort(of: fresh.process) : fresh.port
+        beside.base = plan.base.split(separator: ":").dropLast().joined(separator: ":") + ":\(port)"
+        try await check([push(.internalServerError, broken)], beside)
+        fresh.process.signal(SIGTERM)
+        #expect(try await fresh.process.exit() == .exited(0))
+
+        try await cluster.stop()
+        try await check([push(.serviceUnavailable, token)], plan)
+        try await cluster.start()
+        return tried
+    }
+
+    /// - Parameter id: the `apns-id` that was sent.
+    private static func expect(_ answer: StockPlan.Answer, _ reason: APNsReason, _ id: String?, _ plan: StockPlan) {
+        #expect(answer.status == reason.status, "\(reason)")
+        #expect(answer.reason == reason.rawValue, "\(reason)")
+        #expect(answer.version == (plan.http2 ? "HTTP/2" : "HTTP/1.1"))
+        #expect(answer.headers["content-type"] == "application/json")
+        let echoed = answer.headers["apns-id"]
+        if let id, reason != .badMessageID { #expect(echoed == id, "\(reason)") }
+        #expect(echoed.flatMap { UUID(uuidString: $0)?.lowercased } == echoed && echoed != nil, "\(reason)")
+        #expect((answer.json["timestamp"] != nil) == (reason.status == 410), "\(reason)")
+        if let moment = answer.json["timestamp"]?.int {
+            // Milliseconds of real time: void since a moment ago, or for the month that the suite's clock was advanced by.
+            let age = Date().timeIntervalSince1970 * 1000 - Double(moment)
+            let month = 31.0 * 86_400_000
+            let expected = reason == .expiredToken ? month : 0
+            #expect((expected - 60_000..<expected + 300_000).contains(age), "\(reason)")
+        }
+    }
+
+    @Test(arguments: Transport.allCases)
+    func everyReasonOfChannelsIsWhatItsRequestGets(_ transport: Transport) async throws {
+        try await PushSuite.run(["APNS_BROADCAST": "com.example.app,com.example.full"]) { suite in
+            let plan = try await suite.stockPlan(transport)
+            let stores = try await suite.makeChannel(stores: true)
+            let fleeting = try await suite.makeChannel(stores: false)
+            _ = try await suite.makeChannel(stores: true, app: "com.example.full")
+            try await suite.withDatabase { pool in
+                let fill = Statement("UPDATE push.channel_counts SET channels = 10000 WHERE app = 'com.example.full'")
+                _ = try await pool.run(Call(fill, [], rowsExpected: 1))
+            }
+            let path = "/1/apps/\(PushSuite.app)/channels"
+            let configuration = #"{"message-storage-policy":1,"push-type":"LiveActivity"}"#
+            func ask(
+                _ reason: APNsReason, _ method: String, _ path: String, _ headers: [(String, String)] = [],
+                _ body: String? = nil, token: StockPlan.Token? = .init()
+            ) -> Case {
+                let name = "\(reason.rawValue) \(method) \(path)"
+                return (
+                    reason,
+                    .init(name: name, method: method, path: path, headers: headers, body: body, token: token)
+                )
+            }
+            func broadcast(
+                _ reason: APNsReason, _ channel: String?, type: String? = "liveactivity",
+                headers: [(String, String)] = [], body: String? = Self.alert
+            ) -> Case {
+                let own = [("apns-channel-id", channel), ("apns-push-type", type)].compactMap { name, value in
+                    value.map { (name, $0) }
+                }
+                return ask(reason, "POST", "/4/broadcasts/apps/\(PushSuite.app)", own + headers, body)
+            }
+            let unknown = Data(count: 16).base64EncodedString()
+            let cases: [Case] = [
+                ask(.featureNotEnabled, "GET", "/1/apps/com.example.not/all-channels"),
+                ask(.topicDisallowed, "GET", "/1/apps/\(PushSuite.app).push-type.liveactivity/all-channels"),
+                ask(.topicMismatch, "GET", "/1/apps/\(PushSuite.app)/all-channels", token: .init(keyID: "KEYTOPIC01")),
+                ask(.missingProviderToken, "GET", "/1/apps/\(PushSuite.app)/all-channels", token: nil),
+                ask(.expiredProviderToken, "GET", path, token: .init(age: 3700)),
+                ask(.invalidProviderToken, "GET", path, token: .init(signer: "KEYSTRANGE")),
+                ask(.missingChannelID, "GET", path),
+                ask(.missingChannelID, "DELETE", path),
+                ask(.badChannelID, "GET", path, [("apns-channel-id", "%%%")]),
+                ask(.channelNotRegistered, "DELETE", path, [("apns-channel-id", unknown)]),
+                ask(.badMessageID, "GET", path, [("apns-request-id", "1")]),
+                ask(.badRequestPayload, "POST", path, [], "{"),
+                ask(.badRequestParams, "POST", path, [], #"{"message-storage-policy":7,"push-type":"LiveActivity"}"#),
+                ask(.missingPushType, "POST", path, [], #"{"message-storage-policy":1}"#),
+                ask(.invalidPushType, "POST", path, [], #"{"message-storage-policy":1,"push-type":"alert"}"#),
+                ask(.cannotCreateChannelConfig, "POST", "/1/apps/com.example.full/channels", [], configuration),
+                ask(.methodNotAllowed, "PUT", path, [], configuration),
+                ask(.badPath, "GET", "/1/apps/\(PushSuite.app)/channel"),
+                ask(.badPath, "POST", "/4/broadcasts/\(PushSuite.app)"),
+                broadcast(.missingChannelID, nil), broadcast(.badChannelID, "&"),
+                broadcast(.channelNotRegistered, unknown), broadcast(.missingPushType, stores, type: nil),
+                broadcast(.invalidPushType, stores, type: "alert"),
+                broadcast(.badExpirationDate, fleeting, headers: [("apns-expiration", "1900000000")]),
+                broadcast(.badPriority, stores, headers: [("apns-priority", "2")]),
+                broadcast(.payloadEmpty, stores, body: nil),
+                broadcast(.payloadTooLarge, stores, body: #"{"x":""# + String(repeating: "x", count: 5120) + #""}"#),
+            ]
+            let named = cases.map { reason, request -> Case in
+                var request = request
+                request.name += " \(request.headers.count) \(request.body?.count ?? 0)"
+                if reason != .badMessageID { request.headers.append(("apns-request-id", UUID.random().lowercased)) }
+                return (reason, request)
+            }
+            #expect(Set(cases.map(\.reason)).isSuperset(of: Self.ofChannels))
+            for (answer, (reason, request)) in zip(try await plan.send(named.map(\.request)), named) {
+                #expect(answer.status == reason.status && answer.reason == reason.rawValue, "\(request.name)")
+                #expect(answer.headers["apns-id"] == nil && answer.json["timestamp"] == nil)
+                let echoed = answer.headers["apns-request-id"]
+                let sent = request.headers.first { $0.0 == "apns-request-id" }?.1
+                #expect(reason == .badMessageID ? echoed?.count == 36 : echoed == sent, "\(request.name)")
+            }
+            let well = try await plan.send([
+                broadcast(.shutdown, stores).request, ask(.shutdown, "POST", path, [], configuration).request,
+            ])
+            #expect(well.map(\.status) == [200, 201])
+        }
+    }
+}
+
+extension PushSuite {
+    /// Registers the keys of the requests, and says where the service is.
+    fileprivate func stockPlan(_ transport: StockClientsTests.Transport) async throws -> StockPlan {
+        let strange = ES256PrivateKey()
+        var keys = [signer.keyID: signer.key.pemRepresentation, "KEYSTRANGE": strange.pemRepresentation]
+        let more: [(id: String, team: String, environment: String, topics: JSON)] = [
+            ("KEYTOPIC01", signer.teamID, "sandbox", ["com.example.elsewhere"]),
+            ("KEYPRODUCT", signer.teamID, "production", []),
+            ("KEYOTHER01", "TEAMOTHER1", "sandbox", []),
+        ]
+        for (id, team, environment, topics) in more {
+            let key = ES256PrivateKey()
+            keys[id] = key.pemRepresentation
+            let document: JSON = [
+                "keyID": .string(id), "teamID": .string(team), "environment": .string(environment), "topics": topics,
+                "publicKey": .string(key.publicKey.pemRepresentation),
+            ]
+            #expect(try await send("POST", "/v1/provider-keys", document).status == 201)
+        }
+        guard transport == .http2 else { return StockPlan(base: "http://127.0.0.1:\(push)", keys: keys) }
+        let authority = certificates.appending(path: "ca.pem").path
+        return StockPlan(base: "https://localhost:\(apns)", http2: true, ca: authority, keys: keys)
+    }
+}
