@@ -27,6 +27,11 @@ let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
+let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-http2")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
 /// What code above the database may use of the shared house.
@@ -132,7 +137,10 @@ var targets: [Target] = [
     tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
     tests(
         "PushTests", "Services/Push",
-        durable + ["Lives", "PushMachine", "PushService", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1],
+        durable + [
+            "Lives", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+            nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
+        ],
         resources: [.copy("Traces")]),
     tests(
         "TransferTests", "Services/Transfer",
@@ -164,7 +172,11 @@ targets += [
     tests(
         "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections, crypto]),
 ]
-targets += service("Push", [crypto, nioCore], resources: [.embedInCode("Migrations")])
+targets += service(
+    "Push",
+    [
+        arguments, crypto, nioCore, nioPosix, nioHTTP2, nioHPACK, nioSSL, nioTLS, x509, asn1,
+    ], resources: [.embedInCode("Migrations")])
 targets += service("Ops", machine: false)
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
@@ -202,6 +214,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     ],
     targets: targets

@@ -1,20 +1,20 @@
-import NIOCore
+public import NIOCore
 import Synchronization
 
 /// How many connections each address may have. One more is closed as soon as it is accepted.
 ///
 /// An IPv6 client has a whole network of addresses, so 64 bits of them count as one.
-final class AddressLimit: Sendable {
+public final class AddressLimit: Sendable {
     private let limit: Int
     private let open = Mutex<[[UInt8]: Int]>([:])
 
     /// - Parameter limit: 0 is none.
-    init(_ limit: Int) { self.limit = limit }
+    public init(_ limit: Int) { self.limit = limit }
 
     /// Counts a connection until it is closed.
     ///
     /// - Returns: false where its address has as many as it may.
-    func admit(_ channel: any Channel) -> Bool {
+    public func admit(_ channel: any Channel) -> Bool {
         guard limit > 0, let key = channel.remoteAddress?.network else { return true }
         guard enter(key) else { return false }
         channel.closeFuture.whenComplete { _ in self.leave(key) }

@@ -180,7 +180,7 @@ struct ServiceBase {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
-            services: loops + [revocations], certificate: certificate, logger: logger)
+            services: loops + [revocations], certificate: certificate, http2: table.http2, logger: logger)
         try await host.run()
         await pool.close()
     }

@@ -7,13 +7,19 @@ import NIOSSL
 
 /// A connection as the server takes it in: its address is counted, then comes TLS where there is a certificate, then HTTP.
 struct GuardedChannel: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
+    /// What a connection turns out to be shows by its first bytes, and those are read only after it was taken in.
+    struct Value: ServerChildChannelValue {
+        let channel: any Channel
+        let http1: EventLoopFuture<HTTP1Channel.Value>
+    }
 
     let base: HTTP1Channel
     let addresses: AddressLimit
     let certificate: ServerCertificate?
     let requestTimeout: TimeAmount
     let idleTimeout: TimeAmount
+    /// Takes connections that begin with the preface of HTTP/2; nil where the service has none.
+    let http2: HTTP2Acceptor?
 
     struct Refused: Error {}
 
@@ -33,7 +39,34 @@ struct GuardedChannel: ServerChildChannel {
                 return channel.eventLoop.makeFailedFuture(error)
             }
         }
-        return base.setup(channel: channel, logger: logger).flatMapThrowing { value in
+        guard let http2 else {
+            return setUpHTTP1(channel, logger).map { value in
+                Value(channel: channel, http1: channel.eventLoop.makeSucceededFuture(value))
+            }
+        }
+        // What speaks HTTP/2 leaves here, and is no request of this server's.
+        let look = PrefaceHandler.look(channel, within: requestTimeout)
+        let http1 = look.flatMap { preface -> EventLoopFuture<HTTP1Channel.Value> in
+            guard preface.value.isHTTP2 else {
+                return setUpHTTP1(channel, logger).map { value in
+                    preface.value.release()
+                    return value
+                }
+            }
+            do { try http2(channel) } catch {
+                channel.close(promise: nil)
+                return channel.eventLoop.makeFailedFuture(error)
+            }
+            preface.value.release()
+            return channel.eventLoop.makeFailedFuture(Refused())
+        }
+        return channel.eventLoop.makeSucceededFuture(Value(channel: channel, http1: http1))
+    }
+
+    private func setUpHTTP1(
+        _ channel: any Channel, _ logger: Logger
+    ) -> EventLoopFuture<HTTP1Channel.Value> {
+        base.setup(channel: channel, logger: logger).flatMapThrowing { value in
             // Where requests and answers go by, before anything waits for anything.
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
@@ -43,5 +76,9 @@ struct GuardedChannel: ServerChildChannel {
         }
     }
 
-    func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
+    func handle(value: Value, logger: Logger) async {
+        // A connection that was refused, closed before it said anything, or speaks HTTP/2 is none of this server's.
+        guard let value = try? await value.http1.get() else { return }
+        await base.handle(value: value, logger: logger)
+    }
 }

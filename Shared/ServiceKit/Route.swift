@@ -66,6 +66,8 @@ public struct Route: Sendable {
 /// The routes of a service. Registering one is documenting it.
 public struct RouteTable: Sendable {
     public private(set) var routes: [Route] = []
+    /// Takes connections that speak HTTP/2 in the clear; nil where the service has nothing to say to them.
+    public var http2: HTTP2Acceptor?
 
     public init() {}
 

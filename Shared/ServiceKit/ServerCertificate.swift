@@ -1,6 +1,6 @@
 import Foundation
 public import Logging
-import NIOSSL
+public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
 
@@ -19,8 +19,27 @@ public final class ServerCertificate: Service {
         var refused: Files?
     }
 
+    /// The settings that name the files: for what is said of them.
+    public struct Names: Sendable {
+        public let chain: String
+        public let key: String
+
+        public init(chain: String, key: String) {
+            self.chain = chain
+            self.key = key
+        }
+
+        static let service = Names(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
+
+        fileprivate func fault(_ name: String, _ words: String) -> ConfigurationError {
+            ConfigurationError("\(name) (\(Setting(name, nil, "").flag))\(words)")
+        }
+    }
+
     private let chainFile: String
     private let keyFile: String
+    private let names: Names
+    private let adapt: @Sendable (inout TLSConfiguration) -> Void
     private let interval: Duration
     private let logger: Logger
     private let state: Mutex<State>
@@ -29,20 +48,25 @@ public final class ServerCertificate: Service {
     ///   - chainFile: the certificate, then those that lead to its root, in PEM.
     ///   - keyFile: its private key in PEM, without a password.
     ///   - interval: how often the files are looked at.
+    ///   - adapt: what is not as it is for a service's HTTP/1.1.
     /// - Throws: where they can't be read, are no PEM, or do not belong together, in one line.
     public init(
-        chainFile: String, keyFile: String, interval: Duration = .seconds(5), logger: Logger
+        chainFile: String, keyFile: String, interval: Duration = .seconds(5), names: Names? = nil, logger: Logger,
+        adapt: @escaping @Sendable (inout TLSConfiguration) -> Void = { $0.applicationProtocols = ["http/1.1"] }
     ) throws(ConfigurationError) {
+        let names = names ?? .service
+        self.names = names
+        self.adapt = adapt
         self.chainFile = chainFile
         self.keyFile = keyFile
         self.interval = interval
         self.logger = logger
-        let files = try Self.read(chainFile, keyFile)
-        state = Mutex(State(context: try Self.context(files), files: files))
+        let files = try Self.read(chainFile, keyFile, names)
+        state = Mutex(State(context: try Self.context(files, names, adapt), files: files))
     }
 
     /// What the next connection is served with.
-    var context: NIOSSLContext { state.withLock { $0.context } }
+    public var context: NIOSSLContext { state.withLock { $0.context } }
 
     /// Looks at the files. A pair that can't be used is logged once, and the former one stays.
     ///
@@ -51,13 +75,13 @@ public final class ServerCertificate: Service {
     public func reload() -> Bool {
         var read: Files?
         do throws(ConfigurationError) {
-            let files = try Self.read(chainFile, keyFile)
+            let files = try Self.read(chainFile, keyFile, names)
             read = files
             guard state.withLock({ $0.files != files }) else {
                 state.withLock { $0.refused = nil }
                 return false
             }
-            let context = try Self.context(files)
+            let context = try Self.context(files, names, adapt)
             state.withLock { $0 = State(context: context, files: files) }
             logger.info("another certificate is served from now on")
             return true
@@ -83,29 +107,33 @@ public final class ServerCertificate: Service {
         }
     }
 
-    private static func read(_ chainFile: String, _ keyFile: String) throws(ConfigurationError) -> Files {
+    private static func read(
+        _ chainFile: String, _ keyFile: String, _ names: Names
+    ) throws(ConfigurationError) -> Files {
         guard let chain = FileManager.default.contents(atPath: chainFile) else {
-            throw ConfigurationError("TLS_CERTIFICATE (--tls-certificate): cannot read the file that it names")
+            throw names.fault(names.chain, ": cannot read the file that it names")
         }
         guard let key = FileManager.default.contents(atPath: keyFile) else {
-            throw ConfigurationError("TLS_KEY (--tls-key): cannot read the file that it names")
+            throw names.fault(names.key, ": cannot read the file that it names")
         }
         return Files(chain: chain, key: key)
     }
 
-    private static func context(_ files: Files) throws(ConfigurationError) -> NIOSSLContext {
+    private static func context(
+        _ files: Files, _ names: Names, _ adapt: (inout TLSConfiguration) -> Void
+    ) throws(ConfigurationError) -> NIOSSLContext {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(files.chain)), !chain.isEmpty else {
-            throw ConfigurationError("TLS_CERTIFICATE (--tls-certificate): the file has no certificate in PEM")
+            throw names.fault(names.chain, ": the file has no certificate in PEM")
         }
         guard let key = try? NIOSSLPrivateKey(bytes: Array(files.key), format: .pem) else {
-            throw ConfigurationError("TLS_KEY (--tls-key): the file has no private key in PEM without a password")
+            throw names.fault(names.key, ": the file has no private key in PEM without a password")
         }
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
+        adapt(&configuration)
         do { return try NIOSSLContext(configuration: configuration) } catch {
-            throw ConfigurationError("TLS_KEY (--tls-key) is not the key of TLS_CERTIFICATE: give the two of one pair")
+            throw names.fault(names.key, " is not the key of \(names.chain): give the two of one pair")
         }
     }
 }

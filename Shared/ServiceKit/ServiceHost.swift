@@ -14,16 +14,19 @@ public struct ServiceHost: Sendable {
     private let responder: RouterResponder<ServiceContext>
     private let services: [any Service]
     private let certificate: ServerCertificate?
+    private let http2: HTTP2Acceptor?
     private let logger: Logger
 
     /// - Parameters:
     ///   - services: in the order in which they depend on one another; shut down in reverse, after the server has answered
     ///     what was under way.
     ///   - certificate: makes it HTTPS.
+    ///   - http2: takes connections that begin with the preface of HTTP/2, in the clear.
     public init(
         name: String, configuration: ServiceConfiguration, responder: RouterResponder<ServiceContext>,
-        services: [any Service], certificate: ServerCertificate? = nil, logger: Logger
+        services: [any Service], certificate: ServerCertificate? = nil, http2: HTTP2Acceptor? = nil, logger: Logger
     ) {
+        self.http2 = certificate == nil ? http2 : nil
         self.name = name
         self.configuration = configuration
         self.responder = responder
@@ -58,10 +61,10 @@ public struct ServiceHost: Sendable {
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))
         let addresses = AddressLimit(configuration.connectionsPerAddress)
-        return HTTPServerBuilder { [certificate] responder in
+        return HTTPServerBuilder { [certificate, http2] responder in
             GuardedChannel(
                 base: HTTP1Channel(responder: responder, configuration: http), addresses: addresses,
-                certificate: certificate, requestTimeout: .seconds(request), idleTimeout: .seconds(idle))
+                certificate: certificate, requestTimeout: .seconds(request), idleTimeout: .seconds(idle), http2: http2)
         }
     }
 
@@ -101,17 +104,18 @@ extension ServiceHost {
 
 /// Why a service could not start, in one line that says what to do. The process exits with 1.
 public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
-    case portInUse(Int)
-    case portForbidden(Int)
+    /// The port, and the flag that chooses another.
+    case portInUse(Int, _ flag: String = "--port")
+    case portForbidden(Int, _ flag: String = "--port")
     /// The issuer's row policies hide its own keys.
     case noSigningKey(String)
 
     public var description: String {
         switch self {
-        case .portInUse(let port):
-            "port \(port) is in use: stop what listens there, or choose another with --port"
-        case .portForbidden(let port):
-            "port \(port) needs more rights than this process has: choose one above 1023 with --port"
+        case .portInUse(let port, let flag):
+            "port \(port) is in use: stop what listens there, or choose another with \(flag)"
+        case .portForbidden(let port, let flag):
+            "port \(port) needs more rights than this process has: choose one above 1023 with \(flag)"
         case .noSigningKey(let issuer):
             "the role of DATABASE_URL can't read the signing keys: connect as dormouse_\(issuer)"
         }

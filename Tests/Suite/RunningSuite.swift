@@ -169,10 +169,12 @@ final class RunningSuite: Sendable {
 
     /// Over TCP as its own role: what a service may not do fails here as it would in a deployment.
     func settings(of service: SuiteService) -> [String: String] {
-        [
+        let settings = [
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),
         ]
+        guard service == .push else { return settings }
+        return settings.merging(["APNS_PORT": "0", "APNS_CERTIFICATES": path("apns")]) { $1 }
     }
 
     private func path(_ name: String) -> String { folder.appendingPathComponent(name).path }

@@ -107,6 +107,24 @@ private struct Fault {
             Fault(
                 "a password file that is not there", with(["DATABASE_PASSWORD_FILE": "/nowhere/at/all"]), status: 78,
                 says: ["DATABASE_PASSWORD_FILE: cannot read the file"]),
+        ] + (service == .push ? providerFaults(with, takenPort) : [])
+    }
+
+    /// Of the port that providers send to.
+    private static func providerFaults(
+        _ with: ([String: String]) -> [String: String], _ takenPort: Int
+    ) -> [Fault] {
+        [
+            Fault(
+                "the providers' port in use", with(["PORT": "0", "APNS_PORT": "\(takenPort)"]),
+                says: ["port \(takenPort) is in use", "--apns-port"]),
+            Fault(
+                "a certificate without its key", with(["PORT": "0", "APNS_TLS_CERTIFICATE": "/nowhere.pem"]),
+                status: 78,
+                says: ["APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY", "need one another"]),
+            Fault(
+                "a folder that can't be written", with(["PORT": "0", "APNS_CERTIFICATES": "/proc/none"]), status: 78,
+                says: ["APNS_CERTIFICATES (--apns-certificates): can't write /proc/none"]),
         ]
     }
 }

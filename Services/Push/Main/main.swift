@@ -1,5 +1,11 @@
+import Foundation
 import PushService
 import ServiceKit
+
+let arguments = ProcessInfo.processInfo.arguments.dropFirst()
+if arguments.first == ClientCertificateCommand.name {
+    ClientCertificateCommand.run(Array(arguments.dropFirst()))
+}
 
 await ServiceMain.run(Push.name, port: Push.port, more: Push.settings) { command, configuration, logger in
     switch command {

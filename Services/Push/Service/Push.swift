@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 public import Logging
 import Machines
 import PushMachine
@@ -14,8 +15,22 @@ public enum Push {
     public static let settings = [
         Setting.choice(
             "APNS_ENVIRONMENT", PushEnvironment.sandbox.rawValue, PushEnvironment.allCases.map(\.rawValue),
-            "which of APNs's environments the provider endpoint is")
+            "which of APNs's environments the provider endpoint is"),
+        .number("APNS_PORT", 2197, 0...65535, "port of the provider endpoint, HTTP/2 over TLS; 0 takes any"),
+        Setting("APNS_TLS_CERTIFICATE", nil, "PEM file with the provider endpoint's certificate chain"),
+        Setting("APNS_TLS_KEY", nil, "PEM file with the key of that certificate"),
+        Setting(
+            "APNS_CERTIFICATES", certificateFolder,
+            "folder of a development authority, made on first start; clients trust its ca.pem"),
+        Setting(
+            "APNS_NAMES", "localhost,127.0.0.1,::1,push",
+            "names and addresses by which providers reach the endpoint, for its development certificate"),
+        Setting("APNS_CLIENT_AUTHORITY", nil, "PEM file with who issues providers' certificates, if another"),
+        .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
     ]
+
+    /// Where the development authority is, unless it is set.
+    static let certificateFolder = ".dormouse/apns"
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
@@ -38,6 +53,14 @@ public enum Push {
             ProviderRoutes(endpoint: endpoint, tables: tables, keys: keys).add(to: &table)
             let connections = Connections(
                 commands: parts.commands, pool: parts.pool, partitions: configuration.partitions, logger: logger)
+            let server = ProviderServer(configuration, endpoint, metrics: parts.metrics, logger: logger)
+            table.http2 = { channel in try server.accept(channel) }
+            let tls = try ProviderTLS(configuration, logger: logger)
+            let port = try await server.listen(
+                host: configuration.host, port: configuration.number("APNS_PORT") ?? 2197,
+                tls: tls)
+            FileHandle.standardOutput.write(
+                Data("push takes providers on https://\(configuration.host):\(port)\n".utf8))
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
@@ -47,7 +70,7 @@ public enum Push {
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [connections, counts]
+            return [connections, counts, server, tls.certificate]
         }
     }
 }

@@ -29,7 +29,7 @@ private struct Sent: Sendable {
         let key = ProviderKey(
             keyID: "KEYKEYKEY1", teamID: "TEAMTEAM01", environment: "sandbox", topics: topics,
             publicKey: P256.Signing.PrivateKey().publicKey)
-        return try ProviderRules.draft(request, apnsID: id, key: key)
+        return try ProviderRules.draft(request, apnsID: id, grant: ProviderGrant(topics: key.topics))
     }
 
     static func but(_ change: (inout Sent) -> Void) -> Sent {

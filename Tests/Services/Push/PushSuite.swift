@@ -21,25 +21,36 @@ final class PushSuite: Sendable {
 
     let push: Int
     let lifecycle: Int
+    /// The provider endpoint over TLS.
+    let apns: Int
+    /// The folder of the endpoint's development authority.
+    let certificates: URL
     let signer = ProviderSigner()
     /// Of the database.
     let url: String
     private let settings: [String: String]
 
-    private init(push: Int, lifecycle: Int, settings: [String: String]) {
+    private init(push: Int, lifecycle: Int, apns: Int, certificates: URL, settings: [String: String]) {
         self.push = push
         self.lifecycle = lifecycle
+        self.apns = apns
+        self.certificates = certificates
         self.settings = settings
         url = settings["DATABASE_URL"] ?? ""
     }
 
     /// Runs both services for as long as the body runs.
-    static func run(_ body: @Sendable @escaping (PushSuite) async throws -> Void) async throws {
+    static func run(
+        _ more: [String: String] = [:], _ body: @Sendable @escaping (PushSuite) async throws -> Void
+    ) async throws {
         let url = try await PrivateCluster.shared().makeDatabase()
-        let settings = [
+        let folder = URL.temporaryDirectory.appending(path: "dormouse-apns-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let standard = [
             "DATABASE_URL": url, "MIGRATION_DATABASE_URL": url, "PARTITIONS": "4", "PORT": "0", "INSECURE_DEV": "true",
-            "LOG_LEVEL": "warning",
+            "LOG_LEVEL": "warning", "APNS_PORT": "0", "APNS_CERTIFICATES": folder.path,
         ]
+        let settings = standard.merging(more) { $1 }
         var ports: [Int] = []
         var processes: [ChildProcess] = []
         defer { for process in processes { process.signal(SIGTERM) } }
@@ -50,7 +61,11 @@ final class PushSuite: Sendable {
             processes.append(process)
             ports.append(port)
         }
-        let suite = PushSuite(push: ports[1], lifecycle: ports[0], settings: settings)
+        let apns = try await processes[1].waitForLine(containing: "takes providers on", within: 30)
+        let suite = PushSuite(
+            push: ports[1], lifecycle: ports[0],
+            apns: try #require(apns.split(separator: ":").last.flatMap { Int($0) }), certificates: folder,
+            settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }

@@ -11,6 +11,13 @@ import Timeline
 /// What a connection of a provider is to the endpoint.
 final class ProviderConnection: Sendable {
     let session = Mutex(ProviderSession())
+    /// What the client showed in the handshake; nil where it showed none.
+    let certificate: ClientCertificate?
+
+    init(certificate: ClientCertificate? = nil) { self.certificate = certificate }
+
+    /// Whether a valid credential was seen.
+    var isAdmitted: Bool { certificate?.topic != nil || session.withLock { $0.team } != nil }
 }
 
 /// Takes providers' requests of any transport: holds them to the rules, finds the device, and hands the notification to it.
@@ -42,13 +49,13 @@ struct ProviderEndpoint: Sendable {
         -> ProviderAnswer
     {
         // Without a usable one in the request the answer carries a new one.
-        var apnsID = (try? ProviderRules.apnsID(request)) ?? UUID.random().lowercased
+        var apnsID = ProviderRules.answeredID(request)
         do throws(APNsReason) {
             let text = try ProviderRules.token(request)
             try ProviderRules.requireSingleHeaders(request)
-            let key = try await admit(request, on: connection)
+            let grant = try await admit(request, on: connection)
             if request.header("apns-id") != nil { apnsID = try ProviderRules.apnsID(request) }
-            let draft = try ProviderRules.draft(request, apnsID: apnsID, key: key)
+            let draft = try ProviderRules.draft(request, apnsID: apnsID, grant: grant)
             guard let token = PushToken(text) else { throw .badDeviceToken }
             guard rates.admit(token, now: real.now) else { throw .tooManyRequests }
             return try await deliver(draft, to: token, traceparent)
@@ -59,7 +66,9 @@ struct ProviderEndpoint: Sendable {
 
     private func admit(
         _ request: ProviderRequest, on connection: ProviderConnection
-    ) async throws(APNsReason) -> ProviderKey {
+    ) async throws(APNsReason) -> ProviderGrant {
+        // A token beside a certificate is not looked at.
+        if let certificate = connection.certificate { return try certificate.grant(in: environment) }
         let token = try ProviderSession.token(request.header("authorization"))
         let known: [ProviderKey]
         do { known = try await keys.keys(ofTeam: token.teamID) } catch { throw .serviceUnavailable }
@@ -68,7 +77,7 @@ struct ProviderEndpoint: Sendable {
                 try session.admit(token, keys: known, environment: environment, now: real.now)
             }
         }
-        return try admitted.get()
+        return ProviderGrant(topics: try admitted.get().topics)
     }
 
     private func deliver(

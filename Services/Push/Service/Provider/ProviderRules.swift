@@ -49,16 +49,21 @@ struct ProviderRules: Sendable {
         return text
     }
 
-    /// - Parameter key: what the provider signed with.
-    static func draft(_ request: ProviderRequest, apnsID: String, key: ProviderKey) throws(APNsReason) -> Draft {
+    /// The `apns-id` of the answer, also to a request whose own can't be used.
+    static func answeredID(_ request: ProviderRequest) -> String {
+        (try? apnsID(request)) ?? UUID.random().lowercased
+    }
+
+    /// - Parameter grant: what the provider may send.
+    static func draft(_ request: ProviderRequest, apnsID: String, grant: ProviderGrant) throws(APNsReason) -> Draft {
         let expiration = try expiration(request)
         let priority = try priority(request)
         let collapseID = request.header("apns-collapse-id")
         guard collapseID.map({ (1...64).contains($0.utf8.count) }) ?? true else { throw .badCollapseID }
         // The payload is judged last, but the type of a push that does not name it follows from its payload.
         let payload = request.body.flatMap { try? JSON(parsing: $0) }
-        let pushType = try pushType(request, payload, priority)
-        let (topic, app) = try topic(request, pushType, key)
+        let pushType = try pushType(request, payload, priority, grant)
+        let (topic, app) = try topic(request, pushType, grant)
         let limit = pushType == .voip ? 5120 : 4096
         guard let body = request.body, body.count <= limit else { throw .payloadTooLarge }
         // Apple names no reason for a body that is not a JSON object: it has no payload in it.
@@ -84,7 +89,7 @@ struct ProviderRules: Sendable {
     }
 
     private static func pushType(
-        _ request: ProviderRequest, _ payload: JSON?, _ priority: Int?
+        _ request: ProviderRequest, _ payload: JSON?, _ priority: Int?, _ grant: ProviderGrant
     ) throws(APNsReason) -> PushType {
         guard let word = request.header("apns-push-type") else {
             let aps = payload?["aps"]
@@ -94,19 +99,21 @@ struct ProviderRules: Sendable {
         guard let type = PushType(rawValue: word) else { throw .invalidPushType }
         // Apple: "Specify 5 for background; using 10 is an error."
         guard type != .background || priority != 10 else { throw .badPriority }
-        // Apple: the topic of `mdm` comes from the certificate; a token can't stand for one.
-        guard type != .mdm else { throw .forbidden }
+        // Apple: the topic of `mdm` comes from the certificate, and `location` is for tokens alone.
+        guard type != (grant.certificateTopic == nil ? .mdm : .location) else { throw .forbidden }
         return type
     }
 
     private static func topic(
-        _ request: ProviderRequest, _ type: PushType, _ key: ProviderKey
+        _ request: ProviderRequest, _ type: PushType, _ grant: ProviderGrant
     ) throws(APNsReason) -> (topic: String, app: String) {
-        guard let topic = request.header("apns-topic"), !topic.isEmpty else { throw .missingTopic }
+        // A certificate stands for one bundle identifier, which need not be named.
+        let implied = grant.certificateTopic.map { $0 + type.topicSuffix }
+        guard let topic = request.header("apns-topic") ?? implied, !topic.isEmpty else { throw .missingTopic }
         guard isIdentifier(topic), topic.hasSuffix(type.topicSuffix) else { throw .badTopic }
         let app = String(topic.dropLast(type.topicSuffix.count))
         guard !app.isEmpty else { throw .badTopic }
-        guard key.topics.isEmpty || key.topics.contains(app) || key.topics.contains(topic) else {
+        guard grant.topics.isEmpty || grant.topics.contains(app) || grant.topics.contains(topic) else {
             throw .topicDisallowed
         }
         return (topic, app)

@@ -1,0 +1,106 @@
+import NIOCore
+import NIOHTTP2
+import Records
+
+/// What concerns a provider's connection as a whole: how many requests it may have under way, when it is idle for too long,
+/// and how it ends. Behind the HTTP/2 handler, on the connection's loop.
+final class ProviderConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias InboundOut = HTTP2Frame
+    typealias OutboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    /// The service stops.
+    struct Drain: Sendable {}
+
+    private let limits: ProviderServer.Limits
+    private var context: ChannelHandlerContext?
+    private var streams = 0
+    private var lastStream = HTTP2StreamID.rootStream
+    private var isWide = false
+    /// Whether the client was told that the connection ends.
+    private(set) var isLeaving = false
+    private var idle: Scheduled<Void>?
+
+    init(limits: ProviderServer.Limits) { self.limits = limits }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        wait()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        idle?.cancel()
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is Drain || event is ChannelShouldQuiesceEvent { goAway(.shutdown) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// A client that does not read its answers gets no further request read.
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        _ = context.channel.setOption(.autoRead, value: context.channel.isWritable)
+        context.fireChannelWritabilityChanged()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A fault of one stream ends that stream alone; the HTTP/2 handler has said so to the client.
+        if error is NIOHTTP2Errors.StreamError { return }
+        context.close(promise: nil)
+    }
+
+    func streamOpened(_ stream: any Channel) {
+        streams += 1
+        idle?.cancel()
+        idle = nil
+        if let id = try? stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID) {
+            lastStream = max(lastStream, id)
+        }
+        let bound = NIOLoopBound(self, eventLoop: stream.eventLoop)
+        stream.closeFuture.whenComplete { _ in bound.value.streamClosed() }
+    }
+
+    private func streamClosed() {
+        streams -= 1
+        guard streams == 0 else { return }
+        if isLeaving { close() } else { wait() }
+    }
+
+    /// The client has shown a valid credential.
+    func widen() {
+        guard !isWide, let context else { return }
+        isWide = true
+        let setting = HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams)
+        write(.settings(.settings([setting])), context)
+    }
+
+    /// Tells the client that the connection ends, with the reason in APNs's form. What is under way is still answered.
+    func goAway(_ reason: APNsReason) {
+        guard !isLeaving, let context else { return }
+        isLeaving = true
+        let words = JSON.object([JSON.Member("reason", .string(reason.rawValue))])
+        let data = context.channel.allocator.buffer(bytes: words.bytes)
+        write(.goAway(lastStreamID: lastStream, errorCode: .noError, opaqueData: data), context)
+        if streams == 0 { close() }
+    }
+
+    private func write(_ payload: HTTP2Frame.FramePayload, _ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: payload)), promise: nil)
+    }
+
+    /// After the last answer of a stream is on its way: its frames are written in this turn of the loop.
+    private func close() {
+        guard let context else { return }
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.execute { bound.value.close(promise: nil) }
+    }
+
+    private func wait() {
+        guard let context else { return }
+        idle?.cancel()
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        idle = context.eventLoop.scheduleTask(in: limits.idle) { bound.value.goAway(.idleTimeout) }
+    }
+}

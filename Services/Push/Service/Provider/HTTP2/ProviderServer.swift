@@ -1,0 +1,169 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import NIOTLS
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// What answers a provider's request: the endpoint, or in a benchmark something plain.
+typealias ProviderAnswering = @Sendable (ProviderRequest, ProviderConnection) async -> ProviderAnswer
+
+/// The provider endpoint over HTTP/2: over TLS on a port of its own, and in the clear on connections that the service's
+/// port hands over.
+///
+/// Source of what clients expect: Apple, "Communicating with APNs", "Sending notification requests to APNs".
+final class ProviderServer: Service {
+    struct Limits: Sendable {
+        /// Requests under way on a connection that has shown a valid credential. Our choice.
+        var streams = 1000
+        /// For the handshake of TLS.
+        var handshake: TimeAmount = .seconds(10)
+        /// For the rest of a request whose head has come.
+        var request: TimeAmount = .seconds(10)
+        /// A connection without a request under way is closed after so long.
+        var idle: TimeAmount = .hours(1)
+        /// Of a request's headers, decoded, in bytes.
+        var headers = 16 * 1024
+    }
+
+    let limits: Limits
+    private let addresses: AddressLimit
+    private let answering: ProviderAnswering
+    private let metrics: Metrics
+    private let logger: Logger
+    private let open = Mutex(Open())
+
+    private struct Open {
+        var listener: (any Channel)?
+        var connections: [ObjectIdentifier: any Channel] = [:]
+        var isDraining = false
+    }
+
+    init(
+        limits: Limits = Limits(), addresses: AddressLimit = AddressLimit(0), metrics: Metrics, logger: Logger,
+        answering: @escaping ProviderAnswering
+    ) {
+        self.limits = limits
+        self.addresses = addresses
+        self.metrics = metrics
+        self.logger = logger
+        self.answering = answering
+    }
+
+    /// The server of an endpoint, with the limits of a configuration.
+    convenience init(
+        _ configuration: ServiceConfiguration, _ endpoint: ProviderEndpoint, metrics: Metrics, logger: Logger
+    ) {
+        var limits = Limits()
+        limits.handshake = .seconds(Int64(configuration.requestTimeout))
+        limits.request = limits.handshake
+        limits.idle = .seconds(Int64(configuration.number("APNS_IDLE_TIMEOUT") ?? 3600))
+        self.init(
+            limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress), metrics: metrics,
+            logger: logger
+        ) { request, connection in
+            await endpoint.answer(request, on: connection, traceparent: Traceparent.random().description)
+        }
+    }
+
+    /// Listens with TLS. Connections are taken from now on.
+    ///
+    /// - Returns: the port.
+    /// - Throws: ``StartupError`` where the port can't be had.
+    @discardableResult
+    func listen(host: String, port: Int, tls: ProviderTLS) async throws -> Int {
+        do {
+            let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+                .serverChannelOption(.backlog, value: 256)
+                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .childChannelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        guard self.addresses.admit(channel) else { return channel.close(promise: nil) }
+                        try tls.configure(channel, handshake: self.limits.handshake) { certificate in
+                            try self.accept(channel, certificate: certificate)
+                        }
+                    }
+                }
+                .bind(host: host, port: port).get()
+            open.withLock { $0.listener = listener }
+            return listener.localAddress?.port ?? port
+        } catch let error as IOError where error.errnoCode == EADDRINUSE {
+            throw StartupError.portInUse(port, "--apns-port")
+        } catch let error as IOError where error.errnoCode == EACCES {
+            throw StartupError.portForbidden(port, "--apns-port")
+        }
+    }
+
+    /// Speaks HTTP/2 on a connection from its preface on. To be called on the connection's loop.
+    ///
+    /// - Parameter certificate: what the client showed; nil where it showed none.
+    func accept(_ channel: any Channel, certificate: ClientCertificate? = nil) throws {
+        let provider = ProviderConnection(certificate: certificate)
+        let handler = ProviderConnectionHandler(limits: limits)
+        let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
+        var connection = NIOHTTP2Handler.ConnectionConfiguration()
+        connection.initialSettings = [
+            // Apple: one stream until a valid credential was seen.
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: provider.isAdmitted ? limits.streams : 1),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: limits.headers),
+        ]
+        let pipeline = channel.pipeline.syncOperations
+        _ = try pipeline.configureHTTP2Pipeline(
+            mode: .server, connectionConfiguration: connection, streamConfiguration: .init()
+        ) { [answering, limits, metrics] stream in
+            stream.eventLoop.makeCompletedFuture {
+                bound.value.streamOpened(stream)
+                let request = ProviderStreamHandler(
+                    connection: bound, provider: provider, limits: limits, metrics: metrics, answering: answering)
+                try stream.pipeline.syncOperations.addHandler(request)
+            }
+        }
+        try pipeline.addHandler(handler)
+        keep(channel, bound)
+    }
+
+    private func keep(_ channel: any Channel, _ handler: NIOLoopBound<ProviderConnectionHandler>) {
+        let id = ObjectIdentifier(channel)
+        metrics.add(to: .providerConnections)
+        let isDraining = open.withLock { open in
+            open.connections[id] = channel
+            return open.isDraining
+        }
+        channel.closeFuture.whenComplete { _ in
+            self.metrics.add(-1, to: .providerConnections)
+            self.open.withLock { $0.connections[id] = nil }
+        }
+        if isDraining { handler.value.goAway(.shutdown) }
+    }
+
+    /// Runs until graceful shutdown: then says goodbye to every connection, and waits until what is under way was answered.
+    func run() async throws {
+        try? await gracefulShutdown()
+        let (listener, connections) = open.withLock { open in
+            open.isDraining = true
+            return (open.listener, Array(open.connections.values))
+        }
+        try? await listener?.close()
+        for channel in connections {
+            channel.pipeline.fireUserInboundEventTriggered(ProviderConnectionHandler.Drain())
+        }
+        await withTaskCancellationHandler {
+            for channel in connections { try? await channel.closeFuture.get() }
+        } onCancel: {
+            for channel in connections { channel.close(promise: nil) }
+        }
+    }
+}
+
+extension Metric {
+    static let providerConnections = Metric(
+        "dormouse_push_provider_connections", "Connections of providers over HTTP/2 that are open.", .gauge)
+    static let providerAnswers = Metric(
+        "dormouse_push_provider_answers_total", "Answers to providers over HTTP/2, by status.", .counter)
+}

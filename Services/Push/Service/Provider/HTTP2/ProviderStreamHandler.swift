@@ -1,0 +1,134 @@
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+import ServiceKit
+
+/// One request of a provider, from its head to its answer. On the connection's loop.
+final class ProviderStreamHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame.FramePayload
+    typealias OutboundOut = HTTP2Frame.FramePayload
+
+    private enum State {
+        case waiting
+        case reading(ProviderRequest, ByteBuffer)
+        case answering
+        case answered
+    }
+
+    private let connection: NIOLoopBound<ProviderConnectionHandler>
+    private let provider: ProviderConnection
+    private let limits: ProviderServer.Limits
+    private let metrics: Metrics
+    private let answering: ProviderAnswering
+    private var state = State.waiting
+    private var hasEnded = false
+    private var patience: Scheduled<Void>?
+
+    init(
+        connection: NIOLoopBound<ProviderConnectionHandler>, provider: ProviderConnection,
+        limits: ProviderServer.Limits, metrics: Metrics, answering: @escaping ProviderAnswering
+    ) {
+        self.connection = connection
+        self.provider = provider
+        self.limits = limits
+        self.metrics = metrics
+        self.answering = answering
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        patience?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch (unwrapInboundIn(data), state) {
+        case (.headers(let frame), .waiting):
+            hasEnded = frame.endStream
+            begin(ProviderRequest(frame.headers), context)
+        case (.headers(let frame), .reading):
+            // Trailers: nothing that APNs knows of.
+            hasEnded = frame.endStream
+            if hasEnded { end(context) }
+        case (.data(let frame), .reading(let request, var body)):
+            hasEnded = frame.endStream
+            guard case .byteBuffer(var part) = frame.data else { return }
+            state = .answering
+            body.writeBuffer(&part)
+            state = .reading(request, body)
+            if hasEnded || body.readableBytes > ProviderRequest.bodyLimit { end(context) }
+        default: break
+        }
+    }
+
+    private func begin(_ request: ProviderRequest, _ context: ChannelHandlerContext) {
+        state = .reading(request, ByteBuffer())
+        if hasEnded { return end(context) }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        patience = context.eventLoop.scheduleTask(in: limits.request) {
+            let (handler, context) = bound.value
+            guard case .reading(let request, _) = handler.state else { return }
+            let answer = ProviderAnswer.refused(.idleTimeout, apnsID: ProviderRules.answeredID(request))
+            handler.write(answer, context)
+        }
+    }
+
+    /// The request is whole, or already too large.
+    private func end(_ context: ChannelHandlerContext) {
+        guard case .reading(var request, let body) = state else { return }
+        state = .answering
+        patience?.cancel()
+        let fits = body.readableBytes <= ProviderRequest.bodyLimit
+        request.body = fits ? Array(buffer: body) : nil
+        if connection.value.isLeaving {
+            return write(.refused(.shutdown, apnsID: ProviderRules.answeredID(request)), context)
+        }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let loop = context.eventLoop
+        let (asked, provider, answering) = (request, provider, answering)
+        // It ends by itself, soon: what was asked is decided and stored also when the client has gone.
+        Task {
+            let answer = await answering(asked, provider)
+            loop.execute { bound.value.0.write(answer, bound.value.1) }
+        }
+    }
+
+    private func write(_ answer: ProviderAnswer, _ context: ChannelHandlerContext) {
+        if case .answered = state { return }
+        state = .answered
+        metrics.add(to: .providerAnswers, ["status": String(answer.status)])
+        if provider.isAdmitted { connection.value.widen() }
+        var headers = HPACKHeaders([(":status", String(answer.status))])
+        for header in answer.headers { headers.add(name: header.name, value: header.value) }
+        // The end is on the head of an answer without a body: some clients fail at an empty frame of data behind it.
+        let written = context.eventLoop.makePromise(of: Void.self)
+        let head = wrapOutboundOut(.headers(.init(headers: headers, endStream: answer.body.isEmpty)))
+        context.write(head, promise: answer.body.isEmpty ? written : nil)
+        if !answer.body.isEmpty {
+            let body = context.channel.allocator.buffer(bytes: answer.body)
+            context.write(
+                wrapOutboundOut(.data(.init(data: .byteBuffer(body), endStream: true))), promise: written)
+        }
+        context.flush()
+        guard !hasEnded else { return }
+        // RFC 9113 section 8.1: who answers before the end of the request asks for no more of it. Only behind the answer: a
+        // reset overtakes data.
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        written.futureResult.whenSuccess {
+            let (handler, context) = bound.value
+            context.writeAndFlush(handler.wrapOutboundOut(.rstStream(.noError)), promise: nil)
+        }
+    }
+}
+
+extension ProviderRequest {
+    /// The head of a request, without a body yet.
+    init(_ headers: HPACKHeaders) {
+        let path = headers.first(name: ":path") ?? ""
+        self.init(
+            method: headers.first(name: ":method") ?? "",
+            path: String(path.prefix { $0 != "?" }),
+            headers: headers.filter { !$0.name.hasPrefix(":") }.map { ($0.name, $0.value) }, body: nil)
+    }
+}

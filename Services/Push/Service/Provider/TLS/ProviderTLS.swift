@@ -1,0 +1,143 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOSSL
+import NIOTLS
+import ServiceKit
+import SwiftASN1
+import X509
+
+/// TLS of the provider endpoint: HTTP/2 by ALPN, and the certificates of clients that have one.
+struct ProviderTLS: Sendable {
+    let certificate: ServerCertificate
+    /// Who may have issued the certificates of clients.
+    let authorities: CertificateStore
+
+    /// What makes a server's settings for TLS into those of this endpoint.
+    static func adapt(_ configuration: inout TLSConfiguration) {
+        configuration.applicationProtocols = ["h2"]
+        // Whatever a client shows is taken in the handshake and judged behind it, so that it is told `BadCertificate`.
+        configuration.certificateVerification = .optionalVerification
+    }
+
+    /// Takes a connection through the handshake.
+    ///
+    /// - Parameters:
+    ///   - time: how long the handshake may take.
+    ///   - accept: goes on with HTTP/2, on the connection's loop.
+    func configure(
+        _ channel: any Channel, handshake time: TimeAmount, accept: @escaping (ClientCertificate?) throws -> Void
+    ) throws {
+        let authorities = authorities
+        let judged = NIOLoopBoundBox<ClientCertificate?>(nil, eventLoop: channel.eventLoop)
+        let tls = NIOSSLServerHandler(
+            context: certificate.context,
+            customVerificationCallback: { chain, promise in
+                // It ends with the look at one certificate; the handshake waits for it.
+                promise.completeWithTask {
+                    let certificate = await ClientCertificate.judge(chain, authorities: authorities)
+                    try await channel.eventLoop.submit { judged.value = certificate }.get()
+                    return .certificateVerified
+                }
+            })
+        let handshake = HandshakeHandler(time: time) { try accept(judged.value) }
+        try channel.pipeline.syncOperations.addHandlers([tls, handshake])
+    }
+}
+
+extension ProviderTLS {
+    /// The certificate that is set, or else one of the development authority's, made where there is none yet.
+    ///
+    /// - Throws: where a file can't be read or written, in one line.
+    init(_ configuration: ServiceConfiguration, logger: Logger) throws {
+        let names = ServerCertificate.Names(chain: "APNS_TLS_CERTIFICATE", key: "APNS_TLS_KEY")
+        let clients = configuration["APNS_CLIENT_AUTHORITY"]
+        switch (configuration[names.chain], configuration[names.key]) {
+        case (let chain?, let key?):
+            certificate = try ServerCertificate(
+                chainFile: chain, keyFile: key, names: names, logger: logger, adapt: Self.adapt)
+            authorities = CertificateStore(try clients.map { try Self.authorities($0) } ?? [])
+        case (nil, nil):
+            let folder = configuration["APNS_CERTIFICATES"] ?? Push.certificateFolder
+            let authority = try DevelopmentAuthority.open(URL(fileURLWithPath: folder))
+            let named = (configuration["APNS_NAMES"] ?? "localhost").split(separator: ",").map {
+                String($0).trimmingCharacters(in: .whitespaces)
+            }
+            try authority.provideServerCertificate(named.filter { !$0.isEmpty })
+            certificate = try ServerCertificate(
+                chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path, names: names,
+                logger: logger, adapt: Self.adapt)
+            authorities = CertificateStore(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
+            logger.info("providers trust the development authority in \(authority.caFile.path)")
+        default:
+            throw ConfigurationError(
+                "APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY (--apns-tls-key) need one another")
+        }
+    }
+
+    private static func authorities(_ file: String) throws(ConfigurationError) -> [Certificate] {
+        let found = (try? String(contentsOfFile: file, encoding: .utf8)).flatMap { text in
+            try? PEMDocument.parseMultiple(pemString: text).map { try Certificate(pemDocument: $0) }
+        }
+        guard let found, !found.isEmpty else {
+            throw ConfigurationError(
+                "APNS_CLIENT_AUTHORITY (--apns-client-authority): the file that it names has no certificate in PEM")
+        }
+        return found
+    }
+}
+
+/// Waits for the end of the handshake, and hands the connection on when the client speaks HTTP/2.
+private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let time: TimeAmount
+    private let accept: () throws -> Void
+    private var patience: Scheduled<Void>?
+    private var early: [NIOAny] = []
+
+    init(time: TimeAmount, accept: @escaping () throws -> Void) {
+        self.time = time
+        self.accept = accept
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        let channel = context.channel
+        patience = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { early.append(data) }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .handshakeCompleted(let name) = event as? TLSUserEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        patience?.cancel()
+        guard name == "h2" else { return refuse(context) }
+        do {
+            try accept()
+            for data in early { context.fireChannelRead(data) }
+            early = []
+            context.fireChannelReadComplete()
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        } catch { context.close(promise: nil) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    /// Says what is wrong to whoever came with another protocol, in the one that they most likely speak.
+    private func refuse(_ context: ChannelHandlerContext) {
+        let words = "This port speaks HTTP/2 only (ALPN h2), as APNs does.\n"
+        let answer =
+            "HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+            + "Content-Length: \(words.utf8.count)\r\n\r\n\(words)"
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: answer))).whenComplete { _ in
+            bound.value.close(promise: nil)
+        }
+    }
+}
