@@ -26,17 +26,21 @@ final class PushSuite: Sendable {
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
-    /// Of the database.
-    let url: String
+    private let processes: [ChildProcess]
+    var pushProcess: pid_t { processes[1].pid }
     private let settings: [String: String]
+    /// Of the database.
+    var url: String { settings["DATABASE_URL"] ?? "" }
 
-    private init(push: Int, lifecycle: Int, apns: Int, certificates: URL, settings: [String: String]) {
+    private init(
+        push: Int, lifecycle: Int, apns: Int, certificates: URL, processes: [ChildProcess], settings: [String: String]
+    ) {
         self.push = push
         self.lifecycle = lifecycle
         self.apns = apns
         self.certificates = certificates
+        self.processes = processes
         self.settings = settings
-        url = settings["DATABASE_URL"] ?? ""
     }
 
     /// Runs both services for as long as the body runs.
@@ -65,7 +69,7 @@ final class PushSuite: Sendable {
         let suite = PushSuite(
             push: ports[1], lifecycle: ports[0],
             apns: try #require(apns.split(separator: ":").last.flatMap { Int($0) }), certificates: folder,
-            settings: settings)
+            processes: processes, settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
