@@ -61,6 +61,8 @@ public enum Push {
                 environment: environment, commands: parts.commands, tables: tables, keys: keys, channels: channels,
                 clock: parts.clock)
             ProviderRoutes(endpoint: endpoint, tables: tables, keys: keys).add(to: &table)
+            let connections = Connections(
+                commands: parts.commands, pool: parts.pool, partitions: configuration.partitions, logger: logger)
             let server = ProviderServer(configuration, endpoint, metrics: parts.metrics, logger: logger)
             table.http2 = { channel in try server.accept(channel) }
             let tls = try ProviderTLS(configuration, logger: logger)
@@ -69,8 +71,6 @@ public enum Push {
                 tls: tls)
             FileHandle.standardOutput.write(
                 Data("push takes providers on https://\(configuration.host):\(port)\n".utf8))
-            let connections = Connections(
-                commands: parts.commands, pool: parts.pool, partitions: configuration.partitions, logger: logger)
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
@@ -81,7 +81,7 @@ public enum Push {
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [relay, server, tls.certificate, connections, counts]
+            return [connections, counts, relay, server, tls.certificate]
         }
     }
 }

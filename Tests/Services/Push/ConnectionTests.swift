@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import Postgres
 import Records
+import Synchronization
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
             }
             let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json["statuses"]?.items ?? []
             #expect(timeline.map { $0["status"]?.string } == ["Received", "Delivered", "Stored – Device Offline"])
-            let database = try await Database(suite)
+            let database = try Database(suite)
             let cause = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
             #expect(try await database.texts(cause) == ["processLost"])
             // Nothing of the lost one is left.
@@ -45,17 +46,54 @@ import Testing
             var first = try await DeviceStream(suite, "phone")
             let second = try await DeviceStream(suite, "phone")
             #expect(try await first.next() == nil)
-            let database = try await Database(suite)
+            let database = try Database(suite)
             let count = "SELECT count(*)::text FROM push.connections"
             try await eventually(describe: "one is left") { try await database.texts(count) == ["1"] }
             _ = second
         }
     }
 
+    /// As where others swept the row of a process that was away just when it connected the device.
+    @Test func aStreamWhoseRowIsTakenConnectsNothing() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            let database = try Database(suite)
+            for sql in [
+                """
+                CREATE FUNCTION push.take() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN DELETE FROM push.connections WHERE connection = NEW.connection; RETURN NULL; END $$
+                """,
+                "CREATE TRIGGER take AFTER INSERT ON push.connections FOR EACH ROW EXECUTE FUNCTION push.take()",
+            ] { _ = try await database.texts(sql) }
+            // Whether the head of the answer still goes out does not matter: nothing comes after it.
+            let stream = try? await suite.text("/v1/devices/phone/notifications")
+            #expect(stream == nil || stream == "")
+            let causes = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
+            try await eventually(describe: "it is disconnected again") {
+                try await database.texts(causes) == ["closed"]
+            }
+            #expect(try await !suite.isOnline("phone"))
+        }
+    }
+
+    @Test func aProcessThatEndsInOrderLeavesNothing() async throws {
+        let url = Mutex("")
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            url.withLock { $0 = suite.url }
+            let stream = try await DeviceStream(suite, "phone")
+            let rows = "SELECT 'row' FROM push.connections UNION ALL SELECT 'holder' FROM push.holders"
+            #expect(try await Database(suite).texts(rows).sorted() == ["holder", "row"])
+            _ = stream
+        }
+        let rows = "SELECT 'row' FROM push.connections UNION ALL SELECT 'holder' FROM push.holders"
+        #expect(try await Database(url: url.withLock { $0 }).texts(rows).isEmpty)
+    }
+
     /// The lease as such, without machines behind it.
     @Test func aHolderThatComesBackIsLeftAlone() async throws {
         try await PushSuite.run { suite in
-            let database = try await Database(suite)
+            let database = try Database(suite)
             let table = ConnectionTable(pool: database.pool, partitions: 4, lease: 0.05)
             let (dead, held) = (UUID(), ConnectionTable.Held(key: .device("d"), connection: UUID()))
             // It has no row yet: taking a connection makes one.
@@ -87,8 +125,10 @@ import Testing
 struct Database: Sendable {
     let pool: ConnectionPool
 
-    init(_ suite: PushSuite) async throws {
-        pool = ConnectionPool(try ConnectionOptions(url: suite.url), size: 2, logger: Logger(label: "test"))
+    init(_ suite: PushSuite) throws { try self.init(url: suite.url) }
+
+    init(url: String) throws {
+        pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: Logger(label: "test"))
     }
 
     func texts(_ sql: String) async throws -> [String] {

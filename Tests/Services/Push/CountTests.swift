@@ -16,7 +16,7 @@ import Timeline
         try await PushSuite.run { suite in
             let tokens = [try await suite.makeDevice("one"), try await suite.makeDevice("two")]
             let stream = try await DeviceStream(suite, "two")
-            let database = try await Database(suite)
+            let database = try Database(suite)
             let metrics = Metrics()
             let counts = NotificationCounts(pool: database.pool, metrics: metrics, logger: Logger(label: "test"))
             try await withThrowingTaskGroup { group in
