@@ -76,7 +76,8 @@ package struct LifecycleLife: Life {
     /// Another service asks for a wake.
     private mutating func wake() -> Event {
         let request = "r\(now.milliseconds)"
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 6: return event(PushEvent.NotificationOpened(app: anyApp(), notification: request))
         case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
         case 1:
             let call: PushType? = Int.random(in: 0..<3, using: &random) == 0 ? .voip : nil

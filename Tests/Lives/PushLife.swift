@@ -62,12 +62,14 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<30, using: &random) {
+        switch Int.random(in: 0..<36, using: &random) {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try submit(.unregister(app: app)) }
-        case 3, 4: try submit(.connect(connection: "c\(count)"))
-        case 5: try submit(.disconnect(connection: device.connection?.id ?? "none"))
+        case 3, 4: try submit(.connect(connection: "c\(count)", holder: Bool.random(using: &random) ? "h" : nil))
+        case 5:
+            let cause: ConnectionEnd = Bool.random(using: &random) ? .closed : .processLost
+            try submit(.disconnect(connection: device.connection?.id ?? "none", cause))
         case 6: try submit(.poll(connection: "p\(count)", wait: .seconds(30.0)))
         case 7, 8: try submit(.acknowledge(notification: message?.key ?? "none"))
         case 9: try submit(.keepAlive)
@@ -84,10 +86,21 @@ package struct PushLife: Life {
             }
         case 16: try deliver(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash))
         case 17: try deliver(LifecycleEvent.DevicePowered(power: Bool.random(using: &random) ? .boot : .off))
-        case 21, 22: try submit(.receiveBroadcast(broadcast(app)))
+        case 21, 22:
+            let shown = device.shown.randomElement(using: &random)?.id
+            try submit(.open(notification: (Bool.random(using: &random) ? shown : message?.key) ?? "none"))
+        case 23: try changeSettings(app)
+        case 24, 25: try submit(.receiveBroadcast(broadcast(app)))
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
+    }
+
+    private mutating func changeSettings(_ app: String) throws {
+        let allowed = Int.random(in: 0..<3, using: &random) > 0 ? Switch.on : .off
+        let settings: JSON = ["app": .string(app), "settings": ["notifications": .string(allowed.rawValue)]]
+        let data = try JSON(parsing: LifecycleEvent.SettingsChanged().jsonBytes).overlaid(with: settings)
+        try deliver(LifecycleEvent.SettingsChanged(json: data))
     }
 
     private mutating func answerWake(_ id: String, _ app: String) throws {
@@ -132,7 +145,9 @@ package struct PushLife: Life {
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         return IncomingPush(
-            token: device.apps[app]?.registration?.token ?? "", app: app, topic: app, pushType: .alert,
+            token: device.apps[app]?.registration?.token ?? "", app: app, topic: app,
+            pushType: Int.random(in: 0..<4, using: &random) > 0
+                ? .alert : PushType.allCases.randomElement(using: &random) ?? .alert,
             environment: .sandbox, apnsID: "", notification: "n\(count)",
             priority: [10, 5, 1].randomElement(using: &random) ?? 10,
             collapseID: Bool.random(using: &random) ? "x" : nil,

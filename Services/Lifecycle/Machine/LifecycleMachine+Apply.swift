@@ -129,6 +129,8 @@ extension LifecycleMachine {
         toFrontOfSwitcher(event.app)
         change(event.app, at: time) { app in
             app.localNotifications = 0
+            // What wakes an app in spite of the user's will does not undo it; that the user opens the app does.
+            app.forceQuit = false
             app.state = event.state
             app.taskClock = nil
             app.taskTime = nil

@@ -60,7 +60,7 @@ public struct LifecycleMachine: Machine {
     public static let ownsLimits = true
     public static let follows: Set<String> = [
         FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
-        PushEvent.WakeRequested.type, TransferEvent.WakeRequested.type,
+        PushEvent.WakeRequested.type, PushEvent.NotificationOpened.type, TransferEvent.WakeRequested.type,
     ]
 
     public init() {}
@@ -146,6 +146,9 @@ extension Decision<LifecycleMachine> {
                 wake(
                     app, for: asked.pushType == .voip ? .voipPush : silent, request: asked.notification,
                     payload: asked.payload)
+            case PushEvent.NotificationOpened.type:
+                guard case .notificationOpened(let opened) = try PushEvent(event), let app = opened.app else { return }
+                openByNotification(app)
             case TransferEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try TransferEvent(event), let app = asked.app else { return }
                 wake(app, for: .transfer, request: asked.session)

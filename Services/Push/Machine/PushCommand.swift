@@ -12,13 +12,17 @@ public enum PushCommand: Sendable, Equatable {
     /// A provider sent a notification to a channel, and this device may be subscribed to it.
     case receiveBroadcast(IncomingBroadcast)
     /// A device opened its stream.
-    case connect(connection: String)
-    case disconnect(connection: String)
+    ///
+    /// - Parameter holder: the process that holds it.
+    case connect(connection: String, holder: String? = nil)
+    case disconnect(connection: String, ConnectionEnd = .closed)
     /// A device without a stream asked what there is; it counts as connected until it fails to ask again.
     ///
     /// - Parameter connection: used where it was not connected by polling.
     case poll(connection: String, wait: Interval)
     case acknowledge(notification: String)
+    /// The user opened a notification.
+    case open(notification: String)
     /// The heartbeat of the connection: a moment at which held notifications may ride.
     case keepAlive
     /// Switches the silent budget of the device on or off, as an attached debugger does.

@@ -6,6 +6,8 @@ public import Timeline
 extension PushMachine {
     /// So many void tokens are remembered.
     static let retiredLimit = 32
+    /// So many notifications a device shows at most: our choice. Older ones are forgotten.
+    public static let shownLimit = 50
 
     public mutating func apply(_ event: PushEvent, at time: Instant) {
         switch event {
@@ -60,7 +62,10 @@ extension PushMachine {
                 $0.due = event.until
             }
         case .notificationReleased: break
-        case .notificationReplaced(let event): messages.removeValue(forKey: event.notification)
+        case .notificationReplaced(let event):
+            messages.removeValue(forKey: event.notification)
+            shown.removeAll { $0.id == event.notification }
+        case .notificationOpened(let event): shown.removeAll { $0.id == event.notification }
         case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
         case .notificationAcknowledged(let event):
             change(event.notification) { $0.place = .acknowledged }
@@ -91,12 +96,15 @@ extension PushMachine {
         messages[notification] = message
     }
 
-    /// Forgets what the device has and nothing waits for.
+    /// Forgets what the device has and nothing waits for, but for what it shows.
     private mutating func settle(_ notification: String) {
         guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else {
             return
         }
         messages.removeValue(forKey: notification)
+        if message.isForUser {
+            shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
+        }
     }
 
     private mutating func endWake(_ notification: String) {
@@ -125,6 +133,7 @@ extension PushMachine {
         retired = retired.suffix(Self.retiredLimit - 1) + [token]
         apps[app]?.registration = nil
         apps[app]?.channels = []
+        shown.removeAll { $0.app == app }
     }
 
     private mutating func apply(_ event: PushEvent.NotificationReceived, at time: Instant) {

@@ -43,6 +43,8 @@ public struct PushMachine: Machine {
     public var retired: [RetiredToken] = []
     /// What is not settled, by `apns-unique-id`, in order of arrival.
     public var messages: OrderedDictionary<String, PushMessage> = [:]
+    /// What the device shows, oldest first.
+    public var shown: [ShownNotification] = []
     /// The day of ``spentToday``, in days since 1970.
     public var day = 0
     public var spentToday = 0
@@ -69,6 +71,7 @@ public struct PushMachine: Machine {
         fields.field("messages", &messages)
         fields.field("profile", &profile)
         fields.field("retired", &retired)
+        fields.field("shown", &shown)
         fields.field("spentToday", &spentToday)
     }
 
@@ -130,10 +133,11 @@ extension Decision<PushMachine> {
             try register(app, environment)
             subscribe(app, to: channels)
         case .unregister(let app): try unregister(app)
-        case .connect(let connection): try connect(connection)
-        case .disconnect(let connection): disconnect(connection)
+        case .connect(let connection, let holder): try connect(connection, holder: holder)
+        case .disconnect(let connection, let cause): disconnect(connection, cause)
         case .poll(let connection, let wait): try poll(connection, wait)
         case .acknowledge(let notification): acknowledge(notification)
+        case .open(let notification): try open(notification)
         case .keepAlive: try keepAlive()
         case .setThrottle(let enabled): setThrottle(enabled)
         }

@@ -12,6 +12,8 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case noNetwork
     /// The device is not connected.
     case notConnected
+    /// The device does not show it.
+    case notificationNotShown(String)
     /// No device has this token in this environment.
     case badDeviceToken
     case deviceTokenNotForTopic
@@ -33,6 +35,7 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .deviceOff: "device_off"
         case .noNetwork: "no_network"
         case .notConnected: "not_connected"
+        case .notificationNotShown: "notification_not_shown"
         case .badDeviceToken: "bad_device_token"
         case .deviceTokenNotForTopic: "device_token_not_for_topic"
         case .notSubscribed: "not_subscribed"
@@ -50,6 +53,7 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
         case .deviceOff: "The device is switched off."
         case .noNetwork: "The device has no network."
         case .notConnected: "The device is not connected: it has neither a stream nor polls."
+        case .notificationNotShown(let id): "The device does not show the notification \(id)."
         case .badDeviceToken: "No device has this token."
         case .deviceTokenNotForTopic: "The token belongs to another app."
         case .notSubscribed: "The app is not subscribed to this channel."

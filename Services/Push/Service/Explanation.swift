@@ -22,15 +22,16 @@ struct Explanation: Record {
     }
 
     /// What would happen to a push that came now.
-    struct Forecast: Record {
-        var alert: ConsoleStatus?
-        var alertByPower: ConsoleStatus?
-        var background: ConsoleStatus?
+    struct Outcome: Record {
+        var status = ConsoleStatus.received
+        /// Until when it would wait there, as far as known.
+        var until: Instant?
+        var cause: String?
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("alert", &alert)
-            fields.field("alertByPower", &alertByPower)
-            fields.field("background", &background)
+            fields.omittable("cause", &cause)
+            fields.field("status", &status)
+            fields.omittable("until", &until)
         }
     }
 
@@ -44,7 +45,8 @@ struct Explanation: Record {
     var wakes = false
     var notifications = Switch.on
     var budget = Budget()
-    var forecast = Forecast()
+    /// By push type; `alert` at priority 10, and as `alertByPower` at 5, as `alertWithoutWaking` at 1. Empty without a token.
+    var forecast: OrderedDictionary<String, Outcome> = [:]
 
     init() {}
 
@@ -64,9 +66,15 @@ struct Explanation: Record {
         budget.capacity = Int(policy.silentBurst)
         budget.left = record.budget.left(at: now, policy)
         budget.nextReleaseAt = budget.left > 0 ? nil : record.budget.available(policy)
-        forecast.alert = Self.try(record, app, aggregate, now, policy, priority: 10, ["alert": "?"])
-        forecast.alertByPower = Self.try(record, app, aggregate, now, policy, priority: 5, ["alert": "?"])
-        forecast.background = Self.try(record, app, aggregate, now, policy, priority: 5, ["content-available": 1])
+        guard let registration = record.registration else { return }
+        for (name, sample) in Self.samples {
+            var push = sample
+            push.app = app
+            push.topic = app + sample.pushType.topicSuffix
+            push.token = registration.token
+            push.environment = registration.environment
+            forecast[name] = Self.outcome(of: push, aggregate, now, policy)
+        }
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -83,23 +91,41 @@ struct Explanation: Record {
         fields.field("wakes", &wakes)
     }
 
+    /// A push of each type as providers send them, without the app and its token.
+    private static let samples: [(name: String, push: IncomingPush)] =
+        [("alertByPower", sample(.alert, priority: 5)), ("alertWithoutWaking", sample(.alert, priority: 1))]
+        + PushType.allCases.map { ($0.rawValue, sample($0, priority: $0 == .background ? 5 : 10)) }
+
+    private static func sample(_ type: PushType, priority: Int) -> IncomingPush {
+        let payload: JSON =
+            switch type {
+            case .background: ["aps": ["content-available": 1]]
+            case .mdm: ["mdm": "?"]
+            default: ["aps": ["alert": "?"]]
+            }
+        return IncomingPush(
+            token: "", app: "", topic: "", pushType: type, environment: .sandbox, apnsID: "", notification: "forecast",
+            priority: priority, collapseID: nil, expiration: nil, neverStored: false, payload: payload)
+    }
+
     /// Decides about a push on a copy of the state: what it says is what would happen.
-    private static func `try`(
-        _ record: PushedApp, _ app: String, _ aggregate: Aggregate<PushMachine>, _ now: Instant, _ policy: PushPolicy,
-        priority: Int, _ aps: JSON
-    ) -> ConsoleStatus? {
-        guard let registration = record.registration else { return nil }
-        let push = IncomingPush(
-            token: registration.token, app: app, topic: app, pushType: .alert, environment: registration.environment,
-            apnsID: "", notification: "forecast", priority: priority, collapseID: nil, expiration: nil,
-            neverStored: false, payload: ["aps": aps])
+    private static func outcome(
+        of push: IncomingPush, _ aggregate: Aggregate<PushMachine>, _ now: Instant, _ policy: PushPolicy
+    ) -> Outcome? {
         var copy = aggregate
         var moments = MomentLedger(ceiling: nil)
         guard (try? copy.fireDeadlines(until: now, policy: policy, moments: &moments)) != nil,
             let events = try? copy.decide(
                 .command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy, moments: &moments
-            ).own
+            ).own,
+            let found = events.compactMap(\.status).first(where: {
+                $0.notification == push.notification && $0.status != .received
+            })
         else { return nil }
-        return events.compactMap(\.status).first { $0.notification == "forecast" && $0.status != .received }?.status
+        var outcome = Outcome()
+        outcome.status = found.status
+        outcome.until = found.until
+        outcome.cause = found.cause
+        return outcome
     }
 }

@@ -69,13 +69,19 @@ public enum Push {
                 tls: tls)
             FileHandle.standardOutput.write(
                 Data("push takes providers on https://\(configuration.host):\(port)\n".utf8))
+            let connections = Connections(
+                commands: parts.commands, pool: parts.pool, partitions: configuration.partitions, logger: logger)
             let stream = NotificationStream(
-                commands: parts.commands, tail: parts.tail, metrics: parts.metrics, logger: logger)
+                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
                 commands: parts.commands, stream: stream, tables: tables, channels: channels.tables, clock: parts.clock,
                 policy: policy
             ).add(to: &table)
-            return [relay, server, tls.certificate]
+            let counts = NotificationCounts(pool: parts.pool, metrics: parts.metrics, logger: logger)
+            let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
+            NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
+            MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
+            return [relay, server, tls.certificate, connections, counts]
         }
     }
 }

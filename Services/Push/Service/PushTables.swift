@@ -12,14 +12,13 @@ struct PushTables: Sendable {
     let partitions: Int
 
     static func migrations() throws -> [Migration] {
-        // In the order in which they are numbered, from 2 on.
         let files = [
-            ("provider_keys", PackageResources._002_provider_keys_sql),
-            ("channels", PackageResources._005_channels_sql),
+            ("0002_provider_keys.sql", PackageResources._002_provider_keys_sql),
+            ("0003_connections.sql", PackageResources._003_connections_sql),
+            ("0004_notification_counts.sql", PackageResources._004_notification_counts_sql),
+            ("0005_channels.sql", PackageResources._005_channels_sql),
         ]
-        return try files.enumerated().map { index, file in
-            try Migration(fileName: "000\(index + 2)_\(file.0).sql", sql: String(decoding: file.1, as: UTF8.self))
-        }
+        return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }
 
     // MARK: Devices

@@ -9,7 +9,8 @@ extension PushRefusal: ProblemConvertible {
         let status: HTTPResponse.Status
         switch self {
         case .deviceNotRegistered, .appNotInstalled: status = .notFound
-        case .notRegistered, .deviceOff, .noNetwork, .notConnected, .notSubscribed: status = .conflict
+        case .notRegistered, .deviceOff, .noNetwork, .notConnected, .notSubscribed, .notificationNotShown:
+            status = .conflict
         case .badDeviceToken, .deviceTokenNotForTopic: status = .badRequest
         case .unregistered, .expiredToken: status = .gone
         case .unreadableEvent: status = .internalServerError

@@ -139,20 +139,24 @@ extension PushEvent {
         public static let summary = "A device opened its connection for notifications."
 
         public var connection: String = ""
+        /// The process that holds a stream: a UUID of its own.
+        public var holder: String?
         public var kind: ConnectionKind = .stream
         /// When a polling device counts as gone unless it polls again.
         public var until: Instant?
 
         public init() {}
 
-        public init(connection: String, kind: ConnectionKind, until: Instant? = nil) {
+        public init(connection: String, holder: String? = nil, kind: ConnectionKind, until: Instant? = nil) {
             self.connection = connection
+            self.holder = holder
             self.kind = kind
             self.until = until
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("connection", &connection)
+            fields.omittable("holder", &holder)
             fields.field("kind", &kind)
             fields.omittable("until", &until)
         }

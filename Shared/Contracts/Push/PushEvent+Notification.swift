@@ -130,6 +130,7 @@ extension PushEvent {
         /// When it is sent even if the device sleeps.
         public var due: Instant?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .storedOffline
         /// When it expires.
         public var until: Instant = .epoch
@@ -137,13 +138,15 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, due: Instant? = nil, notification: String, status: ConsoleStatus = .storedOffline,
+            app: String?, due: Instant? = nil, notification: String, pushType: PushType? = nil,
+            status: ConsoleStatus = .storedOffline,
             until:
                 Instant
         ) {
             self.app = app
             self.due = due
             self.notification = notification
+            self.pushType = pushType
             self.status = status
             self.until = until
         }
@@ -152,6 +155,7 @@ extension PushEvent {
             fields.field("app", &app)
             fields.omittable("due", &due)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
             fields.field("until", &until)
         }
@@ -164,15 +168,20 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .heldBudget
         /// When the budget lets it go; nil where that is not known.
         public var until: Instant?
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .heldBudget, until: Instant? = nil) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .heldBudget,
+            until: Instant? = nil
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
             self.until = until
         }
@@ -180,6 +189,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
             fields.omittable("until", &until)
         }
@@ -192,19 +202,24 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .releasedBudget
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .releasedBudget) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .releasedBudget
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -218,14 +233,18 @@ extension PushEvent {
         /// The newer one.
         public var by: String = ""
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .replaced
 
         public init() {}
 
-        public init(app: String?, by: String, notification: String, status: ConsoleStatus = .replaced) {
+        public init(
+            app: String?, by: String, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .replaced
+        ) {
             self.app = app
             self.by = by
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
@@ -233,6 +252,7 @@ extension PushEvent {
             fields.field("app", &app)
             fields.field("by", &by)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -244,6 +264,7 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         /// Why the app could not be woken, where that is the cause.
         public var refusal: WakeRefusal?
         public var status: ConsoleStatus = .discardedExpired
@@ -251,10 +272,12 @@ extension PushEvent {
         public init() {}
 
         public init(
-            app: String?, notification: String, refusal: WakeRefusal? = nil, status: ConsoleStatus = .discardedExpired
+            app: String?, notification: String, pushType: PushType? = nil, refusal: WakeRefusal? = nil,
+            status: ConsoleStatus = .discardedExpired
         ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.refusal = refusal
             self.status = status
         }
@@ -262,6 +285,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.omittable("refusal", &refusal)
             fields.field("status", &status)
         }
@@ -274,19 +298,24 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .acknowledged
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .acknowledged) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .acknowledged
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }
@@ -299,14 +328,19 @@ extension PushEvent {
         public var app: String?
         public var cause: PresentationCause = .completed
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .presented
 
         public init() {}
 
-        public init(app: String?, cause: PresentationCause, notification: String, status: ConsoleStatus = .presented) {
+        public init(
+            app: String?, cause: PresentationCause, notification: String, pushType: PushType? = nil,
+            status: ConsoleStatus = .presented
+        ) {
             self.app = app
             self.cause = cause
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
@@ -314,6 +348,34 @@ extension PushEvent {
             fields.field("app", &app)
             fields.field("cause", &cause)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
+            fields.field("status", &status)
+        }
+    }
+
+    /// The user opened a notification that the device shows: its app comes on screen.
+    public struct NotificationOpened: EventData {
+        public static let type = "push.notification.opened"
+        public static let summary = "The user opened a notification that the device shows: its app comes on screen."
+
+        public var app: String?
+        public var notification: String = ""
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .opened
+
+        public init() {}
+
+        public init(app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .opened) {
+            self.app = app
+            self.notification = notification
+            self.pushType = pushType
+            self.status = status
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }

@@ -14,6 +14,7 @@ extension PushEvent {
         case .notificationAcknowledged(let event): NotificationStatus(event.notification, event.status)
         case .notificationPresented(let event):
             NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
+        case .notificationOpened(let event): NotificationStatus(event.notification, event.status)
         case .wakeRequested(let event): NotificationStatus(event.notification, .wakeRequested)
         case .wakeGranted(let event): NotificationStatus(event.notification, event.status)
         case .wakeCompleted(let event):

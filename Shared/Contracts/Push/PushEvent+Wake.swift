@@ -11,7 +11,7 @@ extension PushEvent {
         public var notification: String = ""
         /// What the provider sent.
         public var payload: JSON = .null
-        /// `voip` for a push that announces a call; nil for all others.
+        /// `voip` announces a call.
         public var pushType: PushType?
 
         public init() {}
@@ -38,14 +38,19 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .wokeApp
         public var wake: String = ""
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .wokeApp, wake: String) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .wokeApp,
+            wake: String
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
             self.wake = wake
         }
@@ -53,6 +58,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
             fields.field("wake", &wake)
         }
@@ -65,14 +71,19 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var result: WakeResult?
         public var status: ConsoleStatus = .completed
 
         public init() {}
 
-        public init(app: String?, notification: String, result: WakeResult? = nil, status: ConsoleStatus = .completed) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, result: WakeResult? = nil,
+            status: ConsoleStatus = .completed
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.result = result
             self.status = status
         }
@@ -80,6 +91,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.omittable("result", &result)
             fields.field("status", &status)
         }
@@ -92,14 +104,19 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var refusal: WakeRefusal = .placeholder
         public var status: ConsoleStatus = .wakeRefused
 
         public init() {}
 
-        public init(app: String?, notification: String, refusal: WakeRefusal, status: ConsoleStatus = .wakeRefused) {
+        public init(
+            app: String?, notification: String, pushType: PushType? = nil, refusal: WakeRefusal,
+            status: ConsoleStatus = .wakeRefused
+        ) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.refusal = refusal
             self.status = status
         }
@@ -107,6 +124,7 @@ extension PushEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("refusal", &refusal)
             fields.field("status", &status)
         }
@@ -119,19 +137,22 @@ extension PushEvent {
 
         public var app: String?
         public var notification: String = ""
+        public var pushType: PushType?
         public var status: ConsoleStatus = .wakeEnded
 
         public init() {}
 
-        public init(app: String?, notification: String, status: ConsoleStatus = .wakeEnded) {
+        public init(app: String?, notification: String, pushType: PushType? = nil, status: ConsoleStatus = .wakeEnded) {
             self.app = app
             self.notification = notification
+            self.pushType = pushType
             self.status = status
         }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             fields.field("app", &app)
             fields.field("notification", &notification)
+            fields.omittable("pushType", &pushType)
             fields.field("status", &status)
         }
     }

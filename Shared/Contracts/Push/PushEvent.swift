@@ -24,6 +24,7 @@ public enum PushEvent: EventFamily {
     case notificationDiscarded(NotificationDiscarded)
     case notificationAcknowledged(NotificationAcknowledged)
     case notificationPresented(NotificationPresented)
+    case notificationOpened(NotificationOpened)
     case wakeRequested(WakeRequested)
     case wakeGranted(WakeGranted)
     case wakeCompleted(WakeCompleted)
@@ -55,6 +56,7 @@ public enum PushEvent: EventFamily {
         EventKind(PushEvent.notificationDiscarded),
         EventKind(PushEvent.notificationAcknowledged),
         EventKind(PushEvent.notificationPresented),
+        EventKind(PushEvent.notificationOpened),
         EventKind(PushEvent.wakeRequested),
         EventKind(PushEvent.wakeGranted),
         EventKind(PushEvent.wakeCompleted),
@@ -86,6 +88,7 @@ public enum PushEvent: EventFamily {
         case .notificationDiscarded(let data): data
         case .notificationAcknowledged(let data): data
         case .notificationPresented(let data): data
+        case .notificationOpened(let data): data
         case .wakeRequested(let data): data
         case .wakeGranted(let data): data
         case .wakeCompleted(let data): data

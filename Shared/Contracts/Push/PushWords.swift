@@ -13,7 +13,11 @@ public enum PushEnvironment: String, Word { case sandbox, production }
 public enum ConnectionKind: String, Word { case stream, poll }
 
 /// Why a connection ended.
-public enum ConnectionEnd: String, Word { case closed, replaced, networkLost, powerLost, pollMissed, deregistered }
+public enum ConnectionEnd: String, Word {
+    case closed, replaced, networkLost, powerLost, pollMissed, deregistered
+    /// The process that held it stopped renewing its lease.
+    case processLost
+}
 
 /// Why a device token became void.
 public enum TokenEnd: String, Word {
@@ -59,6 +63,7 @@ public enum ConsoleStatus: String, Word {
     case replaced = "Replaced By"
     case acknowledged = "Acknowledged"
     case presented = "Presented"
+    case opened = "Opened"
     case wakeRequested = "Wake Requested"
     case wokeApp = "Woke App"
     case completed = "Completed"

@@ -53,6 +53,8 @@ import Timeline
                 if data.reason == .forceQuit { isQuit.insert(data.app ?? "") }
             case .appUninstalled(let data): isQuit.remove(data.app ?? "")
             case .appLaunched(let data): isQuit.remove(data.app ?? "")
+            // The user opens one that something woke all the same.
+            case .appActivated(let data): isQuit.remove(data.app ?? "")
             case .devicePowered(let data): if data.power != .off { isQuit = [] }
             case .deviceDeregistered: (open, isQuit) = ([:], [])
             case .appWoken(let data):

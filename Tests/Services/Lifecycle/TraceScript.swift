@@ -74,6 +74,7 @@ extension TraceScript<LifecycleMachine> {
             return PushEvent.WakeRequested(
                 app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null,
                 pushType: with["pushType"]?.string.flatMap { PushType(rawValue: $0) })
+        case "notificationOpened": return PushEvent.NotificationOpened(app: app, notification: "n")
         case "taskDue":
             return FetchEvent.TaskDue(
                 app: app, identifier: with["identifier"]?.string ?? "",

@@ -17,12 +17,28 @@ import Timeline
                 try life.step()
                 try life.checkLaws()
             }
+            try life.checkLog()
             try #require(try life.runtime.foldCheck().isEmpty)
         }
     }
 }
 
 extension PushLife {
+    /// What projections read: each status tells its type, nothing is opened or replaced twice.
+    fileprivate func checkLog() throws {
+        var types: [String: PushType] = [:]
+        var gone: Set<String> = []
+        for event in runtime.log where event.source == PushEvent.source {
+            let known = try PushEvent(type: event.type, version: event.version, data: event.data)
+            guard let status = known.status else { continue }
+            let told = try PushType(json: try JSON(parsing: event.data)["pushType"] ?? .null)
+            try #require(types[status.notification, default: told] == told, "a notification has one type")
+            types[status.notification] = told
+            try #require(!gone.contains(status.notification), "\(status.status) after its end")
+            if [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
+        }
+    }
+
     fileprivate func checkLaws() throws {
         let device = self.device
         if let next = device.nextDeadline { try #require(next > now) }
@@ -33,6 +49,14 @@ extension PushLife {
                 try #require(stored <= 1, "one stored notification an app, and one for each of its channels")
             }
             try #require(own.count { $0.place == .held } <= 1, "one held notification an app")
+        }
+        try #require(device.shown.count <= PushMachine.shownLimit)
+        try #require(Set(device.shown.map(\.id)).count == device.shown.count, "shown once")
+        for shown in device.shown {
+            try #require(device.messages[shown.id] == nil, "what is shown is settled")
+            try #require(device.apps[shown.app]?.registration != nil, "only registered apps show any")
+            let alike = device.shown.filter { $0.app == shown.app && $0.collapseID == shown.collapseID }
+            try #require(shown.collapseID == nil || alike.count == 1, "one of each collapse id is shown")
         }
         for message in device.messages.values {
             try #require(message.place != .received, "everything received is somewhere")

@@ -46,7 +46,7 @@ extension PushSuite {
     func withDatabase<Value: Sendable>(
         _ body: @Sendable (ConnectionPool) async throws -> Value
     ) async throws -> Value {
-        let pool = ConnectionPool(try ConnectionOptions(url: database), size: 2, logger: .init(label: "test"))
+        let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: .init(label: "test"))
         do {
             let value = try await body(pool)
             await pool.close()

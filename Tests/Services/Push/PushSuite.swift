@@ -21,27 +21,27 @@ final class PushSuite: Sendable {
 
     let push: Int
     let lifecycle: Int
-    /// Of the database, as its owner.
-    let database: String
     /// The provider endpoint over TLS.
     let apns: Int
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
+    /// Of the database, as its owner.
+    let url: String
     private let processes: [ChildProcess]
     private let settings: [String: String]
 
     private init(
-        ports: (push: Int, lifecycle: Int, apns: Int), database: String, certificates: URL, processes: [ChildProcess],
+        ports: (push: Int, lifecycle: Int, apns: Int), certificates: URL, processes: [ChildProcess],
         settings: [String: String]
     ) {
         push = ports.push
         lifecycle = ports.lifecycle
         apns = ports.apns
-        self.database = database
         self.certificates = certificates
         self.processes = processes
         self.settings = settings
+        url = settings["DATABASE_URL"] ?? ""
     }
 
     /// Runs both services for as long as the body runs.
@@ -68,21 +68,21 @@ final class PushSuite: Sendable {
         for name in ["lifecycle", "push"] {
             let migration = try ChildProcess.start(ChildProcess.product(name), ["migrate"], environment: settings)
             #expect(try await migration.exit() == .exited(0))
-            let (process, port) = try await serve(name, settings)
+            let (process, port) = try await start(name, settings)
             processes.append(process)
             ports.append(port)
         }
         let apns = try await apnsPort(of: processes[1])
         let suite = PushSuite(
-            ports: (push: ports[1], lifecycle: ports[0], apns: apns), database: url, certificates: folder,
-            processes: processes, settings: settings)
+            ports: (push: ports[1], lifecycle: ports[0], apns: apns), certificates: folder, processes: processes,
+            settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
         for process in processes { #expect(try await process.exit() == .exited(0)) }
     }
 
-    private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
+    private static func start(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
         let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
         let line = try await process.waitForLine(containing: "is ready on", within: 30)
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
@@ -95,11 +95,19 @@ final class PushSuite: Sendable {
     }
 
     /// Another process of `push` over the same database; it is killed when it is released.
-    func another() async throws -> (process: ChildProcess, port: Int) { try await Self.serve("push", settings) }
+    func another() async throws -> (process: ChildProcess, port: Int) { try await Self.start("push", settings) }
 
+    var pushProcess: pid_t { processes[1].pid }
     /// Stops the service's own process where it stands.
     func pause() { processes[1].signal(SIGSTOP) }
     func resume() { processes[1].signal(SIGCONT) }
+
+    /// Another process of `push` beside the one of the suite, for as long as the body runs: then it is killed.
+    func withReplica(_ body: (_ port: Int) async throws -> Void) async throws {
+        let (process, port) = try await Self.start("push", settings)
+        defer { process.signal(SIGKILL) }
+        try await body(port)
+    }
 
     private func registerKey() async throws {
         let key: JSON = [
@@ -132,6 +140,11 @@ final class PushSuite: Sendable {
         return Answer(
             status: Int(response.status.code), headers: Dictionary(pairs) { $1 },
             json: (try? JSON(parsing: bytes.readableBytesView)) ?? .null)
+    }
+
+    func text(_ path: String) async throws -> String {
+        let response = try await HTTPClient.shared.execute(request("GET", path), timeout: .seconds(30))
+        return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
     /// A registered device with an app that silent notifications may wake.
@@ -184,8 +197,8 @@ struct DeviceStream {
     private var text = ""
 
     /// Opens it, and returns when the device counts as connected.
-    init(_ suite: PushSuite, _ device: String) async throws {
-        let request = suite.request("GET", "/v1/devices/\(device)/notifications")
+    init(_ suite: PushSuite, _ device: String, port: Int? = nil) async throws {
+        let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
         #expect(response.status == .ok)
         parts = response.body.makeAsyncIterator()

@@ -35,7 +35,28 @@ import Testing
             }
             let explained = try await suite.send("GET", "/v1/devices/phone/apps/com.example.app/explain").json
             #expect(explained["online"]?.bool == true)
-            #expect(explained["forecast"]?["alert"]?.string == "Delivered")
+            #expect(explained["forecast"]?["alert"]?["status"]?.string == "Delivered")
+        }
+    }
+
+    @Test func openingANotificationBringsItsAppOnScreen() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            var stream = try await DeviceStream(suite, "phone")
+            let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
+            let id = try #require(sent.headers["apns-unique-id"])
+            #expect(try await stream.next()?["id"]?.string == id)
+            let path = "/v1/devices/phone/notifications/"
+            #expect(try await suite.send("POST", path + id + "/ack").status == 204)
+            #expect(try await suite.send("POST", path + id + "/opened").status == 204)
+            let again = try await suite.send("POST", path + id + "/opened")
+            #expect(again.status == 409 && again.code == "notification_not_shown")
+            try await eventually(describe: "the app is on screen") {
+                let app = "/v1/devices/phone/apps/com.example.app"
+                return try await suite.send("GET", app, port: suite.lifecycle).json["state"]?.string == "active"
+            }
+            let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json["statuses"]?.items ?? []
+            #expect(timeline.map { $0["status"]?.string } == ["Received", "Delivered", "Acknowledged", "Opened"])
         }
     }
 
@@ -104,7 +125,7 @@ import Testing
             try await eventually(describe: "the device is offline") { try await !isOnline(suite) }
             #expect(try await suite.notify(token, ["aps": ["alert": "x"]]).status == 200)
             let explained = try await suite.send("GET", "/v1/devices/watch/apps/com.example.app/explain").json
-            #expect(explained["forecast"]?["alert"]?.string == "Stored – Device Offline")
+            #expect(explained["forecast"]?["alert"]?["status"]?.string == "Stored – Device Offline")
         }
     }
 

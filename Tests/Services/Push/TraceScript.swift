@@ -11,8 +11,10 @@ extension TraceScript<PushMachine> {
     /// At the beginning the device is registered, and its apps are installed, by their manifests, and registered for
     /// notifications.
     static func push(_ trace: Trace) throws -> Self {
-        var script = Self(policy: PushPolicy(partitions: 16), code: \.code, command: command)
-        script.settings = ["registration", "apps"]
+        var policy = PushPolicy(partitions: 16)
+        if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
+        var script = Self(policy: policy, code: \.code, command: command)
+        script.settings = ["registration", "apps", "policy"]
         // Those of broadcasts are the machine's own.
         script.identifiers = [(PushEvent.NotificationReceived.type, "notification")]
         let registration = trace["registration"] ?? ["profile": "ios15"]
@@ -36,6 +38,9 @@ extension TraceScript<PushMachine> {
         case "device.deregistered": return LifecycleEvent.DeviceDeregistered()
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
+        case "settings.changed":
+            let settings: JSON = ["app": .string(step.app), "settings": with]
+            return try step.event(LifecycleEvent.SettingsChanged.self, overlaidWith: settings)
         case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
         case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)
         case "app.launched": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
@@ -62,10 +67,14 @@ extension TraceScript<PushMachine> {
         case "broadcast": return .receiveBroadcast(try broadcast(step, player))
         case "register": return try registration(step)
         case "unregister": return .unregister(app: step.app)
-        case "connect": return .connect(connection: try #require(step.with.string))
-        case "disconnect": return .disconnect(connection: try #require(step.with.string))
+        case "connect":
+            return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
+        case "disconnect":
+            let cause = try step.with["cause"].map { try ConnectionEnd(json: $0) }
+            return .disconnect(connection: try connection(step), cause ?? .closed)
         case "poll": return .poll(connection: "poll", wait: .seconds(30.0))
         case "ack": return .acknowledge(notification: try #require(step.with.string))
+        case "open": return .open(notification: try #require(step.with.string))
         case "keepAlive": return .keepAlive
         case "throttle": return .setThrottle(step.with.bool ?? true)
         default: throw TraceFailed.unknown(step)
@@ -93,6 +102,10 @@ extension TraceScript<PushMachine> {
             payload: ["aps": ["event": "update", "content-state": ["score": 1]]])
     }
 
+    private static func connection(_ step: TraceStep) throws -> String {
+        try #require(step.with.string ?? step.with["connection"]?.string)
+    }
+
     /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's, "padding": bytes}`.
     private static func push(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingPush {
         let document = step.with
@@ -116,5 +129,11 @@ extension TraceScript<PushMachine> {
             collapseID: document["collapse"]?.string,
             expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
             neverStored: expiration == 0, payload: payload)
+    }
+}
+
+extension TraceStep {
+    fileprivate func event<D: EventData>(_ type: D.Type, overlaidWith over: JSON) throws -> D {
+        try D(json: try JSON(parsing: D().jsonBytes).overlaid(with: over))
     }
 }

@@ -47,6 +47,16 @@ extension Decision<LifecycleMachine> {
         }
     }
 
+    /// The user opened a notification of the app's, which comes on screen as by its icon. It may be there, or gone, by now.
+    mutating func openByNotification(_ app: String) {
+        guard state.isPoweredOn, let record = state.apps[app] else { return }
+        if record.state == .notRunning {
+            launch(app, record)
+        } else if isLegal(.open, for: app, record) {
+            open(app)
+        }
+    }
+
     private mutating func launch(_ app: String, _ record: InstalledApp) {
         clearForeground(.otherApp)
         switch record.manifest.handlersReturn {

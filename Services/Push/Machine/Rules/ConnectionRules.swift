@@ -6,15 +6,15 @@ import Timeline
 // The persistent connection of a device.
 extension Decision<PushMachine> {
     /// A new stream replaces whatever connected the device before.
-    mutating func connect(_ connection: String) throws(PushRefusal) {
+    mutating func connect(_ connection: String, holder: String?) throws(PushRefusal) {
         try requireNetwork()
         endConnection(.replaced)
-        emit(.deviceConnected(.init(connection: connection, kind: .stream)))
+        emit(.deviceConnected(.init(connection: connection, holder: holder, kind: .stream)))
         greet()
     }
 
-    mutating func disconnect(_ connection: String) {
-        if state.connection?.id == connection { endConnection(.closed) }
+    mutating func disconnect(_ connection: String, _ cause: ConnectionEnd) {
+        if state.connection?.id == connection { endConnection(cause) }
     }
 
     /// What was sent and not acknowledged stays in flight between polls, so that each poll gets it again.

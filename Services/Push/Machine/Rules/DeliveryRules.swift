@@ -23,7 +23,9 @@ extension Decision<PushMachine> {
     /// Sends a received notification on its way, or says where it waits.
     mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
-        guard message.silent || app.notifications == .on else { return discard(id, .discardedDisabled) }
+        guard message.pushType != .alert || message.silent || app.notifications == .on else {
+            return discard(id, .discardedDisabled)
+        }
         guard state.isOnline else { return store(id, .storedOffline) }
         if message.silent {
             routeSilent(id, message, app)
@@ -46,23 +48,18 @@ extension Decision<PushMachine> {
         ridePiggyback()
     }
 
-    /// Sends an ordinary notification. One of the same collapse id that the device has not acknowledged makes way.
+    /// Sends an ordinary notification.
     private mutating func send(_ id: String, fromStorage: Bool = false) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
-        if let collapse = message.collapseID {
-            for (older, other) in state.messages
-            where older != id && other.app == message.app && other.collapseID == collapse && !other.silent {
-                emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
-            }
-        }
+        collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)
         // What announces a call wakes without asking for the mode: whether the app may is for `lifecycle` to say.
-        let call: PushType? = message.pushType == .voip ? .voip : nil
-        guard message.contentAvailable || call != nil, message.wake == .none else { return }
-        if app.wakes || call != nil, !app.foreground {
-            emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload, pushType: call)))
+        let isCall = message.pushType == .voip
+        guard message.contentAvailable || isCall, message.wake == .none else { return }
+        if app.wakes || isCall, !app.foreground {
+            requestWake(id, message)
         } else {
-            emit(.notificationPresented(.init(app: message.app, cause: .notWoken, notification: id)))
+            present(id, message, .notWoken)
         }
     }
 
@@ -76,25 +73,45 @@ extension Decision<PushMachine> {
                     silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
     }
 
-    /// Puts a notification into the one slot of its app, or of the app's channel that it came by, out of which the older one
-    /// goes. What may not be stored is given up.
+    /// Puts a notification into the one slot of its app, or of the app's channel that it came by: of two, the one that came
+    /// first goes. What may not be stored is given up.
     mutating func store(_ id: String, _ status: ConsoleStatus) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
-        for (older, other) in state.messages
-        where older != id && other.app == message.app && other.channel == message.channel && other.place == .stored {
-            emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
-        }
+        guard keepsNewest(id, message, in: .stored) else { return }
         // Priority 1 never wakes a device: only a moment at which it is awake lets it go.
         let due = status == .storedPower && message.priority == 5 ? now + policy.batchingWindow : nil
         emit(
             .notificationStored(
-                .init(app: message.app, due: due, notification: id, status: status, until: message.expiresAt)))
+                .init(
+                    app: message.app, due: due, notification: id, pushType: message.pushType, status: status,
+                    until: message.expiresAt)))
+    }
+
+    /// Lets the newest of an app have its slot: what is there gives way, unless it came later.
+    ///
+    /// - Returns: whether the slot is the notification's.
+    mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Place) -> Bool {
+        guard let order = state.messages.index(forKey: id) else { return false }
+        for (other, occupant) in state.messages
+        where other != id && occupant.app == message.app && occupant.place == slot
+            && (slot != .stored || occupant.channel == message.channel)
+        {
+            if state.messages.index(forKey: other).map({ $0 > order }) ?? false {
+                replace(id, message, by: other)
+                return false
+            }
+            replace(other, occupant, by: id)
+        }
+        return true
     }
 
     mutating func discard(_ id: String, _ status: ConsoleStatus, refusal: WakeRefusal? = nil) {
         guard let message = state.messages[id] else { return }
-        emit(.notificationDiscarded(.init(app: message.app, notification: id, refusal: refusal, status: status)))
+        emit(
+            .notificationDiscarded(
+                .init(
+                    app: message.app, notification: id, pushType: message.pushType, refusal: refusal, status: status)))
     }
 
     /// Gives up what waited until its expiration.
@@ -120,6 +137,6 @@ extension Decision<PushMachine> {
     mutating func acknowledge(_ id: String) {
         guard let message = state.messages[id], message.deliveredAt != nil else { return }
         guard message.place == .inFlight || message.place == .stored else { return }
-        emit(.notificationAcknowledged(.init(app: message.app, notification: id)))
+        emit(.notificationAcknowledged(.init(app: message.app, notification: id, pushType: message.pushType)))
     }
 }

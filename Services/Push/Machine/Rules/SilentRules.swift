@@ -23,8 +23,7 @@ extension Decision<PushMachine> {
 
     private mutating func wake(_ id: String, _ message: PushMessage, fromStorage: Bool) {
         deliver(id, message, fromStorage: fromStorage)
-        guard message.wake == .none else { return }
-        emit(.wakeRequested(.init(app: message.app, notification: id, payload: message.payload)))
+        if message.wake == .none { requestWake(id, message) }
     }
 
     /// When the budgets of the app and of the device let one go; nil for apps long unused.
@@ -61,17 +60,19 @@ extension Decision<PushMachine> {
     mutating func hold(_ id: String, _ status: ConsoleStatus, until: Instant?) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
-        for (older, other) in state.messages where older != id && other.app == message.app && other.place == .held {
-            emit(.notificationReplaced(.init(app: other.app, by: id, notification: older)))
-        }
-        emit(.notificationHeld(.init(app: message.app, notification: id, status: status, until: until)))
+        guard keepsNewest(id, message, in: .held) else { return }
+        emit(
+            .notificationHeld(
+                .init(app: message.app, notification: id, pushType: message.pushType, status: status, until: until)))
     }
 
     /// Lets held notifications go without charge, oldest first. In Low Power Mode only apps on screen get theirs.
     mutating func release(_ status: ConsoleStatus, where goes: (PushMessage) -> Bool = { _ in true }) {
         for (id, message) in state.messages where message.place == .held && goes(message) {
             guard let app = state.apps[message.app], app.foreground || !state.conditions.lowPowerMode else { continue }
-            emit(.notificationReleased(.init(app: message.app, notification: id, status: status)))
+            emit(
+                .notificationReleased(
+                    .init(app: message.app, notification: id, pushType: message.pushType, status: status)))
             if app.foreground {
                 deliver(id, message, fromStorage: false)
             } else {
@@ -95,7 +96,7 @@ extension Decision<PushMachine> {
             guard let app = state.apps[message.app] else { continue }
             let available = state.isThrottled ? availability(of: app) : now
             if let available, available <= now {
-                emit(.notificationReleased(.init(app: message.app, notification: id)))
+                emit(.notificationReleased(.init(app: message.app, notification: id, pushType: message.pushType)))
                 if state.isThrottled { charge(id, app) }
                 wake(id, message, fromStorage: false)
             } else if message.due != available {

@@ -5,15 +5,22 @@ import Timeline
 
 // What `lifecycle` answers to the wakes that notifications asked for.
 extension Decision<PushMachine> {
+    mutating func requestWake(_ id: String, _ message: PushMessage) {
+        emit(
+            .wakeRequested(
+                .init(app: message.app, notification: id, payload: message.payload, pushType: message.pushType)))
+    }
+
     mutating func grant(_ id: String, wake: String) {
         guard let message = state.messages[id], message.wake == .requested else { return }
-        emit(.wakeGranted(.init(app: message.app, notification: id, wake: wake)))
+        emit(.wakeGranted(.init(app: message.app, notification: id, pushType: message.pushType, wake: wake)))
     }
 
     /// An alert is shown when the handler is done.
     mutating func complete(_ id: String, _ result: WakeResult?) {
         guard let message = state.messages[id], message.wake == .granted else { return }
-        emit(.wakeCompleted(.init(app: message.app, notification: id, result: result)))
+        emit(
+            .wakeCompleted(.init(app: message.app, notification: id, pushType: message.pushType, result: result)))
         present(id, message, .completed)
     }
 
@@ -22,7 +29,8 @@ extension Decision<PushMachine> {
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
-        emit(.wakeRefused(.init(app: message.app, notification: id, refusal: refusal)))
+        emit(
+            .wakeRefused(.init(app: message.app, notification: id, pushType: message.pushType, refusal: refusal)))
         guard message.silent else { return present(id, message, .refused) }
         if refusal == .inForeground {
             acknowledge(id)
@@ -36,13 +44,15 @@ extension Decision<PushMachine> {
     /// The process of an app ended: no handler of its will be done.
     mutating func endWakes(of app: String) {
         for (id, message) in state.messages where message.app == app && message.wake == .granted {
-            emit(.wakeEnded(.init(app: app, notification: id)))
+            emit(.wakeEnded(.init(app: app, notification: id, pushType: message.pushType)))
             present(id, message, .ended)
         }
     }
 
-    private mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
+    mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
         guard !message.silent else { return }
-        emit(.notificationPresented(.init(app: message.app, cause: cause, notification: id)))
+        emit(
+            .notificationPresented(
+                .init(app: message.app, cause: cause, notification: id, pushType: message.pushType)))
     }
 }

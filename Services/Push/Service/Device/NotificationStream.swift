@@ -3,7 +3,6 @@ import EventLog
 import Foundation
 import HTTPTypes
 import Hummingbird
-import Logging
 import Machines
 import NIOCore
 import PushMachine
@@ -16,9 +15,9 @@ import Timeline
 /// The persistent connection of a device, in both its forms.
 struct NotificationStream: Sendable {
     let commands: Commands<PushMachine>
+    let connections: Connections
     let tail: LogTail
     let metrics: Metrics
-    let logger: Logger
 
     /// Opens the stream. The device counts as connected while the answer is being written: a stream whose head never reached
     /// it connects nothing. What is delivered is read from the log, so it does not matter which replica decides.
@@ -29,10 +28,9 @@ struct NotificationStream: Sendable {
     ) throws -> Response {
         guard state.conditions.poweredOn else { throw PushRefusal.deviceOff.problem }
         guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
-        let connection = UUID.random().lowercased
-        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: connection) }.compactMap {
-            told($0)
-        }
+        let connection = UUID.random()
+        let name = connection.lowercased
+        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: name) }.compactMap { told($0) }
         var response = Response(events: events, on: context, metrics: metrics)
         // Watching for the client's leaving takes the connection: it serves no request after this one.
         response.headers[.connection] = "close"
@@ -40,18 +38,13 @@ struct NotificationStream: Sendable {
         let traceparent = context.traceparent.description
         let channel = context.channel
         response.body = ResponseBody { writer in
-            try await submit(.connect(connection: connection), key, traceparent)
-            do {
+            try await connections.hold(connection, key, traceparent: traceparent) {
                 try await request.body.consumeWithCancellationOnInboundClose { _ in
                     try await inner.write(writer)
                     // The connection is closed after this; what was written last must have gone out on its loop before.
                     try await channel.eventLoop.submit {}.get()
                 }
-            } catch {
-                await leave(connection, key, traceparent)
-                throw error
             }
-            await leave(connection, key, traceparent)
         }
         return response
     }
@@ -93,17 +86,6 @@ struct NotificationStream: Sendable {
             }
             defer { group.cancelAll() }
             return try await group.next() ?? false
-        }
-    }
-
-    private func submit(_ command: PushCommand, _ key: AggregateKey, _ traceparent: String) async throws {
-        try await commands.submit(command, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
-    }
-
-    /// The end of a stream must not fail it; a device that stays connected in the books is put right by its next stream.
-    private func leave(_ connection: String, _ key: AggregateKey, _ traceparent: String) async {
-        do { try await submit(.disconnect(connection: connection), key, traceparent) } catch {
-            logger.warning("a device's disconnection was not noted", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -142,7 +142,7 @@ struct ProviderEndpoint: Sendable {
         case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
             .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .deviceOff, .noNetwork, .notConnected, .notSubscribed, .unreadableEvent:
+        case .deviceOff, .noNetwork, .notConnected, .notSubscribed, .notificationNotShown, .unreadableEvent:
             .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }

@@ -55,7 +55,10 @@ final class HTTP2Client: Sendable {
                 }
             }
             .connect(host: "127.0.0.1", port: port).get()
-        return HTTP2Client(channel, frames)
+        let client = HTTP2Client(channel, frames)
+        // Nobody here counts what was received: the window is as large as it can be.
+        try await client.send(0, .windowUpdate(windowSizeIncrement: 1 << 30))
+        return client
     }
 
     func send(_ stream: Int, _ payload: HTTP2Frame.FramePayload) async throws {
@@ -109,6 +112,33 @@ final class HTTP2Client: Sendable {
                 }
             }
             return answer
+        }
+    }
+
+    /// The answers of so many streams, in any order.
+    func answers(from first: Int, count: Int) async throws -> [Answer] {
+        let frames = frames
+        return try await withTimeout(seconds: 120, "\(count) answers") {
+            var answers: [HTTP2StreamID: Answer] = [:]
+            var open = Set((0..<count).map { HTTP2StreamID(first + 2 * $0) })
+            for await frame in frames where open.contains(frame.streamID) {
+                switch frame.payload {
+                case .headers(let part):
+                    answers[frame.streamID, default: Answer()].status = part.headers.first(name: ":status") ?? ""
+                    answers[frame.streamID]?.headers = part.headers
+                    if part.endStream { open.remove(frame.streamID) }
+                case .data(let part):
+                    if case .byteBuffer(let buffer) = part.data {
+                        answers[frame.streamID]?.body += Array(buffer: buffer)
+                    }
+                    if part.endStream { open.remove(frame.streamID) }
+                case .rstStream: open.remove(frame.streamID)
+                default: break
+                }
+                if open.isEmpty { break }
+            }
+            guard open.isEmpty else { throw HostileFailure("the connection ended, \(open.count) unanswered") }
+            return Array(answers.values)
         }
     }
 

@@ -1,0 +1,129 @@
+import Contracts
+import Foundation
+import Logging
+import Machines
+import Postgres
+import PushMachine
+import Runtime
+import ServiceKit
+import ServiceLifecycle
+
+/// The connections of devices that this process holds, under a lease; and the end of those whose process is no more.
+final class Connections: Service {
+    /// Seconds. Short, since a device whose process died is wrongly taken for connected until then.
+    static let lease = 10.0
+    static let renewal = Duration.seconds(3)
+    private static let page = 200
+
+    /// This process.
+    let holder = UUID.random()
+    private let commands: Commands<PushMachine>
+    private let table: ConnectionTable
+    private let logger: Logger
+
+    init(commands: Commands<PushMachine>, pool: ConnectionPool, partitions: Int, logger: Logger) {
+        self.commands = commands
+        table = ConnectionTable(pool: pool, partitions: partitions, lease: Self.lease)
+        self.logger = logger
+    }
+
+    /// Connects a device for as long as the body runs. The row that names the process is there before the device is
+    /// connected, and until it is not any more.
+    func hold(
+        _ connection: UUID, _ key: AggregateKey, traceparent: String, _ body: () async throws -> Void
+    ) async throws {
+        let held = ConnectionTable.Held(key: key, connection: connection)
+        try await table.add(held, of: holder)
+        do {
+            let connect = PushCommand.connect(connection: connection.lowercased, holder: holder.lowercased)
+            try await commands.submit(connect, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
+            // Were this process away for longer than its lease, others took the row, and found nothing connected yet.
+            guard try await table.isThere(held) else { throw LeaseLost() }
+            try await body()
+        } catch {
+            await leave(held, .closed, traceparent)
+            throw error
+        }
+        await leave(held, .closed, traceparent)
+    }
+
+    /// Must not fail the end of a stream: what can't be noted now is noted when the lease of this process ends.
+    private func leave(_ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
+        do {
+            try await disconnect(held, cause, traceparent)
+            try await table.remove(held)
+        } catch {
+            logger.warning("a device's disconnection was not noted", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func disconnect(
+        _ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String? = nil
+    ) async throws {
+        let command = PushCommand.disconnect(connection: held.connection.lowercased, cause)
+        do {
+            try await commands.submit(
+                command, to: held.key, origin: Origin(id: UUID.random(), traceparent: traceparent))
+        } catch PushRefusal.deviceNotRegistered {
+            // Whoever is gone is not connected.
+        }
+    }
+
+    // MARK: The lease
+
+    /// Renews this process's lease and ends what dead ones held, until graceful shutdown. Then no stream is open any more: the
+    /// server is shut down before.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup { group in
+                // A long sweep must not let the own lease lapse.
+                group.addTask {
+                    await self.again("the lease on connections") { try await self.table.renew(self.holder) }
+                }
+                group.addTask { await self.again("lost connections") { try await self.sweep() } }
+            }
+        }
+        try? await table.bury(holder, leaves: true)
+    }
+
+    private func again(_ what: String, _ round: () async throws -> Void) async {
+        repeat {
+            do { try await round() } catch {
+                if Task.isCancelled { return }
+                logger.warning("could not attend to \(what)", metadata: ["error": "\(error)"])
+            }
+        } while (try? await Task.sleep(for: Self.renewal)) != nil
+    }
+
+    /// Disconnects the devices of dead processes, page by page.
+    func sweep() async throws {
+        while let dead = try await table.claim() {
+            logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
+            var last: UUID?
+            while let page = try await table.page(of: dead, after: last, limit: Self.page), let end = page.last {
+                last = end.connection
+                try await table.remove(await disconnected(page), of: dead)
+            }
+            try await table.bury(dead, leaves: false)
+        }
+    }
+
+    /// Those of a page that are disconnected now. A device that is parked keeps its row for later.
+    private func disconnected(_ page: [ConnectionTable.Held]) async -> [UUID] {
+        await withTaskGroup(of: UUID?.self) { group in
+            for held in page {
+                group.addTask {
+                    do { try await self.disconnect(held, .processLost) } catch {
+                        self.logger.warning("a lost connection did not end", metadata: ["error": "\(error)"])
+                        return nil
+                    }
+                    return held.connection
+                }
+            }
+            return await group.reduce(into: []) { $0 += [$1].compactMap { $0 } }
+        }
+    }
+}
+
+/// The lease of this process lapsed while a device connected.
+private struct LeaseLost: Error {}

@@ -1,0 +1,130 @@
+import Contracts
+import EventLog
+import Logging
+import Postgres
+import PushMachine
+import ServiceKit
+import ServiceLifecycle
+import Timeline
+
+/// Counts the statuses of notifications as the log tells them. Any number of processes may do so at once: a partition's
+/// position is locked by whoever counts there, and moves in the same statement, so that each event counts exactly once.
+struct NotificationCounts: Service {
+    let pool: ConnectionPool
+    let metrics: Metrics
+    let logger: Logger
+
+    /// All types whose events bring a status.
+    static let types = PushEvent.catalogue.map(\.type).filter {
+        $0.hasPrefix("push.notification.") || $0.hasPrefix("push.wake.")
+    }
+
+    private static let behind = Statement(
+        """
+        SELECT c.partition::int8 FROM push.count_positions AS c JOIN bus.partitions AS p USING (partition)
+        WHERE p.head > c.log_offset ORDER BY c.partition
+        """)
+    // A lock that was waited for could show a position later than the log that this statement sees: nothing is counted and
+    // nothing moves then. Offsets are dense and in the order of the commits, so what is up to the head is all there.
+    private static let count = Statement(
+        """
+        WITH place AS MATERIALIZED (
+            SELECT log_offset FROM push.count_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
+        ), reach AS MATERIALIZED (
+            SELECT least(place.log_offset + \(LogReader.reach), p.head) AS log_offset
+            FROM place, bus.partitions AS p WHERE p.partition = $1
+        ), counted AS MATERIALIZED (
+            SELECT time / 3600000 AS hour, coalesce(app, '') AS app, data ->> 'pushType' AS push_type,
+                coalesce(data ->> 'status', $3) AS status, count(*) AS n
+            FROM bus.events
+            WHERE partition = $1 AND type = ANY($2) AND log_offset > (SELECT log_offset FROM place)
+                AND log_offset <= (SELECT log_offset FROM reach)
+            GROUP BY 1, 2, 3, 4
+        ), kept AS (
+            INSERT INTO push.notification_counts AS c (partition, hour, app, push_type, status, n)
+            SELECT $1, hour, app, push_type, status, n FROM counted
+            ON CONFLICT (partition, hour, app, push_type, status) DO UPDATE SET n = c.n + excluded.n
+        ), moved AS (
+            UPDATE push.count_positions AS c SET log_offset = reach.log_offset FROM reach
+            WHERE c.partition = $1 AND c.log_offset < reach.log_offset
+        )
+        SELECT status, sum(n)::int8 FROM counted GROUP BY status
+        """)
+    private static let find = Statement(
+        """
+        SELECT hour, app, push_type, status, sum(n)::int8 FROM push.notification_counts
+        WHERE hour >= $1 AND hour < $2 AND ($3 = '' OR app = $3) AND ($4 = '' OR push_type = $4)
+        GROUP BY hour, app, push_type, status ORDER BY hour, app, push_type, status LIMIT $5
+        """)
+
+    /// Counts until graceful shutdown or cancellation.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var pause = Duration.zero
+            while (try? await Task.sleep(for: pause)) != nil {
+                do { pause = try await round() ? .milliseconds(50) : .seconds(1) } catch {
+                    if Task.isCancelled { return }
+                    logger.warning("notifications could not be counted", metadata: ["error": "\(error)"])
+                    pause = .seconds(1)
+                }
+            }
+        }
+    }
+
+    /// Counts what has come in each partition, as far as others don't.
+    ///
+    /// - Returns: whether there was any.
+    func round() async throws(PostgresError) -> Bool {
+        var counted = false
+        for row in try await pool.run(Call(Self.behind)) {
+            if try await count(partition: try row.int(0)) { counted = true }
+        }
+        return counted
+    }
+
+    private func count(partition: Int) async throws(PostgresError) -> Bool {
+        // Its event says what it asks for, not how the console calls that.
+        let asked = ConsoleStatus.wakeRequested.rawValue
+        let rows = try await pool.run(
+            Call(Self.count, [.int4(Int32(partition)), .texts(Self.types), .text(asked)]))
+        for row in rows {
+            metrics.add(Double(try row.int(1)), to: .notifications, ["status": try row.text(0)])
+        }
+        return !rows.isEmpty
+    }
+
+    /// The counts of whole hours.
+    ///
+    /// - Parameters:
+    ///   - hours: since 1970.
+    ///   - app: of this app only.
+    ///   - type: of this type only.
+    func find(
+        _ hours: Range<Int>, app: String?, type: PushType?, limit: Int
+    ) async throws(PostgresError) -> [NotificationCount] {
+        let rows = try await pool.run(
+            Call(
+                Self.find,
+                [
+                    .int(hours.lowerBound), .int(hours.upperBound), .text(app ?? ""), .text(type?.rawValue ?? ""),
+                    .int(limit),
+                ]))
+        return try rows.map { row throws(PostgresError) in
+            var count = NotificationCount()
+            count.hour = .epoch + .hours(Int64(try row.int(0)))
+            count.app = try row.text(1)
+            count.pushType = PushType(rawValue: try row.text(2)) ?? .alert
+            count.topic = count.app + (count.pushType.topicSuffix)
+            count.status = ConsoleStatus(rawValue: try row.text(3)) ?? .received
+            count.count = try row.int(4)
+            return count
+        }
+    }
+}
+
+extension Metric {
+    /// Each process counts what it projected; together they count each once.
+    static let notifications = Metric(
+        "dormouse_push_notifications_total", "Statuses that notifications came to, in the words of the console.",
+        .counter)
+}

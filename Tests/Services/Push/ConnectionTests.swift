@@ -1,0 +1,104 @@
+import Contracts
+import Foundation
+import Logging
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+@testable import PushService
+
+@Suite(.timeLimit(.minutes(4))) struct ConnectionTests {
+    @Test func aDeviceIsDisconnectedWhenTheProcessThatHoldsItsConnectionIsLost() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            var id = ""
+            try await suite.withReplica { port in
+                var stream = try await DeviceStream(suite, "phone", port: port)
+                id = try #require(try await suite.notify(token, ["aps": ["alert": "x"]]).headers["apns-unique-id"])
+                #expect(try await stream.next()?["id"]?.string == id)
+                #expect(try await suite.isOnline("phone"))
+            }
+            try await eventually(within: 40, describe: "the device is offline") {
+                try await !suite.isOnline("phone")
+            }
+            let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json["statuses"]?.items ?? []
+            #expect(timeline.map { $0["status"]?.string } == ["Received", "Delivered", "Stored – Device Offline"])
+            let database = try await Database(suite)
+            let cause = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
+            #expect(try await database.texts(cause) == ["processLost"])
+            // Nothing of the lost one is left.
+            let rows = "SELECT 'row' FROM push.connections UNION ALL SELECT 'holder' FROM push.holders"
+            try await eventually(describe: "the holder is forgotten") {
+                try await database.texts(rows) == ["holder"]
+            }
+            var stream = try await DeviceStream(suite, "phone")
+            let again = try #require(try await stream.next())
+            #expect(again["id"]?.string == id && again["fromStorage"]?.bool == true)
+            #expect(try await database.texts(rows).sorted() == ["holder", "row"])
+        }
+    }
+
+    @Test func whatAClosedStreamHeldIsForgotten() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            var first = try await DeviceStream(suite, "phone")
+            let second = try await DeviceStream(suite, "phone")
+            #expect(try await first.next() == nil)
+            let database = try await Database(suite)
+            let count = "SELECT count(*)::text FROM push.connections"
+            try await eventually(describe: "one is left") { try await database.texts(count) == ["1"] }
+            _ = second
+        }
+    }
+
+    /// The lease as such, without machines behind it.
+    @Test func aHolderThatComesBackIsLeftAlone() async throws {
+        try await PushSuite.run { suite in
+            let database = try await Database(suite)
+            let table = ConnectionTable(pool: database.pool, partitions: 4, lease: 0.05)
+            let (dead, held) = (UUID(), ConnectionTable.Held(key: .device("d"), connection: UUID()))
+            // It has no row yet: taking a connection makes one.
+            try await table.add(held, of: dead)
+            #expect(try await table.isThere(held))
+            try await eventually(describe: "its lease ends") {
+                try await database.texts(
+                    "SELECT 'dead' FROM push.holders WHERE expires_at < clock_timestamp() AND holder = '\(dead)'"
+                ) == ["dead"]
+            }
+            // The suite's own process may be as fast; whoever claims it has it alone.
+            let long = ConnectionTable(pool: database.pool, partitions: 4, lease: 60)
+            if let claimed = try await long.claim() {
+                #expect(claimed == dead)
+                #expect(try await long.page(of: dead, after: nil, limit: 10) == [held])
+                #expect(try await long.claim() == nil)
+                // What has connections is not buried.
+                try await long.bury(dead, leaves: false)
+                #expect(try await long.page(of: dead, after: held.connection, limit: 10) == [])
+                try await long.renew(dead)
+                #expect(try await long.page(of: dead, after: nil, limit: 10) == nil)
+                #expect(try await table.isThere(held))
+            }
+        }
+    }
+}
+
+/// The suite's database, as its owner.
+struct Database: Sendable {
+    let pool: ConnectionPool
+
+    init(_ suite: PushSuite) async throws {
+        pool = ConnectionPool(try ConnectionOptions(url: suite.url), size: 2, logger: Logger(label: "test"))
+    }
+
+    func texts(_ sql: String) async throws -> [String] {
+        try await pool.run(Call(Statement(sql))).map { try $0.text(0) }
+    }
+}
+
+extension PushSuite {
+    func isOnline(_ device: String) async throws -> Bool {
+        let explained = try await send("GET", "/v1/devices/\(device)/apps/com.example.app/explain").json
+        return explained["online"]?.bool == true
+    }
+}
