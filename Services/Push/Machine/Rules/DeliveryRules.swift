@@ -94,8 +94,8 @@ extension Decision<PushMachine> {
     mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Place) -> Bool {
         guard let order = state.messages.index(forKey: id) else { return false }
         for (other, occupant) in state.messages
-        where other != id && occupant.app == message.app && occupant.channel == message.channel
-            && occupant.place == slot
+        where other != id && occupant.app == message.app && occupant.place == slot
+            && (slot != .stored || occupant.channel == message.channel)
         {
             if state.messages.index(forKey: other).map({ $0 > order }) ?? false {
                 replace(id, message, by: other)
