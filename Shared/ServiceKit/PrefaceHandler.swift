@@ -4,18 +4,18 @@ public import NIOCore
 public typealias HTTP2Acceptor = @Sendable (any Channel) throws -> Void
 
 /// Looks at the first bytes of a connection and holds them until it is known who takes them.
-final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
+public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
+    public typealias InboundIn = ByteBuffer
+    public typealias InboundOut = ByteBuffer
 
     /// What the look said. On the connection's loop.
-    struct Finding {
-        let isHTTP2: Bool
+    public struct Finding {
+        public let isHTTP2: Bool
         fileprivate let context: ChannelHandlerContext
         fileprivate let handler: PrefaceHandler
 
         /// Gives on what was held, and leaves.
-        func release() {
+        public func release() {
             context.fireChannelRead(NIOAny(handler.held))
             handler.held = ByteBuffer()
             context.fireChannelReadComplete()
@@ -32,7 +32,10 @@ final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private init(_ promise: EventLoopPromise<NIOLoopBound<Finding>>) { self.promise = promise }
 
-    static func look(_ channel: any Channel, within time: TimeAmount) -> EventLoopFuture<NIOLoopBound<Finding>> {
+    /// Looks at what comes first on a connection. To be called on its loop.
+    ///
+    /// - Parameter time: how long that may take; then the connection is closed.
+    public static func look(_ channel: any Channel, within time: TimeAmount) -> EventLoopFuture<NIOLoopBound<Finding>> {
         let promise = channel.eventLoop.makePromise(of: NIOLoopBound<Finding>.self)
         let handler = PrefaceHandler(promise)
         handler.patience = channel.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
@@ -40,7 +43,7 @@ final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
         return promise.futureResult
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    public func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var part = unwrapInboundIn(data)
         held.writeBuffer(&part)
         guard promise != nil else { return }
@@ -52,7 +55,7 @@ final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
         take()?.succeed(NIOLoopBound(finding, eventLoop: context.eventLoop))
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    public func channelInactive(context: ChannelHandlerContext) {
         patience?.cancel()
         take()?.fail(ChannelError.eof)
         context.fireChannelInactive()

@@ -4,6 +4,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Records
+import Synchronization
 import TestSupport
 import Testing
 import Timeline
@@ -27,6 +28,7 @@ final class PushSuite: Sendable {
     let certificates: URL
     let signer = ProviderSigner()
     private let processes: [ChildProcess]
+    private let isKilled = Atomic(false)
     /// Of the database.
     let url: String
     private let settings: [String: String]
@@ -79,7 +81,10 @@ final class PushSuite: Sendable {
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
-        for process in processes { #expect(try await process.exit() == .exited(0)) }
+        let killed = suite.isKilled.load(ordering: .relaxed)
+        for (index, process) in processes.enumerated() where index == 0 || !killed {
+            #expect(try await process.exit() == .exited(0))
+        }
     }
 
     private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
@@ -105,6 +110,12 @@ final class PushSuite: Sendable {
 
     /// Another process of `push` over the same database; it is killed when it is released.
     func another() async throws -> (process: ChildProcess, port: Int) { try await Self.serve("push", settings) }
+
+    /// Ends the service's own process as a crash does.
+    func killPush() {
+        isKilled.store(true, ordering: .relaxed)
+        processes[1].signal(SIGKILL)
+    }
 
     /// Stops the service's own process where it stands.
     func pause() { processes[1].signal(SIGSTOP) }

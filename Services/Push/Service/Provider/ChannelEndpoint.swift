@@ -105,4 +105,13 @@ extension ProviderAnswer {
             headers: [Header("apns-request-id", requestID), Header("content-type", "application/json")],
             body: body.bytes)
     }
+
+    /// A refusal by the transport, in the form of what was asked for.
+    static func refused(_ reason: APNsReason, _ request: ProviderRequest) -> ProviderAnswer {
+        guard ChannelRequest.isMeant(by: request.path) else {
+            return .refused(reason, apnsID: ProviderRules.answeredID(request))
+        }
+        let id = (try? ChannelRequest.requestID(request)) ?? UUID.random().lowercased
+        return .refusedOfChannels(reason, requestID: id)
+    }
 }

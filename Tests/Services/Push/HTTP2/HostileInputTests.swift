@@ -109,7 +109,7 @@ import Timeline
 
     /// How many random requests; a million by hand, with `DORMOUSE_RANDOM_REQUESTS=1000000`.
     private static var count: Int {
-        ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 5000
+        ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 2500
     }
 
     @Test func randomRequestsGetWordsOfTheTableAndNothingElse() async throws {

@@ -150,8 +150,12 @@ import Timeline
             let answer = try await client.answer(1)
             #expect(answer.status == "400" && answer.text == #"{"reason":"IdleTimeout"}"#)
             #expect(answer.headers.first(name: "apns-id") == "0d4ed9a6-7b5f-4f10-a9a2-1f2f6f0a8f11")
+            // Channels have another header for it.
+            try await client.request(5, "POST", "/4/broadcasts/apps/com.example.app", ends: false)
+            let ofChannel = try await client.answer(5)
+            #expect(ofChannel.status == "400" && ofChannel.headers.contains(name: "apns-request-id"))
             // The connection goes on.
-            #expect(try await client.exchange(3, "POST", "/next").status == "200")
+            #expect(try await client.exchange(7, "POST", "/next").status == "200")
             await client.close()
         }
     }

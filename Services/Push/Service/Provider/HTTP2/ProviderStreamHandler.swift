@@ -69,8 +69,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         patience = context.eventLoop.scheduleTask(in: limits.request) {
             let (handler, context) = bound.value
             guard case .reading(let request, _) = handler.state else { return }
-            let answer = ProviderAnswer.refused(.idleTimeout, apnsID: ProviderRules.answeredID(request))
-            handler.write(answer, context)
+            handler.write(.refused(.idleTimeout, request), context)
         }
     }
 
@@ -82,7 +81,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         let fits = body.readableBytes <= ProviderRequest.bodyLimit
         request.body = fits ? Array(buffer: body) : nil
         if connection.value.isLeaving {
-            return write(.refused(.shutdown, apnsID: ProviderRules.answeredID(request)), context)
+            return write(.refused(.shutdown, request), context)
         }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let loop = context.eventLoop

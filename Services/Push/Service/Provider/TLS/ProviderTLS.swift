@@ -91,7 +91,6 @@ extension ProviderTLS {
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
-    typealias OutboundOut = ByteBuffer
 
     private let time: TimeAmount
     private let accept: () throws -> Void
@@ -117,9 +116,8 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
             return context.fireUserInboundEventTriggered(event)
         }
         patience?.cancel()
-        guard name == "h2" else { return refuse(context) }
         do {
-            try accept()
+            if name == "h2" { try accept() } else { try look(context) }
             for data in early { context.fireChannelRead(data) }
             early = []
             context.fireChannelReadComplete()
@@ -127,17 +125,27 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         } catch { context.close(promise: nil) }
     }
 
+    /// Some clients speak HTTP/2 without having asked for it (aioapns is one): their first bytes tell.
+    private func look(_ context: ChannelHandlerContext) throws {
+        let channel = context.channel
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        PrefaceHandler.look(channel, within: time).whenSuccess { preface in
+            guard preface.value.isHTTP2 else { return Self.refuse(channel) }
+            do {
+                try bound.value.accept()
+                preface.value.release()
+            } catch { channel.close(promise: nil) }
+        }
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     /// Says what is wrong to whoever came with another protocol, in the one that they most likely speak.
-    private func refuse(_ context: ChannelHandlerContext) {
+    private static func refuse(_ channel: any Channel) {
         let words = "This port speaks HTTP/2 only (ALPN h2), as APNs does.\n"
         let answer =
             "HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\nContent-Type: text/plain\r\n"
             + "Content-Length: \(words.utf8.count)\r\n\r\n\(words)"
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: answer))).whenComplete { _ in
-            bound.value.close(promise: nil)
-        }
+        channel.writeAndFlush(ByteBuffer(string: answer)).whenComplete { _ in channel.close(promise: nil) }
     }
 }
