@@ -55,6 +55,12 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
         take()?.succeed(NIOLoopBound(finding, eventLoop: context.eventLoop))
     }
 
+    /// The server goes: whoever has said nothing yet is not waited for.
+    public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent, promise != nil { context.close(promise: nil) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     public func channelInactive(context: ChannelHandlerContext) {
         patience?.cancel()
         take()?.fail(ChannelError.eof)

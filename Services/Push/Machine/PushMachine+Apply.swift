@@ -61,14 +61,19 @@ extension PushMachine {
                 $0.place = .held
                 $0.due = event.until
             }
-        case .notificationReleased: break
+        case .notificationReleased(let event):
+            // What the device has goes nowhere: it is its wake that is asked for.
+            change(event.notification) { if $0.onDevice { $0.place = .acknowledged } }
         case .notificationReplaced(let event):
             messages.removeValue(forKey: event.notification)
             shown.removeAll { $0.id == event.notification }
         case .notificationOpened(let event): shown.removeAll { $0.id == event.notification }
         case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
         case .notificationAcknowledged(let event):
-            change(event.notification) { $0.place = .acknowledged }
+            change(event.notification) {
+                $0.onDevice = true
+                if $0.place != .held { $0.place = .acknowledged }
+            }
             settle(event.notification)
         case .notificationPresented(let event): settle(event.notification)
         case .wakeRequested(let event): change(event.notification) { $0.wake = .requested }
@@ -78,6 +83,7 @@ extension PushMachine {
                 // A silent notification is nothing but its wake: the app has it.
                 guard message.silent else { return }
                 message.place = .acknowledged
+                message.onDevice = true
                 message.payload = .null
                 message.bytes = 0
             }

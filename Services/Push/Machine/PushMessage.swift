@@ -40,6 +40,8 @@ public struct PushMessage: Record, Equatable {
     public var due: Instant?
     /// Waits for power, not for a connection.
     public var waitsForPower = false
+    /// The device has acknowledged it, so it is not sent again: a silent one may still wait for its wake.
+    public var onDevice = false
     public var fromStorage = false
     public var deliveredAt: Instant?
     public var wake = Wake.none
@@ -60,6 +62,7 @@ public struct PushMessage: Record, Equatable {
         fields.field("expiresAt", &expiresAt)
         fields.field("fromStorage", &fromStorage)
         fields.field("neverStored", &neverStored)
+        fields.field("onDevice", &onDevice)
         fields.field("payload", &payload)
         fields.field("place", &place)
         fields.field("priority", &priority)
@@ -68,6 +71,9 @@ public struct PushMessage: Record, Equatable {
         fields.field("waitsForPower", &waitsForPower)
         fields.field("wake", &wake)
     }
+
+    /// What it takes of a device's room: beside the payload come its ids and dates.
+    var cost: Int { bytes + 256 }
 
     /// Whether the payload asks for the app to be woken: `content-available: 1`.
     public var contentAvailable: Bool { Self.contentAvailable(payload) }

@@ -23,7 +23,7 @@ public struct PushPolicy: Sendable, Equatable {
     public var pollGrace = Interval.seconds(60.0)
     /// Void tokens are `Unregistered` for so long, then `ExpiredToken`. Our choice.
     public var tokenExpiry = Interval.days(30)
-    /// Payload bytes that a device's waiting notifications may have together: its state stays below 64 KiB. Our choice.
+    /// Bytes that a device's unsettled notifications may have together, each with 256 beside its payload: its state stays below 64 KiB. Our choice.
     public var backlogBytes = 40960
     /// Refusals of `lifecycle` after which a silent notification is held again.
     public var temporaryRefusals: Set<WakeRefusal> = [.lowPowerMode]

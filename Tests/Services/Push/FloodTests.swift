@@ -44,6 +44,10 @@ import Timeline
                 try await flood.account(suite, port: next.port)
                 flood.isOver.store(true, ordering: .relaxed)
                 group.cancelAll()
+                for id in flood.twice.withLock({ $0 }) {
+                    let timeline = try await suite.send("GET", "/v1/notifications/\(id)", port: next.port).json
+                    Issue.record("came again: \(String(decoding: timeline.bytes, as: UTF8.self))")
+                }
                 while let result = await group.nextResult() {
                     if case .failure(let error) = result, !(error is CancellationError) { throw error }
                 }

@@ -2,7 +2,7 @@ import Contracts
 import Lives
 import Machines
 import OrderedCollections
-import PushMachine
+@testable import PushMachine
 import Records
 import TestSupport
 import Testing
@@ -69,7 +69,8 @@ extension PushLife {
             let latest = now + Self.policy.channelStorage
             try #require(message.channel == nil || message.expiresAt <= latest, "broadcasts last 8 hours at most")
         }
-        try #require(device.messages.values.reduce(0) { $0 + $1.bytes } <= Self.policy.backlogBytes + 5200)
+        try #require(device.messages.values.reduce(0) { $0 + $1.cost } <= Self.policy.backlogBytes + 5500)
+        try #require(device.binary.count <= 65_536, "the state fits its row")
         try #require(device.connection == nil || device.conditions.poweredOn && device.conditions.network != .none)
         for moments in charged.values {
             // A bucket of three, three an hour: never more than three and what an hour refills within any hour.

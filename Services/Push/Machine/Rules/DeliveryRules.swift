@@ -125,18 +125,18 @@ extension Decision<PushMachine> {
     /// Keeps the waiting payloads of a device within their room: what waits longest goes first, then what a device that does
     /// not acknowledge was sent.
     mutating func makeRoom(for newest: String) {
-        var bytes = state.messages.values.reduce(0) { $0 + $1.bytes }
+        var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
         let waiting = state.messages.filter { $0.value.place == .stored || $0.value.place == .held }.keys
         let sent = state.messages.filter { $0.value.place == .inFlight || $0.value.place == .acknowledged }.keys
         for id in Array(waiting) + Array(sent) where id != newest && bytes > policy.backlogBytes {
-            bytes -= state.messages[id]?.bytes ?? 0
+            bytes -= state.messages[id]?.cost ?? 0
             discard(id, .discardedStorageFull)
         }
     }
 
     mutating func acknowledge(_ id: String) {
         guard let message = state.messages[id], message.deliveredAt != nil else { return }
-        guard message.place == .inFlight || message.place == .stored else { return }
+        guard !message.onDevice else { return }
         emit(.notificationAcknowledged(.init(app: message.app, notification: id, pushType: message.pushType)))
     }
 }

@@ -22,7 +22,7 @@ extension Decision<PushMachine> {
     }
 
     private mutating func wake(_ id: String, _ message: PushMessage, fromStorage: Bool) {
-        deliver(id, message, fromStorage: fromStorage)
+        if !message.onDevice { deliver(id, message, fromStorage: fromStorage) }
         if message.wake == .none { requestWake(id, message) }
     }
 
@@ -73,7 +73,7 @@ extension Decision<PushMachine> {
             emit(
                 .notificationReleased(
                     .init(app: message.app, notification: id, pushType: message.pushType, status: status)))
-            if app.foreground {
+            if app.foreground, !message.onDevice {
                 deliver(id, message, fromStorage: false)
             } else {
                 wake(id, message, fromStorage: false)

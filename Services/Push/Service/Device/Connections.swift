@@ -7,12 +7,15 @@ import PushMachine
 import Runtime
 import ServiceKit
 import ServiceLifecycle
+import Synchronization
 
 /// The connections of devices that this process holds, under a lease; and the end of those whose process is no more.
 final class Connections: Service {
     /// Seconds. Short, since a device whose process died is wrongly taken for connected until then.
     static let lease = 10.0
     static let renewal = Duration.seconds(3)
+    /// How long others get to renew their leases after this process could.
+    private static let grace = Duration.seconds(6)
     private static let page = 200
 
     /// This process.
@@ -20,6 +23,15 @@ final class Connections: Service {
     private let commands: Commands<PushMachine>
     private let table: ConnectionTable
     private let logger: Logger
+    private let own = Mutex(Own())
+
+    /// How this process stands.
+    private struct Own {
+        /// Disconnections that could not be noted yet.
+        var unnoted: [ConnectionTable.Held] = []
+        var isRenewed = false
+        var sweepsFrom = ContinuousClock.now
+    }
 
     init(commands: Commands<PushMachine>, pool: ConnectionPool, partitions: Int, logger: Logger) {
         self.commands = commands
@@ -47,13 +59,14 @@ final class Connections: Service {
         await leave(held, .closed, traceparent)
     }
 
-    /// Must not fail the end of a stream: what can't be noted now is noted when the lease of this process ends.
+    /// Must not fail the end of a stream: what can't be noted now is noted with the next renewal of the lease.
     private func leave(_ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
         do {
             try await disconnect(held, cause, traceparent)
             try await table.remove(held)
         } catch {
-            logger.warning("a device's disconnection was not noted", metadata: ["error": "\(error)"])
+            own.withLock { $0.unnoted.append(held) }
+            logger.warning("a device's disconnection is not noted yet", metadata: ["error": "\(error)"])
         }
     }
 
@@ -78,12 +91,28 @@ final class Connections: Service {
             await withTaskGroup { group in
                 // A long sweep must not let the own lease lapse.
                 group.addTask {
-                    await self.again("the lease on connections") { try await self.table.renew(self.holder) }
+                    await self.again("the lease on connections") { try await self.renew() }
                 }
                 group.addTask { await self.again("lost connections") { try await self.sweep() } }
             }
         }
         try? await table.bury(holder, leaves: true)
+    }
+
+    /// Renews the lease, and notes the ends of streams that could not be noted when they came.
+    private func renew() async throws {
+        do { try await table.renew(holder) } catch {
+            own.withLock { $0.isRenewed = false }
+            throw error
+        }
+        let unnoted = own.withLock { own in
+            // Where the database was away, the leases of the living have run out too: they get the time to renew them.
+            if !own.isRenewed { own.sweepsFrom = .now + Self.grace }
+            own.isRenewed = true
+            defer { own.unnoted = [] }
+            return own.unnoted
+        }
+        for held in unnoted { await leave(held, .closed, nil) }
     }
 
     private func again(_ what: String, _ round: () async throws -> Void) async {
@@ -97,6 +126,7 @@ final class Connections: Service {
 
     /// Disconnects the devices of dead processes, page by page.
     func sweep() async throws {
+        guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
         while let dead = try await table.claim() {
             logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
             var last: UUID?

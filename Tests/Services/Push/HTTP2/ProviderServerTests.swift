@@ -135,6 +135,17 @@ import Timeline
         limits.idle = .milliseconds(50)
         try await withServer(limits) { served in
             let client = try await served.connect()
+            #expect(try await client.exchange(1, "POST", "/").status == "200")
+            #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
+            try await client.closed()
+        }
+    }
+
+    @Test func aConnectionThatAsksForNothingHasNoMoreTimeThanARequest() async throws {
+        var limits = ProviderServer.Limits()
+        limits.handshake = .seconds(1)
+        try await withServer(limits) { served in
+            let client = try await served.connect()
             #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
             try await client.closed()
         }

@@ -101,6 +101,8 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         guard let context else { return }
         idle?.cancel()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        idle = context.eventLoop.scheduleTask(in: limits.idle) { bound.value.goAway(.idleTimeout) }
+        // Who has not asked for anything yet has as long as for a request.
+        let time = lastStream == .rootStream ? limits.handshake : limits.idle
+        idle = context.eventLoop.scheduleTask(in: time) { bound.value.goAway(.idleTimeout) }
     }
 }

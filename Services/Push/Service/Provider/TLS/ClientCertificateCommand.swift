@@ -44,11 +44,9 @@ public struct ClientCertificateCommand: ParsableCommand {
         }
         let issued = try authority.issueClientCertificate(topic: topic, environments: environments, days: days)
         let file = out ?? "\(topic).pem"
-        guard
-            FileManager.default.createFile(
-                atPath: file, contents: Data((issued.certificate + "\n" + issued.key + "\n").utf8),
-                attributes: [.posixPermissions: 0o600])
-        else { throw ValidationError("can't write \(file): name a file in a folder that is there with --out") }
+        guard PrivateFile.write(issued.certificate + "\n" + issued.key + "\n", to: file) else {
+            throw ValidationError("can't write \(file): name a file in a folder that is there with --out")
+        }
         print("\(file) has the certificate and its key")
     }
 

@@ -62,7 +62,8 @@ struct DevelopmentAuthority: Sendable {
             if let known, known.notValidAfter > Date() + 30 * 86_400, known.issuer == certificate.subject,
                 certificate.publicKey.isValidSignature(known.signature, for: known),
                 try known.extensions.subjectAlternativeNames == wanted,
-                FileManager.default.fileExists(atPath: serverKeyFile.path)
+                let keyPEM = try? String(contentsOf: serverKeyFile, encoding: .utf8),
+                let key = try? Certificate.PrivateKey(pemEncoded: keyPEM), key.publicKey == known.publicKey
             {
                 return
             }
@@ -154,14 +155,11 @@ struct DevelopmentAuthority: Sendable {
         return try body()
     }
 
-    private static func write(_ text: String, to file: URL, mode: Int = 0o600) throws {
+    private static func write(_ text: String, to file: URL, mode: mode_t = 0o600) throws {
         let new = file.appendingPathExtension("new")
-        // Whoever may read it is settled before anything is in it.
-        guard
-            FileManager.default.createFile(
-                atPath: new.path, contents: Data((text + "\n").utf8), attributes: [.posixPermissions: mode]),
-            rename(new.path, file.path) == 0
-        else { throw unwritable(file.deletingLastPathComponent()) }
+        guard PrivateFile.write(text + "\n", to: new.path, mode: mode), rename(new.path, file.path) == 0 else {
+            throw unwritable(file.deletingLastPathComponent())
+        }
     }
 
     private static func unwritable(_ folder: URL) -> ConfigurationError {
