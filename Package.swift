@@ -105,8 +105,8 @@ var targets: [Target] = [
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
-            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "FetchMachine", httpClient, arguments, nioCore,
-            nioHTTP1, logging, lifecycle,
+            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "FetchMachine", httpClient, arguments, crypto,
+            nioCore, nioHTTP1, logging, lifecycle,
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(

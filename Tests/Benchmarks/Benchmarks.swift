@@ -8,13 +8,18 @@ struct Benchmarks: AsyncParsableCommand {
         case http, appends, latency, deadlines
         case fleetStreams = "fleet-streams"
         case fetchSchedules = "fetch-schedules"
+        case pushAccept = "push-accept"
+        case pushDevices = "push-devices"
     }
 
     static let configuration = CommandConfiguration(
         commandName: "benchmarks",
         abstract: "Measures Dormouse against PostgreSQL and its own web server, in one run on this machine.",
         discussion:
-            "Needs PostgreSQL's programs, pgbench among them, and wrk for `http`; starts a private database cluster.")
+            """
+            Needs PostgreSQL's programs, pgbench among them, wrk for `http` and h2load for `push-accept`; starts a private \
+            database cluster.
+            """)
 
     @Argument(help: "What to measure: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
     var subjects: [Subject] = Subject.allCases
@@ -28,7 +33,7 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
-    @Option(help: "Devices: by default 10000 on fleet streams, 50000 that fetch schedules.")
+    @Option(help: "Devices: by default 10000 on fleet streams, 5000 connected to push, 50000 that fetch schedules.")
     var devices: Int?
 
     @Option(help: "Apps of each device that fetch schedules.")
@@ -55,6 +60,8 @@ struct Benchmarks: AsyncParsableCommand {
             case .fleetStreams: try await FleetStreams(devices: devices ?? 10_000).run()
             case .fetchSchedules:
                 try await FetchSchedules(devices: devices ?? 50_000, apps: apps, seconds: seconds).run()
+            case .pushAccept: try await AcceptedPushes(seconds: seconds).run()
+            case .pushDevices: try await ConnectedDevices(devices: devices ?? 5000, seconds: seconds).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

@@ -81,6 +81,25 @@ public struct PushMachine: Machine {
     /// A device that is in use or charges takes what comes; else it sleeps.
     public var isPowerFriendly: Bool { !conditions.locked || conditions.charging }
 
+    /// When the budgets of an app and of the device let a silent notification go; nil for apps long unused.
+    public func silentAvailability(of app: PushedApp, at now: Instant, _ policy: PushPolicy) -> Instant? {
+        guard let usedAt = app.usedAt, now - usedAt < policy.longUnused else { return nil }
+        let available = app.budget.available(policy)
+        let today = Self.day(of: now)
+        guard day == today, spentToday >= policy.silentDaily else { return available }
+        return max(available, Instant.epoch + .days(Int64(today + 1)))
+    }
+
+    /// How many silent notifications the budgets of an app and of the device let go at once.
+    public func silentLeft(of app: PushedApp, at now: Instant, _ policy: PushPolicy) -> Int {
+        guard let available = silentAvailability(of: app, at: now, policy), available <= now else { return 0 }
+        let today = day == Self.day(of: now) ? spentToday : 0
+        return min(app.budget.left(at: now, policy), policy.silentDaily - today)
+    }
+
+    /// In days since 1970.
+    static func day(of now: Instant) -> Int { Int(now.milliseconds / Interval.days(1).milliseconds) }
+
     public var nextDeadline: Instant? {
         var next = connection?.until
         for message in messages.values {

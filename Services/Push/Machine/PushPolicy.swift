@@ -26,7 +26,9 @@ public struct PushPolicy: Sendable, Equatable {
     /// Bytes that a device's unsettled notifications may have together, each with 256 beside its payload: its state stays below 64 KiB. Our choice.
     public var backlogBytes = 40960
     /// Refusals of `lifecycle` after which a silent notification is held again.
-    public var temporaryRefusals: Set<WakeRefusal> = [.lowPowerMode]
+    public var temporaryRefusals: Set<WakeRefusal> = [.lowPowerMode, .memoryPressure, .terminating]
+    /// After so long a wake is asked for again that was refused for what passes by itself. Our choice.
+    public var refusalRetry = Interval.minutes(1)
 
     public init(partitions: Int) { self.partitions = partitions }
 }

@@ -11,7 +11,7 @@ struct Explanation: Record {
     struct Budget: Record {
         var capacity = 0
         var left = 0
-        /// When a spent budget has something again; nil where it has.
+        /// When spent budgets, the app's and the device's, have something again; nil where they have, and for apps long unused.
         var nextReleaseAt: Instant?
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -64,8 +64,8 @@ struct Explanation: Record {
         wakes = record.wakes
         notifications = record.notifications
         budget.capacity = Int(policy.silentBurst)
-        budget.left = record.budget.left(at: now, policy)
-        budget.nextReleaseAt = budget.left > 0 ? nil : record.budget.available(policy)
+        budget.left = state.silentLeft(of: record, at: now, policy)
+        budget.nextReleaseAt = budget.left > 0 ? nil : state.silentAvailability(of: record, at: now, policy)
         guard let registration = record.registration else { return }
         for (name, sample) in Self.samples {
             var push = sample

@@ -51,7 +51,7 @@ public enum Push {
         try await DurableService.serve(PushMachine.self, configuration, policy: policy, logger: logger) {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
-            let keys = ProviderKeys(tables, clock: RealClock())
+            let keys = ProviderKeys(tables)
             let relay = BroadcastRelay(
                 pool: parts.pool, runtime: parts.runtime, partitions: configuration.partitions, logger: logger)
             let channels = ProviderChannels(
@@ -81,7 +81,7 @@ public enum Push {
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [connections, counts, relay, server, tls.certificate]
+            return [connections, counts, keys, relay, server, tls.certificate]
         }
     }
 }

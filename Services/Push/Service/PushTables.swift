@@ -6,7 +6,7 @@ import Postgres
 import PushMachine
 import Timeline
 
-/// All SQL of the service: its own table, the way from a token to its device, and what the log says of a notification.
+/// The SQL of provider keys, of the way from a token to its device, and of what the log says of a notification.
 struct PushTables: Sendable {
     let pool: ConnectionPool
     let partitions: Int
@@ -86,11 +86,6 @@ struct PushTables: Sendable {
 
     // MARK: Provider keys
 
-    private static let keys = Statement(
-        """
-        SELECT key_id, public_key, environment, topics FROM push.provider_keys
-        WHERE partition = $1 AND team = $2 ORDER BY created_at, key_id
-        """)
     private static let allKeys = Statement(
         "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id"
     )
@@ -108,11 +103,6 @@ struct PushTables: Sendable {
 
     private func home(ofTeam team: String) -> Int { AggregateKey("team:" + team).partition(of: partitions) }
     private func partition(ofTeam team: String) -> Parameter { .int4(Int32(home(ofTeam: team))) }
-
-    func keys(ofTeam team: String) async throws(PostgresError) -> [ProviderKeyDocument] {
-        let rows = try await pool.run(Call(Self.keys, [partition(ofTeam: team), .text(team)]))
-        return try rows.map { row throws(PostgresError) in try Self.document(row, team: team) }
-    }
 
     func allKeys() async throws(PostgresError) -> [ProviderKeyDocument] {
         let rows = try await pool.run(Call(Self.allKeys))

@@ -55,6 +55,7 @@ public enum ConsoleStatus: String, Word {
     case discardedStorageFull = "Discarded – Storage Full"
     case heldBudget = "Held – Silent Budget"
     case heldLowPower = "Held – Low Power Mode"
+    case heldRefused = "Held – Wake Refused"
     case releasedBudget = "Released – Budget"
     case releasedPiggyback = "Released – Piggyback"
     case releasedKeepAlive = "Released – Keep-alive"

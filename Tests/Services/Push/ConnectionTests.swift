@@ -40,6 +40,28 @@ import Testing
         }
     }
 
+    @Test func aStreamThatEndsWhileTheDatabaseIsAwayIsNotedWhenItIsBack() async throws {
+        let cluster = try await PrivateCluster.make(fsync: false)
+        try await PushSuite.run(database: try await cluster.makeDatabase()) { suite in
+            _ = try await suite.makeDevice("phone")
+            let device = try ChildProcess.start(
+                "/usr/bin/curl",
+                ["--silent", "--no-buffer", "http://127.0.0.1:\(suite.push)/v1/devices/phone/notifications"])
+            try await eventually(describe: "the device is online") { try await suite.isOnline("phone") }
+            try await cluster.stop(.immediate)
+            device.signal(SIGKILL)
+            try await suite.pushSays("disconnection is not noted yet")
+            try await cluster.start()
+            try await eventually(within: 60, describe: "the device is offline") {
+                (try? await suite.isOnline("phone")) == false
+            }
+            let rows = "SELECT connection::text FROM push.connections"
+            let database = try Database(suite)
+            try await eventually(describe: "its row is gone") { try await database.texts(rows) == [] }
+        }
+        try await cluster.destroy()
+    }
+
     @Test func whatAClosedStreamHeldIsForgotten() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")

@@ -117,6 +117,11 @@ final class PushSuite: Sendable {
         processes[1].signal(SIGKILL)
     }
 
+    /// Waits for a line of the service's own process.
+    func pushSays(_ words: String) async throws {
+        try await processes[1].waitForLine(containing: words, within: 90)
+    }
+
     /// Stops the service's own process where it stands.
     func pause() { processes[1].signal(SIGSTOP) }
     func resume() { processes[1].signal(SIGCONT) }

@@ -26,15 +26,9 @@ extension Decision<PushMachine> {
         if message.wake == .none { requestWake(id, message) }
     }
 
-    /// When the budgets of the app and of the device let one go; nil for apps long unused.
-    private func availability(of app: PushedApp) -> Instant? {
-        guard let usedAt = app.usedAt, now - usedAt < policy.longUnused else { return nil }
-        let available = app.budget.available(policy)
-        guard state.day == today, state.spentToday >= policy.silentDaily else { return available }
-        return max(available, Instant.epoch + .days(Int64(today + 1)))
-    }
+    private func availability(of app: PushedApp) -> Instant? { state.silentAvailability(of: app, at: now, policy) }
 
-    private var today: Int { Int(now.milliseconds / Interval.days(1).milliseconds) }
+    private var today: Int { PushMachine.day(of: now) }
 
     private mutating func charge(_ id: String, _ app: PushedApp) {
         guard let name = state.messages[id]?.app else { return }

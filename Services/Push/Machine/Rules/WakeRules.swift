@@ -35,7 +35,9 @@ extension Decision<PushMachine> {
         if refusal == .inForeground {
             acknowledge(id)
         } else if policy.temporaryRefusals.contains(refusal) {
-            hold(id, .heldLowPower, until: nil)
+            // The end of Low Power Mode is told; the ends of the others are not.
+            let isTold = refusal == .lowPowerMode
+            hold(id, isTold ? .heldLowPower : .heldRefused, until: isTold ? nil : now + policy.refusalRetry)
         } else {
             discard(id, .discardedNotWoken, refusal: refusal)
         }

@@ -30,6 +30,7 @@ final class Connections: Service {
         /// Disconnections that could not be noted yet.
         var unnoted: [ConnectionTable.Held] = []
         var isRenewed = false
+        var told: Set<UUID> = []
         var sweepsFrom = ContinuousClock.now
     }
 
@@ -66,7 +67,7 @@ final class Connections: Service {
             try await table.remove(held)
         } catch {
             own.withLock { $0.unnoted.append(held) }
-            logger.warning("a device's disconnection is not noted yet", metadata: ["error": "\(error)"])
+            logger.warning("a device's disconnection is not noted yet", metadata: [LogKey.error: "\(error)"])
         }
     }
 
@@ -119,7 +120,7 @@ final class Connections: Service {
         repeat {
             do { try await round() } catch {
                 if Task.isCancelled { return }
-                logger.warning("could not attend to \(what)", metadata: ["error": "\(error)"])
+                logger.warning("could not attend to \(what)", metadata: [LogKey.error: "\(error)"])
             }
         } while (try? await Task.sleep(for: Self.renewal)) != nil
     }
@@ -128,7 +129,10 @@ final class Connections: Service {
     func sweep() async throws {
         guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
         while let dead = try await table.claim() {
-            logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
+            // A device that is parked keeps its holder for long: that is said once.
+            if own.withLock({ $0.told.insert(dead).inserted }) {
+                logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
+            }
             var last: UUID?
             while let page = try await table.page(of: dead, after: last, limit: Self.page), let end = page.last {
                 last = end.connection
@@ -144,7 +148,7 @@ final class Connections: Service {
             for held in page {
                 group.addTask {
                     do { try await self.disconnect(held, .processLost) } catch {
-                        self.logger.warning("a lost connection did not end", metadata: ["error": "\(error)"])
+                        self.logger.warning("a lost connection did not end", metadata: [LogKey.error: "\(error)"])
                         return nil
                     }
                     return held.connection

@@ -30,7 +30,9 @@ struct NotificationStream: Sendable {
         guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
         let connection = UUID.random()
         let name = connection.lowercased
-        let events = try tail.events(of: key, after: offset).prefix { !isEnd($0, of: name) }.compactMap { told($0) }
+        // What was delivered to another connection before this one began is not this one's: it is delivered to this one anew.
+        let events = try tail.events(of: key, after: offset)
+            .drop { !isBegin($0, of: name) }.prefix { !isEnd($0, of: name) }.compactMap { told($0) }
         var response = Response(events: events, on: context, metrics: metrics)
         // Watching for the client's leaving takes the connection: it serves no request after this one.
         response.headers[.connection] = "close"
@@ -88,6 +90,12 @@ struct NotificationStream: Sendable {
             return try await group.next() ?? false
         }
     }
+}
+
+/// Whether an event begins a connection.
+private func isBegin(_ event: Event, of connection: String) -> Bool {
+    guard event.type == PushEvent.DeviceConnected.type else { return false }
+    return (try? PushEvent.DeviceConnected(jsonBytes: event.data, lenient: true))?.connection == connection
 }
 
 /// Whether an event ends a connection: it was replaced, or the device lost its network.

@@ -64,7 +64,7 @@ struct NotificationCounts: Service {
             while (try? await Task.sleep(for: pause)) != nil {
                 do { pause = try await round() ? .milliseconds(50) : .seconds(1) } catch {
                     if Task.isCancelled { return }
-                    logger.warning("notifications could not be counted", metadata: ["error": "\(error)"])
+                    logger.warning("notifications could not be counted", metadata: [LogKey.error: "\(error)"])
                     pause = .seconds(1)
                 }
             }

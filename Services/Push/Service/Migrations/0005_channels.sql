@@ -50,6 +50,7 @@ CREATE TABLE push.broadcast_relays (
     leased_until timestamptz NOT NULL DEFAULT '-infinity',
     CONSTRAINT broadcast_relays_one PRIMARY KEY (partition, broadcast)
 );
+CREATE INDEX broadcast_relays_left ON push.broadcast_relays (broadcast);
 CREATE INDEX broadcast_relays_order ON push.broadcast_relays (partition, channel, broadcast);
 
 -- Which devices may hear a channel: all that do, and some that do no longer. Their states tell. A row is written before the

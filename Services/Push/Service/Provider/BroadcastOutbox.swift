@@ -62,10 +62,12 @@ struct BroadcastOutbox: Sendable {
                 AND environment = $5)
             AND NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.partition = $1 AND r.channel = $3)
         """)
+    // Of two that finish the last parts at once, the second waits here, and sees then that nothing is left.
+    private static let lock = Statement("SELECT FROM push.broadcasts WHERE broadcast = $1 FOR UPDATE")
     private static let sweep = Statement(
         """
-        DELETE FROM push.broadcasts AS b
-        WHERE NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.broadcast = b.broadcast)
+        DELETE FROM push.broadcasts WHERE broadcast = $1
+            AND NOT EXISTS (SELECT FROM push.broadcast_relays WHERE broadcast = $1)
         """)
     private static let candidates = Statement(
         """
@@ -129,6 +131,10 @@ struct BroadcastOutbox: Sendable {
     /// All devices have it.
     func finish(_ relay: Relay, home: Int) async throws(PostgresError) {
         let orphans = channel(relay) + [.int4(Int32(home)), .text(relay.message.environment.rawValue)]
-        _ = try await pool.run([Call(Self.finish, place(relay)), Call(Self.forgetOrphans, orphans), Call(Self.sweep)])
+        let broadcast = Parameter.int(relay.broadcast)
+        _ = try await pool.run([
+            Call(Self.lock, [broadcast]), Call(Self.finish, place(relay)), Call(Self.forgetOrphans, orphans),
+            Call(Self.sweep, [broadcast]),
+        ])
     }
 }

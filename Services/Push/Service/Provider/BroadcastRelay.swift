@@ -74,7 +74,7 @@ final class BroadcastRelay: Service {
             return relays
         } catch {
             if !Task.isCancelled {
-                logger.warning("broadcasts could not be looked for", metadata: ["error": "\(error)"])
+                logger.warning("broadcasts could not be looked for", metadata: [LogKey.error: "\(error)"])
             }
             return []
         }
@@ -95,7 +95,7 @@ final class BroadcastRelay: Service {
         } catch {
             if !Task.isCancelled {
                 logger.warning(
-                    "a broadcast waits", metadata: ["error": "\(error)", "broadcast": "\(relay.broadcast)"])
+                    "a broadcast waits", metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
             }
             // Where this fails the lease runs out.
             try? await outbox.release(relay)
@@ -142,7 +142,7 @@ final class BroadcastRelay: Service {
             case .overloaded, .stopping, .databaseUnavailable, .outcomeUnknown: throw error
             case .failed, .idempotencyConflict, .parked, .newerState, .malformedState, .stateTooLarge:
                 // A device that can take nothing must not keep the broadcast from the others.
-                logger.error("a device can't take a broadcast", metadata: ["error": "\(error)", "key": "\(key)"])
+                logger.error("a device can't take a broadcast", metadata: [LogKey.error: "\(error)", "key": "\(key)"])
                 return true
             }
         }

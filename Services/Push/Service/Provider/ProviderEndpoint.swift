@@ -76,7 +76,7 @@ struct ProviderEndpoint: Sendable {
         if let certificate = connection.certificate { return try certificate.grant(in: environment) }
         let token = try ProviderSession.token(request.header("authorization"))
         let known: [ProviderKey]
-        do { known = try await keys.keys(ofTeam: token.teamID) } catch { throw .serviceUnavailable }
+        do { known = try await keys.keys(ofTeam: token.teamID, keyID: token.keyID) } catch { throw .serviceUnavailable }
         let admitted: Result<ProviderKey, APNsReason> = connection.session.withLock { session in
             Result { () throws(APNsReason) in
                 try session.admit(token, keys: known, environment: environment, now: real.now)

@@ -1,43 +1,74 @@
 import Contracts
 import Crypto
 import Postgres
+import PushMachine
+import ServiceLifecycle
 import Synchronization
-import Timeline
 
-/// The registered keys of teams, as of a few seconds ago: a key that another replica registered or removed shows after
-/// ``ProviderKeys/freshness``.
-final class ProviderKeys: Sendable {
-    static let freshness = Interval.seconds(5.0)
-    private static let limit = 10_000
+/// The registered keys of all teams, read anew every few seconds: a key that another replica registered or removed shows after
+/// ``ProviderKeys/freshness``. What a provider's token names costs no question to the database.
+final class ProviderKeys: Service {
+    static let freshness = Duration.seconds(5)
+    /// A key that is not known may be new; so often at most it is looked for, whoever invents tokens.
+    private static let patience = Duration.seconds(1)
 
-    private let tables: PushTables
-    private let clock: any SuiteClock
-    private let known = Mutex<[String: (keys: [ProviderKey], at: Instant)]>([:])
-
-    /// - Parameter clock: real time.
-    init(_ tables: PushTables, clock: any SuiteClock) {
-        self.tables = tables
-        self.clock = clock
+    private struct State {
+        var teams: [String: [ProviderKey]] = [:]
+        var readAt: ContinuousClock.Instant?
+        /// Each read has a number: an older one that ends later does not put back what it saw.
+        var begun = 0
+        var shown = 0
     }
 
-    func keys(ofTeam team: String) async throws(PostgresError) -> [ProviderKey] {
-        let now = clock.now
-        if let entry = known.withLock({ $0[team] }), now - entry.at < Self.freshness { return entry.keys }
-        let keys = try await tables.keys(ofTeam: team).compactMap { document -> ProviderKey? in
+    private let tables: PushTables
+    private let state = Mutex(State())
+
+    init(_ tables: PushTables) { self.tables = tables }
+
+    /// Reads them every ``freshness`` until graceful shutdown. While the database is away, what was read last stands.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat { try? await self.refresh() } while (try? await Task.sleep(for: Self.freshness)) != nil
+        }
+    }
+
+    /// The keys of a team, of any environment.
+    ///
+    /// - Parameter keyID: what the token names.
+    func keys(ofTeam team: String, keyID: String) async throws(PostgresError) -> [ProviderKey] {
+        let (known, isDue) = state.withLock { state in
+            let known = state.teams[team] ?? []
+            let isKnown = known.contains { $0.keyID == keyID }
+            return (known, !isKnown && state.readAt.map { .now - $0 >= Self.patience } ?? true)
+        }
+        guard isDue else { return known }
+        try await refresh()
+        return state.withLock { $0.teams[team] ?? [] }
+    }
+
+    /// Reads them now.
+    func refresh() async throws(PostgresError) {
+        let number = state.withLock { state in
+            state.readAt = .now
+            state.begun += 1
+            return state.begun
+        }
+        let documents: [ProviderKeyDocument]
+        do throws(PostgresError) { documents = try await tables.allKeys() } catch {
+            state.withLock { $0.readAt = nil }
+            throw error
+        }
+        let keys = documents.compactMap { document -> ProviderKey? in
             // Checked when it was registered.
             guard let key = try? P256.Signing.PublicKey(pemRepresentation: document.publicKey) else { return nil }
             return ProviderKey(
-                keyID: document.keyID, teamID: team, environment: document.environment.rawValue,
+                keyID: document.keyID, teamID: document.teamID, environment: document.environment.rawValue,
                 topics: document.topics, publicKey: key)
         }
-        known.withLock { known in
-            // Teams come from tokens that anybody can write: what they ask for must not pile up.
-            if known.count >= Self.limit { known.removeAll() }
-            known[team] = (keys, now)
+        state.withLock { state in
+            guard number > state.shown else { return }
+            state.shown = number
+            state.teams = Dictionary(grouping: keys, by: \.teamID)
         }
-        return keys
     }
-
-    /// Looks anew at the next token of the team.
-    func forget(team: String) { known.withLock { $0[team] = nil } }
 }

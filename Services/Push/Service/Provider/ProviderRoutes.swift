@@ -97,7 +97,7 @@ struct ProviderRoutes: Sendable {
             let key = try await request.document(as: ProviderKeyDocument.self)
             let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(key)")
             do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
-            keys.forget(team: key.teamID)
+            try await keys.refresh()
             return Response(key, status: .created)
         }
         table.add(
@@ -114,7 +114,7 @@ struct ProviderRoutes: Sendable {
             guard try await tables.removeKey(try context.parameters.identifier("key"), team: team) else {
                 throw Problem.notFound
             }
-            keys.forget(team: team)
+            try await keys.refresh()
             return Response(status: .noContent)
         }
     }

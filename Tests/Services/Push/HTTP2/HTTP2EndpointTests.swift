@@ -80,6 +80,21 @@ import Timeline
         }
     }
 
+    @Test func aResumedSessionStillHasItsCertificate() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            let authority = try DevelopmentAuthority.open(suite.certificates)
+            let issued = try authority.issueClientCertificate(topic: "com.example.app", environments: [])
+            let file = suite.certificates.appending(path: "client.pem").path
+            #expect(PrivateFile.write(issued.certificate + "\n" + issued.key, to: file))
+            let script = try #require(
+                Bundle.module.path(forResource: "resumed_session", ofType: "py", inDirectory: "Python"))
+            let lines = try await PythonEnvironment.make().run(
+                script, ["\(suite.apns)", suite.authority, file, "/3/device/\(token)"])
+            #expect(lines == ["False 200 ", "True 200 "])
+        }
+    }
+
     @Test func aStockClientSpeaksHTTP2WithTheDevelopmentAuthority() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")

@@ -15,6 +15,14 @@ import Timeline
 
     /// What ends a connection.
     private static let endings: [(name: String, bytes: [UInt8])] = [
+        ("half a preface", Array("PRI * HT".utf8)),
+        ("nothing behind the preface", Raw.preface),
+        ("a head that does not go on", Raw.preface + Raw.frame(1, stream: 1, [0x82])),
+        (
+            "a second stream before a credential was seen",
+            Raw.preface + Raw.frame(4, flags: 1) + Raw.frame(1, flags: 4, stream: 1, [0x83, 0x84, 0x87])
+                + Raw.frame(1, flags: 4, stream: 3, [0x83, 0x84, 0x87])
+        ),
         ("no preface that goes on", Array("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".utf8)),
         ("rubbish behind the preface", Raw.preface + (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) }),
         ("a frame beyond the size that was agreed", Raw.preface + Raw.frame(0, stream: 1, length: 1 << 24 - 1)),
@@ -84,12 +92,12 @@ import Timeline
     }
 
     @Test func connectionsThatAreNoHTTP2EndAndTheServiceGoesOn() async throws {
-        try await PushSuite.run { suite in
+        try await PushSuite.run(["REQUEST_TIMEOUT": "2"]) { suite in
             let token = try await suite.makeDevice("phone")
             let before = try suite.residentBytes()
-            for ending in Self.endings {
-                // Several at once, and again: what one of them left behind would add up.
-                try await withThrowingTaskGroup(of: Void.self) { group in
+            // Several of each at once: what one of them left behind would add up.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for ending in Self.endings {
                     for _ in 0..<5 {
                         group.addTask {
                             let connection = try await Raw.connect(port: suite.push)
@@ -99,8 +107,8 @@ import Timeline
                             }
                         }
                     }
-                    try await group.waitForAll()
                 }
+                try await group.waitForAll()
             }
             #expect(try await suite.notify(token, ["aps": ["alert": "still here"]]).status == 200)
             #expect(try suite.residentBytes() - before < 64 << 20)

@@ -28,19 +28,14 @@ struct ProviderTLS: Sendable {
     func configure(
         _ channel: any Channel, handshake time: TimeAmount, accept: @escaping (ClientCertificate?) throws -> Void
     ) throws {
-        let authorities = authorities
-        let judged = NIOLoopBoundBox<ClientCertificate?>(nil, eventLoop: channel.eventLoop)
+        let shown = NIOLoopBoundBox<[NIOSSLCertificate]>([], eventLoop: channel.eventLoop)
         let tls = NIOSSLServerHandler(
             context: certificate.context,
             customVerificationCallback: { chain, promise in
-                // It ends with the look at one certificate; the handshake waits for it.
-                promise.completeWithTask {
-                    let certificate = await ClientCertificate.judge(chain, authorities: authorities)
-                    try await channel.eventLoop.submit { judged.value = certificate }.get()
-                    return .certificateVerified
-                }
+                shown.value = chain
+                promise.succeed(.certificateVerified)
             })
-        let handshake = HandshakeHandler(time: time) { try accept(judged.value) }
+        let handshake = HandshakeHandler(time: time, authorities: authorities, shown: { shown.value }, accept: accept)
         try channel.pipeline.syncOperations.addHandlers([tls, handshake])
     }
 }
@@ -87,18 +82,26 @@ extension ProviderTLS {
     }
 }
 
-/// Waits for the end of the handshake, and hands the connection on when the client speaks HTTP/2.
+/// Waits for the end of the handshake, judges the client's certificate where it has one, and hands the connection on when the
+/// client speaks HTTP/2.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private let time: TimeAmount
-    private let accept: () throws -> Void
+    private let authorities: CertificateStore
+    private let shown: () -> [NIOSSLCertificate]
+    private let accept: (ClientCertificate?) throws -> Void
     private var patience: Scheduled<Void>?
     private var early: [NIOAny] = []
 
-    init(time: TimeAmount, accept: @escaping () throws -> Void) {
+    init(
+        time: TimeAmount, authorities: CertificateStore, shown: @escaping () -> [NIOSSLCertificate],
+        accept: @escaping (ClientCertificate?) throws -> Void
+    ) {
         self.time = time
+        self.authorities = authorities
+        self.shown = shown
         self.accept = accept
     }
 
@@ -115,9 +118,22 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         guard case .handshakeCompleted(let name) = event as? TLSUserEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
+        var chain = shown()
+        // A client that resumes a session shows nothing anew; the session has what it showed at first.
+        if chain.isEmpty, let leaf = try? context.pipeline.syncOperations.nioSSL_peerCertificate() { chain = [leaf] }
+        guard !chain.isEmpty else { return goOn(name, nil, context) }
+        let judged = context.eventLoop.makePromise(of: ClientCertificate.self)
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        judged.futureResult.whenSuccess { bound.value.0.goOn(name, $0, bound.value.1) }
+        // It ends with the look at one certificate; the connection waits for it.
+        let (certificates, authorities) = (chain, authorities)
+        judged.completeWithTask { await ClientCertificate.judge(certificates, authorities: authorities) }
+    }
+
+    private func goOn(_ name: String?, _ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {
         patience?.cancel()
         do {
-            if name == "h2" { try accept() } else { try look(context) }
+            if name == "h2" { try accept(certificate) } else { look(certificate, context) }
             for data in early { context.fireChannelRead(data) }
             early = []
             context.fireChannelReadComplete()
@@ -126,13 +142,13 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     }
 
     /// Some clients speak HTTP/2 without having asked for it (aioapns is one): their first bytes tell.
-    private func look(_ context: ChannelHandlerContext) throws {
+    private func look(_ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {
         let channel = context.channel
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         PrefaceHandler.look(channel, within: time).whenSuccess { preface in
             guard preface.value.isHTTP2 else { return Self.refuse(channel) }
             do {
-                try bound.value.accept()
+                try bound.value.accept(certificate)
                 preface.value.release()
             } catch { channel.close(promise: nil) }
         }

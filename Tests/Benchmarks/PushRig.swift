@@ -1,0 +1,176 @@
+import AsyncHTTPClient
+import Crypto
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+
+/// `lifecycle` and `push` over a private cluster, with devices whose app is registered for notifications.
+final class PushRig: Sendable {
+    static let app = "com.example.app"
+
+    let url: String
+    /// The address of `push`.
+    let push: String
+    /// The provider endpoint over TLS.
+    let apns: String
+    let service: ChildProcess
+    /// A provider's token.
+    let bearer: String
+    private let cluster: PrivateCluster
+    private let lifecycle: ChildProcess
+    private let lifecycleAddress: String
+    private let folder: URL
+    private let http: HTTPClient
+
+    static func start() async throws -> PushRig {
+        let cluster = try await PrivateCluster.make(settings: ["shared_buffers": "256MB", "max_wal_size": "2GB"])
+        let url = try await cluster.makeDatabase()
+        let folder = URL.temporaryDirectory.appending(path: "dormouse-benchmark-\(UUID().uuidString)")
+        let (lifecycle, port) = try await start("lifecycle", url, [])
+        let (push, pushPort) = try await start(
+            "push", url, ["--apns-port", "0", "--apns-certificates", folder.path])
+        let said = try await push.waitForLine(containing: "takes providers on", within: 30)
+        let rig = PushRig(
+            cluster, url, lifecycle, port, push, pushPort, apns: said.split(separator: ":").last.map(String.init) ?? "",
+            folder)
+        try await rig.registerKey()
+        return rig
+    }
+
+    private let key: P256.Signing.PrivateKey
+
+    private init(
+        _ cluster: PrivateCluster, _ url: String, _ lifecycle: ChildProcess, _ lifecyclePort: Int,
+        _ service: ChildProcess, _ port: Int, apns: String, _ folder: URL
+    ) {
+        (self.cluster, self.url, self.lifecycle, self.service, self.folder) = (cluster, url, lifecycle, service, folder)
+        lifecycleAddress = "http://127.0.0.1:\(lifecyclePort)"
+        push = "http://127.0.0.1:\(port)"
+        self.apns = "https://localhost:\(apns)"
+        key = P256.Signing.PrivateKey()
+        bearer = Self.token(key)
+        var configuration = HTTPClient.Configuration()
+        // Each stream holds a connection.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 20_000
+        http = HTTPClient(configuration: configuration)
+    }
+
+    private static func start(
+        _ name: String, _ url: String, _ more: [String]
+    ) async throws -> (process: ChildProcess, port: Int) {
+        let port = try freePort()
+        let program = ChildProcess.product(name)
+        let migration = try ChildProcess.start(program, ["migrate", "--migration-database-url", url])
+        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
+        let process = try ChildProcess.start(
+            program,
+            [
+                "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
+                "--connections-per-address", "0",
+            ] + more)
+        try await process.waitForLine(containing: "is ready", within: 60)
+        return (process, port)
+    }
+
+    func stop() async throws {
+        try await http.shutdown()
+        for process in [service, lifecycle] {
+            process.signal(SIGTERM)
+            _ = try await process.exit(within: 60)
+        }
+        try? FileManager.default.removeItem(at: folder)
+        try await cluster.destroy()
+    }
+
+    /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).
+    private static func token(_ key: P256.Signing.PrivateKey) -> String {
+        func text(_ bytes: some Sequence<UInt8>) -> String {
+            Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
+                "=", with: "")
+        }
+        let claims = #"{"iss":"TEAMTEAM01","iat":\#(Int(Date().timeIntervalSince1970))}"#
+        let signed = text(#"{"alg":"ES256","kid":"KEYKEYKEY1"}"#.utf8) + "." + text(claims.utf8)
+        let signature = try? key.signature(for: Data(signed.utf8)).rawRepresentation
+        return signed + "." + text(signature ?? Data())
+    }
+
+    private func registerKey() async throws {
+        let document: JSON = [
+            "keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "publicKey": .string(key.publicKey.pemRepresentation),
+            "environment": "sandbox",
+        ]
+        try await send(.POST, push + "/v1/provider-keys", document)
+    }
+
+    /// Registers devices, 64 at a time.
+    ///
+    /// - Returns: the device token of each, in order.
+    func makeDevices(_ count: Int) async throws -> [String] {
+        let tokens = try await withThrowingTaskGroup(of: [(Int, String)].self) { group in
+            for worker in 0..<64 {
+                group.addTask {
+                    var made: [(Int, String)] = []
+                    for number in stride(from: worker, to: count, by: 64) {
+                        let path = "/v1/devices/bench-\(number)"
+                        try await self.send(.PUT, self.lifecycleAddress + path, ["profile": "ios18"])
+                        let installed = try await self.send(
+                            .PUT, "\(self.lifecycleAddress)\(path)/apps/\(Self.app)", [:])
+                        let registered = try await self.send(
+                            .PUT, "\(self.push)\(path)/apps/\(Self.app)/registration", ["environment": "sandbox"],
+                            ["Dormouse-Position": installed.position])
+                        made.append((number, registered.json["token"]?.string ?? ""))
+                    }
+                    return made
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        return tokens.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    @discardableResult
+    func send(
+        _ method: HTTPMethod, _ url: String, _ document: JSON, _ headers: [String: String] = [:]
+    ) async throws -> (json: JSON, position: String) {
+        var request = HTTPClientRequest(url: url)
+        request.method = method
+        request.headers.add(name: "Content-Type", value: "application/json")
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        request.body = .bytes(document.bytes)
+        let response = try await http.execute(request, timeout: .seconds(60))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        guard (200..<300).contains(response.status.code) else {
+            throw ToolFailed(description: "\(method) \(url): \(response.status) \(String(buffer: body))")
+        }
+        let json = (try? JSON(parsing: body.readableBytesView)) ?? .null
+        return (json, response.headers.first(name: "Dormouse-Position") ?? "")
+    }
+
+    /// Reads a device's connection until it is cancelled.
+    func follow(
+        device number: Int, opened: Tally, _ arrived: @Sendable (_ notification: String) -> Void
+    ) async throws {
+        let request = HTTPClientRequest(url: "\(push)/v1/devices/bench-\(number)/notifications")
+        let response = try await http.execute(request, timeout: .minutes(20))
+        guard response.status == .ok else { throw ToolFailed(description: "device \(number): \(response.status)") }
+        var lines = ByteBuffer()
+        var isOpen = false
+        for try await part in response.body {
+            lines.writeImmutableBuffer(part)
+            while let end = lines.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = lines.readString(length: end - lines.readerIndex) ?? ""
+                lines.moveReaderIndex(forwardBy: 1)
+                if !isOpen {
+                    isOpen = true
+                    opened.add()
+                }
+                guard line.hasPrefix("data: ") else { continue }
+                let notification = try JSON(parsing: Array(line.utf8.dropFirst(6)))
+                arrived(notification["id"]?.string ?? "")
+            }
+            lines.discardReadBytes()
+        }
+    }
+}
