@@ -78,7 +78,12 @@ struct GuardedChannel: ServerChildChannel {
 
     func handle(value: Value, logger: Logger) async {
         // A connection that was refused, closed before it said anything, or speaks HTTP/2 is none of this server's.
-        guard let value = try? await value.http1.get() else { return }
+        let http1 = try? await withTaskCancellationHandler {
+            try await value.http1.get()
+        } onCancel: {
+            value.channel.close(promise: nil)
+        }
+        guard let value = http1 else { return }
         await base.handle(value: value, logger: logger)
     }
 }

@@ -67,6 +67,12 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
+    /// However a connection ends, also one that never began: whoever waits for its first bytes is told.
+    public func handlerRemoved(context: ChannelHandlerContext) {
+        patience?.cancel()
+        take()?.fail(ChannelError.eof)
+    }
+
     private func take() -> EventLoopPromise<NIOLoopBound<Finding>>? {
         defer { promise = nil }
         return promise
