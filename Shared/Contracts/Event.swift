@@ -69,7 +69,24 @@ public struct Event: Sendable, Equatable {
 
 extension UUID {
     /// The text of RFC 9562, lower-case.
-    public var lowercased: String { uuidString.lowercased() }
+    public var lowercased: String {
+        let digits: StaticString = "0123456789abcdef"
+        return withUnsafeBytes(of: uuid) { bytes in
+            String(unsafeUninitializedCapacity: 36) { text in
+                var place = 0
+                for (index, byte) in bytes.enumerated() {
+                    if [4, 6, 8, 10].contains(index) {
+                        text[place] = UInt8(ascii: "-")
+                        place += 1
+                    }
+                    text[place] = digits.utf8Start[Int(byte >> 4)]
+                    text[place + 1] = digits.utf8Start[Int(byte & 0x0F)]
+                    place += 2
+                }
+                return place
+            }
+        }
+    }
 
     /// A UUIDv4. Foundation's own opens a file for each one on Linux.
     public static func random() -> UUID {

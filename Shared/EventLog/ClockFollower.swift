@@ -24,7 +24,7 @@ public struct ClockFollower: Service {
         news.follow { news in
             switch news {
             case .clock, .everything: continuation.yield()
-            case .partitions: break
+            case .hint: break
             }
         }
     }

@@ -11,8 +11,8 @@ public final class HintReceiver: Service {
     public enum News: Sendable, Equatable {
         /// Anything may have been missed: look everywhere.
         case everything
-        /// Partitions of the log have new events; `isOwn` where this process appended them.
-        case partitions([Int], isOwn: Bool)
+        /// Partitions of the log have new events.
+        case hint(HintSender.Hint)
         /// The suite's clock was set.
         case clock
     }
@@ -56,7 +56,7 @@ public final class HintReceiver: Service {
             case .notification(_, Self.clockPayload): await tell(.clock)
             case .notification(_, let payload):
                 guard let hint = sender.read(payload) else { continue }
-                await tell(.partitions(hint.partitions, isOwn: hint.isOwn))
+                await tell(.hint(hint))
             case .lost: continue
             }
         }

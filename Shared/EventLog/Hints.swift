@@ -8,6 +8,9 @@ import Synchronization
 ///
 /// Coalesced: the first hint goes out at once, then at most one notification every 10 ms. A hint that is lost costs a reader
 /// at most its fallback poll: the log is the truth.
+///
+/// A payload is `sender:partitions:types`: which partitions have news, and of which types of event. Without the types it is
+/// news of any.
 public final class HintSender: Service {
     public static let channel = "dormouse"
 
@@ -15,7 +18,9 @@ public final class HintSender: Service {
     /// Names this process in its hints, so that it can pass over its own.
     public let sender: UUID
     private let logger: Logger
-    private let touched = Mutex<Set<Int>>([])
+    private let news = Mutex((partitions: Set<Int>(), types: Set<String>()))
+    /// A payload takes less than 8,000 bytes; types that need more are not named.
+    private static let typesLimit = 4000
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     public init(pool: ConnectionPool, sender: UUID, logger: Logger) {
@@ -24,8 +29,12 @@ public final class HintSender: Service {
         self.logger = logger
     }
 
-    public func hint(_ partition: Int) {
-        touched.withLock { _ = $0.insert(partition) }
+    /// - Parameter types: of the events that are new.
+    public func hint(_ partition: Int, types: some Sequence<String>) {
+        news.withLock { news in
+            news.partitions.insert(partition)
+            for type in types { news.types.insert(type) }
+        }
         signal.continuation.yield()
     }
 
@@ -39,12 +48,14 @@ public final class HintSender: Service {
     }
 
     private func send() async {
-        let partitions = touched.withLock { touched in
-            defer { touched.removeAll() }
-            return touched.sorted()
+        let (partitions, types) = news.withLock { news in
+            defer { news = ([], []) }
+            return (news.partitions.sorted(), news.types.sorted())
         }
         guard !partitions.isEmpty else { return }
-        let payload = sender.uuidString + ":" + partitions.map(String.init).joined(separator: ",")
+        var payload = sender.uuidString + ":" + partitions.map(String.init).joined(separator: ",")
+        let named = types.joined(separator: ",")
+        if !named.isEmpty, named.utf8.count <= Self.typesLimit { payload += ":" + named }
         do {
             _ = try await pool.run([
                 Call(Statement("SELECT pg_notify($1, $2)"), [.text(Self.channel), .text(payload)])
@@ -54,10 +65,22 @@ public final class HintSender: Service {
         }
     }
 
-    /// The partitions in a hint's payload, and whether this process sent it; nil for anything else.
-    public func read(_ payload: String) -> (partitions: [Int], isOwn: Bool)? {
+    /// A hint's payload.
+    public struct Hint: Sendable, Equatable {
+        public var partitions: [Int]
+        /// Nil where they are not named: any.
+        public var types: Set<String>?
+        /// Whether this process sent it.
+        public var isOwn: Bool
+    }
+
+    /// Reads a payload; nil for anything that is no hint.
+    public func read(_ payload: String) -> Hint? {
         let parts = payload.split(separator: ":")
-        guard parts.count == 2 else { return nil }
-        return (parts[1].split(separator: ",").compactMap { Int($0) }, parts[0] == sender.uuidString)
+        guard parts.count == 2 || parts.count == 3 else { return nil }
+        return Hint(
+            partitions: parts[1].split(separator: ",").compactMap { Int($0) },
+            types: parts.count == 3 ? Set(parts[2].split(separator: ",").map(String.init)) : nil,
+            isOwn: parts[0] == sender.uuidString)
     }
 }

@@ -92,7 +92,7 @@ public final class LogTail: Service {
         news.follow { [weak self] news in
             switch news {
             case .everything: self?.look(at: nil)
-            case .partitions(let touched, _): self?.look(at: touched)
+            case .hint(let hint): self?.look(at: hint.partitions)
             case .clock: break
             }
         }

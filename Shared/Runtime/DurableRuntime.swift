@@ -60,9 +60,12 @@ public final class DurableRuntime<M: Machine>: Service {
         news.follow { [workers] news in
             switch news {
             case .everything: for worker in workers { await worker.wake() }
-            case .partitions(let touched, isOwn: false):
-                for partition in touched where workers.indices.contains(partition) { await workers[partition].wake() }
-            case .partitions, .clock: break
+            case .hint(let hint) where !hint.isOwn:
+                let isOfInterest = hint.types.map { !M.follows.isDisjoint(with: $0) } ?? true
+                for partition in hint.partitions where workers.indices.contains(partition) {
+                    await workers[partition].hear(isOfInterest: isOfInterest)
+                }
+            case .hint, .clock: break
             }
         }
     }
@@ -172,7 +175,8 @@ public final class DurableRuntime<M: Machine>: Service {
             if count % 50 == 0 { await look() }
             count += 1
             let now = clock.now
-            for worker in workers where worker.isDue(at: now) { await worker.wake() }
+            let isGlance = count % 10 == 0
+            for worker in workers where worker.isDue(at: now) || isGlance && worker.isToGlance() { await worker.wake() }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }

@@ -245,7 +245,7 @@ extension PartitionWorker {
                         Call(self.statements.begin),
                         Call(Statements.limitLocks),
                         Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-                        Call(self.statements.head, [place], rowsExpected: 1),
+                        Call(self.statements.clockAndHead, [place], rowsExpected: 1),
                         Call(Statements.probe, [place, .int(unknown.headBefore), .uuid(probe?.id)], rowsExpected: 1),
                         Call(self.statements.rollback),
                     ])
@@ -258,7 +258,7 @@ extension PartitionWorker {
                 if let found, let probe {
                     done.head = found + done.batch.events.count - 1 - probe.index
                 } else {
-                    done.head = try rows[3][0].int(0)
+                    done.head = try rows[3][0].int(4)
                 }
                 return done
             } catch let error as PostgresError where error.isPassing {

@@ -52,8 +52,7 @@ extension PartitionWorker {
             Call(statements.begin),
             Call(Statements.limitLocks),
             Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-            Call(SharedClock.read, rowsExpected: 1),
-            Call(statements.head, [place], rowsExpected: 1),
+            Call(statements.clockAndHead, [place], rowsExpected: 1),
         ]
         /// What is not asked for is answered by nothing.
         func ask(_ call: Call, unless isNeedless: Bool) -> Int? {
@@ -84,7 +83,7 @@ extension PartitionWorker {
         found.lastBatch = try cursor.optionalUUID(3)
         found.attempts = try cursor.int(5)
         found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
-        found.head = try rows[4][0].int(0)
+        found.head = try rows[3][0].int(4)
         found.clock = try SharedClock.setting(rows[3][0])
         clock.take(found.clock)
         if let answersAt {

@@ -106,7 +106,7 @@ extension PartitionWorker {
             after = removal(of: found, key) + noted(order)
         }
         _ = try await connection.run(batch.flight(statements, position: found.position, epoch: nil, after: after))
-        if !batch.events.isEmpty { hints.hint(partition) }
+        if !batch.events.isEmpty { hints.hint(partition, types: batch.events.lazy.map(\.type)) }
     }
 
     private func removal(of letter: Letter, _ key: AggregateKey) -> [Call] {

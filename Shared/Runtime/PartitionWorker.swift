@@ -21,6 +21,9 @@ actor PartitionWorker<M: Machine> {
     /// No look at the log for so long after one that failed; the poll comes back to it.
     static var pauseAfterFailure: Duration { .milliseconds(250) }
 
+    /// What this machine does not follow is passed over at most so often: each look is a transaction.
+    static var glanceInterval: Duration { .milliseconds(100) }
+
     /// Decisions lag less than that behind the clock, or their moments are not kept apart from former ones.
     static var momentsKept: Interval { .days(1) }
 
@@ -44,6 +47,9 @@ actor PartitionWorker<M: Machine> {
     private(set) var isStopping = false
     private var lookAtLog = false
     private var noLookBefore = ContinuousClock.now
+    private var lastLook = ContinuousClock.now - .seconds(1)
+    /// There is news that this machine does not follow.
+    private nonisolated let isToPassOver = Atomic(false)
     /// The lease under which events and deadlines are taken; nil while another replica holds it.
     private(set) var lease: (owner: UUID, epoch: Int)?
     /// Why this process can't go on with the partition's log, until it is updated.
@@ -116,6 +122,18 @@ actor PartitionWorker<M: Machine> {
         lookAtLog = true
         signal.continuation.yield()
     }
+
+    /// Looks now, or where the news is of nothing that the machine follows and the last look was only just, at the next
+    /// turn of ``glanceInterval``.
+    func hear(isOfInterest: Bool) {
+        guard isOfInterest || lastLook + Self.glanceInterval <= .now else {
+            return isToPassOver.store(true, ordering: .relaxed)
+        }
+        wake()
+    }
+
+    /// Whether there is something to pass over. Asked every ``glanceInterval``; whoever asks wakes.
+    nonisolated func isToGlance() -> Bool { isToPassOver.exchange(false, ordering: .relaxed) }
 
     /// Whether the earliest deadline known here has come.
     nonisolated func isDue(at now: Instant) -> Bool { due.load(ordering: .relaxed) <= now.milliseconds }
@@ -215,7 +233,11 @@ extension PartitionWorker {
         // Alone: nothing of the log with it.
         if isSuspicious { portion.log = nil }
         let isTrial = portion.isTrial || isSuspicious
-        if portion.log != nil { lookAtLog = false }
+        if portion.log != nil {
+            lookAtLog = false
+            lastLook = .now
+            isToPassOver.store(false, ordering: .relaxed)
+        }
         if isTrial {
             // Trials go one by one; those that wait for theirs hold nobody up.
             passTurn()
@@ -301,7 +323,7 @@ extension PartitionWorker {
                 nextDue = nextDue.map { min($0, due) } ?? due
             }
         }
-        if !done.batch.events.isEmpty { hints.hint(partition) }
+        if !done.batch.events.isEmpty { hints.hint(partition, types: done.batch.events.lazy.map(\.type)) }
     }
 
     /// The database refused what the inputs led to: half of them next time, down to the one at fault.

@@ -101,7 +101,12 @@ struct Statements: Sendable {
     /// Where an event was committed behind an offset; null where it was not, or for no id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
-    let head = Statement("SELECT head FROM bus.partitions WHERE partition = $1")
+    /// A row of `SharedClock.read`, and the partition's head.
+    let clockAndHead = Statement(
+        """
+        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head
+        FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = $1
+        """)
     let idempotency = Statement(
         "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")
     // All rows go in or the statement fails; only a partition that is not there would give none, or a null offset.

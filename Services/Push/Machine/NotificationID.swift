@@ -1,3 +1,4 @@
+import Contracts
 public import Foundation
 
 /// An `apns-unique-id`: a UUID of version 8 (RFC 9562: its bits are the maker's) that leads to its device.
@@ -14,16 +15,18 @@ public struct NotificationID: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter random: where its random bits come from.
     public init(_ token: PushToken, random: UUID) {
-        var bytes = withUnsafeBytes(of: random.uuid) { Array($0) }
-        bytes[0] = UInt8(truncatingIfNeeded: token.partition >> 8)
-        bytes[1] = UInt8(truncatingIfNeeded: token.partition)
-        for index in 0..<4 { bytes[2 + index] = token.locator[index] }
-        bytes[6] = bytes[6] & 0x0F | 0x80
-        bytes[7] = token.locator[4]
-        bytes[8] = bytes[8] & 0x3F | 0x80
+        var id = random.uuid
+        withUnsafeMutableBytes(of: &id) { bytes in
+            bytes[0] = UInt8(truncatingIfNeeded: token.partition >> 8)
+            bytes[1] = UInt8(truncatingIfNeeded: token.partition)
+            for index in 0..<4 { bytes[2 + index] = token.locator[index] }
+            bytes[6] = bytes[6] & 0x0F | 0x80
+            bytes[7] = token.locator[4]
+            bytes[8] = bytes[8] & 0x3F | 0x80
+        }
         partition = token.partition
         locatorPrefix = Array(token.locator.prefix(5))
-        description = Self.text(bytes)
+        description = UUID(uuid: id).lowercased
     }
 
     /// Reads the text of one; nil for other texts and for UUIDs of another version.
@@ -33,12 +36,6 @@ public struct NotificationID: Sendable, Hashable, CustomStringConvertible {
         guard bytes[6] >> 4 == 8 else { return nil }
         partition = Int(bytes[0]) << 8 | Int(bytes[1])
         locatorPrefix = Array(bytes[2...5]) + [bytes[7]]
-        description = Self.text(bytes)
-    }
-
-    private static func text(_ bytes: [UInt8]) -> String {
-        let digits = Array(Hexadecimal.text(bytes))
-        let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32]
-        return groups.map { String(digits[$0]) }.joined(separator: "-")
+        description = uuid.lowercased
     }
 }

@@ -20,14 +20,14 @@ import Testing
             group.addTask { try await ears.receiver.run() }
             try await ears.isListening.value()
             // The leading edge: one hint needs no other behind it.
-            sender.hint(3)
+            sender.hint(3, types: [])
             try await ears.count.reaches(1)
             let begin = ContinuousClock.now
             var hints = 0
             while ears.count.count < 21 {
                 try Task.checkCancellation()
                 // Many at a time: on a busy machine the sender may get its turns sooner than this task.
-                for partition in 0..<300 { sender.hint(partition % 3) }
+                for partition in 0..<300 { sender.hint(partition % 3, types: []) }
                 hints += 300
                 await Task.yield()
             }
@@ -94,8 +94,8 @@ private struct Ears {
         receiver.follow { [isListening, count, partitions] news in
             switch news {
             case .everything: isListening.fire()
-            case .partitions(let touched, _):
-                partitions.add(touched)
+            case .hint(let hint):
+                partitions.add(hint.partitions)
                 count.add()
             case .clock: break
             }

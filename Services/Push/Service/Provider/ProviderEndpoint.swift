@@ -74,7 +74,11 @@ struct ProviderEndpoint: Sendable {
     ) async throws(APNsReason) -> ProviderGrant {
         // A token beside a certificate is not looked at.
         if let certificate = connection.certificate { return try certificate.grant(in: environment) }
-        let token = try ProviderSession.token(request.header("authorization"))
+        let header = request.header("authorization")
+        let read = connection.session.withLock { session in
+            Result { () throws(APNsReason) in try session.token(header) }
+        }
+        let token = try read.get()
         let known: [ProviderKey]
         do { known = try await keys.keys(ofTeam: token.teamID, keyID: token.keyID) } catch { throw .serviceUnavailable }
         let admitted: Result<ProviderKey, APNsReason> = connection.session.withLock { session in

@@ -25,11 +25,15 @@ struct ProviderRules: Sendable {
 
     /// The token's text in the path.
     static func token(_ request: ProviderRequest) throws(APNsReason) -> String {
-        let parts = request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        guard parts.count >= 2, parts.count <= 3, Array(parts.prefix(2)) == ["3", "device"] else { throw .badPath }
+        let place = "/3/device"
+        guard request.path.hasPrefix(place) else { throw .badPath }
+        let rest = request.path.utf8.dropFirst(place.utf8.count)
+        guard rest.first ?? UInt8(ascii: "/") == UInt8(ascii: "/") else { throw .badPath }
+        let token = rest.dropFirst()
+        guard !token.contains(UInt8(ascii: "/")) else { throw .badPath }
         guard request.method == "POST" else { throw .methodNotAllowed }
-        guard parts.count == 3, let token = parts.last, !token.isEmpty else { throw .missingDeviceToken }
-        return String(token)
+        guard !token.isEmpty else { throw .missingDeviceToken }
+        return String(Substring(token))
     }
 
     /// Headers that bear on a notification may stand once.

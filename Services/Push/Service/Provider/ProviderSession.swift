@@ -17,8 +17,17 @@ struct ProviderSession: Sendable {
     /// The team that the connection is bound to; nil before its first valid token.
     private(set) var team: String?
     private var current: (token: String, key: ProviderKey, since: Instant)?
+    /// What was read last. Nearly all requests of a connection carry the same.
+    private var read: (header: String, token: ProviderToken)?
 
     /// Reads the token of an `authorization` header.
+    mutating func token(_ header: String?) throws(APNsReason) -> ProviderToken {
+        if let header, let read, read.header == header { return read.token }
+        let token = try Self.token(header)
+        if let header { read = (header, token) }
+        return token
+    }
+
     static func token(_ header: String?) throws(APNsReason) -> ProviderToken {
         guard let header else { throw .missingProviderToken }
         let parts = header.split(separator: " ")
@@ -39,8 +48,7 @@ struct ProviderSession: Sendable {
             throw .badEnvironmentKeyIDInToken
         }
         // A token that this connection has shown with this key needs no second look at its signature.
-        let isKnown =
-            current?.token == token.text && current?.key.publicKey.rawRepresentation == key.publicKey.rawRepresentation
+        let isKnown = current?.token == token.text && current?.key.point == key.point
         guard isKnown || token.isSigned(by: key.publicKey) else { throw .invalidProviderToken }
         let issued = token.issuedAt.multipliedReportingOverflow(by: 1000)
         guard !issued.overflow else { throw .invalidProviderToken }

@@ -10,7 +10,18 @@ struct ProviderKey: Sendable {
     var environment: String
     /// Empty: all of the team's.
     var topics: [String]
-    var publicKey: P256.Signing.PublicKey
+    let publicKey: P256.Signing.PublicKey
+    /// The key's point, by which two of the same name are told apart.
+    let point: Data
+
+    init(keyID: String, teamID: String, environment: String, topics: [String], publicKey: P256.Signing.PublicKey) {
+        self.keyID = keyID
+        self.teamID = teamID
+        self.environment = environment
+        self.topics = topics
+        self.publicKey = publicKey
+        point = publicKey.rawRepresentation
+    }
 }
 
 /// A provider's token: a JSON Web Token (RFC 7519) signed with ES256.

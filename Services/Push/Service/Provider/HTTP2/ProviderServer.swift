@@ -114,6 +114,7 @@ final class ProviderServer: Service {
             HTTP2Setting(parameter: .maxHeaderListSize, value: limits.headers),
         ]
         let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(FlushOnce())
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: connection, streamConfiguration: .init()
         ) { [answering, limits, metrics] stream in

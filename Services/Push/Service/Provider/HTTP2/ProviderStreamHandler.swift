@@ -127,7 +127,7 @@ extension ProviderRequest {
         let path = headers.first(name: ":path") ?? ""
         self.init(
             method: headers.first(name: ":method") ?? "",
-            path: String(path.prefix { $0 != "?" }),
+            path: String(Substring(path.utf8.prefix { $0 != UInt8(ascii: "?") })),
             headers: headers.filter { !$0.name.hasPrefix(":") }.map { ($0.name, $0.value) }, body: nil)
     }
 }
