@@ -25,7 +25,7 @@ public final class ServerCertificate: Service {
     public enum Names: Sendable {
         /// One for each file.
         case files(chain: String, key: String)
-        /// One for the folder that holds both; the files' own names in it.
+        /// One for the folder in which the service itself puts both at its start; the files' own names in it.
         case folder(String, chain: String, key: String)
 
         static let service = Names.files(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
@@ -62,7 +62,8 @@ public final class ServerCertificate: Service {
             case .files(let chain, _):
                 ConfigurationError("\(setting(.key)) is not the key of \(chain): give the two of one pair")
             case .folder(_, let chain, let key):
-                ConfigurationError("\(setting(.key)): \(key) in it is not the key of \(chain): remove both")
+                ConfigurationError(
+                    "\(setting(.key)): \(key) in it is not the key of \(chain): remove both, and start again")
             }
         }
     }

@@ -149,7 +149,8 @@ import X509
         let other = try authority.issueClientCertificate(topic: PushSuite.app, environments: [])
         #expect(PrivateFile.write(other.key, to: authority.serverKeyFile.path))
         #expect(
-            fault()?.description == setting + "server-key.pem in it is not the key of server.pem: remove both")
+            fault()?.description == setting
+                + "server-key.pem in it is not the key of server.pem: remove both, and start again")
         #expect(PrivateFile.write("nothing", to: authority.serverKeyFile.path))
         #expect(
             fault()?.description == setting + "server-key.pem in it has no private key in PEM without a password")
