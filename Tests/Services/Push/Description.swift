@@ -18,9 +18,10 @@ struct Description: Sendable {
 
         /// The path with its parameters replaced.
         func path(_ values: [String: String]) -> String {
-            "/" + path.split(separator: "/").map { part in
+            let parts = path.split(separator: "/").map { part in
                 part.hasPrefix("{") ? values[String(part.dropFirst().dropLast())] ?? "x" : String(part)
-            }.joined(separator: "/")
+            }
+            return "/" + parts.joined(separator: "/")
         }
     }
 
@@ -65,6 +66,7 @@ struct Description: Sendable {
             }
             return nil
         }
+        guard media == "application/json" else { return nil }
         return Self.fault(of: answer.json, as: form.value["schema"] ?? .null, at: "")
     }
 
@@ -92,8 +94,9 @@ struct Description: Sendable {
             guard let items = schema["items"] else { break }
             if let fault = fault(of: item, as: items, at: "\(place)/\(index)") { return fault }
         }
-        for name in schema["required"]?.items?.compactMap(\.string) ?? [] where json[name] == nil && json.members != nil {
-            return "\(place)/\(name) is missing"
+        if json.members != nil {
+            let required = schema["required"]?.items?.compactMap(\.string) ?? []
+            if let name = required.first(where: { json[$0] == nil }) { return "\(place)/\(name) is missing" }
         }
         for member in json.members ?? [] {
             let more = schema["additionalProperties"]

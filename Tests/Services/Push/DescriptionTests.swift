@@ -163,7 +163,8 @@ import Testing
         #expect(try await suite.send("DELETE", registration).status == 204)
         try await given.refuse("not_registered_for_notifications", "DELETE", registration)
         for (change, path, code) in [
-            (#"{"network":{"kind":"none"}}"#, "/conditions", "no_network"), (#"{"event":"off"}"#, "/power", "device_off"),
+            (#"{"network":{"kind":"none"}}"#, "/conditions", "no_network"),
+            (#"{"event":"off"}"#, "/power", "device_off"),
         ] {
             let changed = try await suite.send(
                 path == "/power" ? "POST" : "PATCH", device + path, try JSON(parsing: Array(change.utf8)),

@@ -1,4 +1,5 @@
 import Contracts
+import Postgres
 import Records
 import Synchronization
 import Testing
@@ -7,9 +8,18 @@ import Testing
 struct FloodAccount {
     private struct Line: Sendable {
         var id: String
+        var apnsID = ""
+        var isSilent = false
         var entries: [(status: ConsoleStatus, cause: String?)] = []
+        var words: [String] { entries.map(\.status.rawValue) }
         /// Where it was, one place after the other.
-        var places: [ConsoleStatus] = []
+        var places: [ConsoleStatus] {
+            entries.map(\.status).compactMap { status in
+                // A silent notification is nothing but its wake: the app has it.
+                if status == .wokeApp { return isSilent ? .acknowledged : nil }
+                return FloodAccount.places.contains(status) ? status : nil
+            }
+        }
         var last: ConsoleStatus { places.last ?? .received }
     }
 
@@ -38,21 +48,25 @@ struct FloodAccount {
     func check(_ suite: PushSuite, port: Int) async throws {
         var stored: [String: [String]] = [:]
         var held: [String: [String]] = [:]
-        var replacers: Set<String> = []
         var seen: [ConsoleStatus: Int] = [:]
-        for (apnsID, line) in try await timelines(suite, port: port) {
-            guard let sent = accepted[apnsID] else { continue }
+        let lines = try await lines(suite)
+        let known = Set(lines.map(\.id))
+        var missing = Set(accepted.keys)
+        for line in lines {
+            // What was answered with a kill may have been taken all the same.
+            guard let sent = accepted[line.apnsID] else { continue }
+            #expect(missing.remove(line.apnsID) != nil, "\(line.apnsID) was taken twice")
             check(line, sent)
             seen[line.last, default: 0] += 1
             if Self.stores.contains(line.last) { stored[sent.device, default: []].append(line.id) }
             if Self.holds.contains(line.last) { held[sent.device, default: []].append(line.id) }
-            for entry in line.entries where entry.status == .replaced { replacers.insert(entry.cause ?? "nothing") }
+            // What took its place was a notification itself.
+            for entry in line.entries where entry.status == .replaced {
+                #expect(entry.cause.map { known.contains($0) } == true, "\(line.id) is replaced by nothing")
+            }
         }
-        // What took a place was a notification itself.
-        for id in replacers {
-            let found = try await suite.send("GET", "/v1/notifications/\(id)", port: port)
-            #expect(found.status == 200 && found.json["id"]?.string == id, "replaced by \(id)")
-        }
+        #expect(missing.isEmpty, "lost: \(missing)")
+        try await explain(lines, suite, port: port)
         // One each: the slots of the app.
         for slots in [stored, held] {
             for (device, ids) in slots { #expect(ids.count == 1, "\(device) keeps \(ids)") }
@@ -65,9 +79,9 @@ struct FloodAccount {
     }
 
     private func check(_ line: Line, _ sent: Flood.Sent) {
-        let words = line.entries.map(\.status.rawValue)
         func expect(_ condition: Bool, _ what: String) {
-            if !condition { Issue.record("\(what): \(sent) \(line.id) \(words), \(copies[line.id] ?? 0) copies") }
+            guard !condition else { return }
+            Issue.record("\(what): \(sent) \(line.id) \(line.words), \(copies[line.id] ?? 0) copies")
         }
         let places = line.places
         expect(places.first == .received && !places.dropFirst().contains(.received), "received once")
@@ -101,48 +115,52 @@ struct FloodAccount {
             let came = items.compactMap { $0["id"]?.string }
             for id in ids where !came.contains(id) {
                 // A silent one may have to wait for its budget.
-                let (_, line) = try await timeline(id, isSilent: true, suite, port: port)
-                #expect(line.last == .heldBudget, "\(device) did not get \(id): \(line.entries.map(\.status.rawValue))")
+                let words = try await timeline(id, suite, port: port)
+                #expect(words.last == ConsoleStatus.heldBudget.rawValue, "\(device) did not get \(id): \(words)")
             }
-            for id in came {
-                #expect(!acknowledged.contains(id), "\(id) came again")
-            }
+            for id in came { #expect(!acknowledged.contains(id), "\(id) came again") }
         }
     }
 
     // MARK: Timelines
 
-    private func timelines(_ suite: PushSuite, port: Int) async throws -> [(String, Line)] {
-        try await withThrowingTaskGroup(of: (String, Line).self) { group in
-            var rest = Array(accepted)[...]
-            func start() {
-                guard let (id, sent) = rest.popFirst() else { return }
-                group.addTask { try await timeline(id, isSilent: sent.silent, suite, port: port) }
+    /// What the log says of every notification, in order of arrival on each device.
+    private func lines(_ suite: PushSuite) async throws -> [Line] {
+        let events = Statement(
+            """
+            SELECT type, version::int8, data::text FROM bus.events WHERE data ->> 'notification' IS NOT NULL
+                AND source = 'push' ORDER BY partition, log_offset
+            """)
+        return try await suite.withDatabase { pool in
+            var lines: [String: Line] = [:]
+            for row in try await pool.run(Call(events)) {
+                let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
+                guard let status = event.status else { continue }
+                var line = lines[status.notification] ?? Line(id: status.notification)
+                if case .notificationReceived(let received) = event {
+                    line.apnsID = received.apnsID
+                    line.isSilent = received.silent
+                }
+                line.entries.append((status.status, status.cause))
+                lines[status.notification] = line
             }
-            for _ in 0..<6 { start() }
-            var lines: [(String, Line)] = []
-            while let line = try await group.next() {
-                lines.append(line)
-                start()
-            }
-            return lines
+            return Array(lines.values)
         }
     }
 
-    /// - Returns: its `apns-id` with its timeline.
-    private func timeline(
-        _ id: String, isSilent: Bool, _ suite: PushSuite, port: Int
-    ) async throws -> (String, Line) {
+    /// Of each last word one notification tells the same to whoever asks for it.
+    private func explain(_ lines: [Line], _ suite: PushSuite, port: Int) async throws {
+        for line in Dictionary(lines.map { ($0.last, $0) }, uniquingKeysWith: { first, _ in first }).values {
+            for id in [line.id, line.apnsID] {
+                let words = try await timeline(id, suite, port: port)
+                // It may have gone on since.
+                #expect(words.starts(with: line.words), "\(id): \(words)")
+            }
+        }
+    }
+
+    private func timeline(_ id: String, _ suite: PushSuite, port: Int) async throws -> [String] {
         let document = try await suite.send("GET", "/v1/notifications/\(id)", port: port).json
-        let entries = (document["statuses"]?.items ?? []).map { entry in
-            (ConsoleStatus(rawValue: entry["status"]?.string ?? "") ?? .received, entry["cause"]?.string)
-        }
-        var line = Line(id: document["id"]?.string ?? id, entries: entries)
-        line.places = entries.map(\.0).compactMap { status in
-            // A silent notification is nothing but its wake: the app has it.
-            if status == .wokeApp { return isSilent ? .acknowledged : nil }
-            return Self.places.contains(status) ? status : nil
-        }
-        return (id, line)
+        return document["statuses"]?.items?.compactMap { $0["status"]?.string } ?? []
     }
 }

@@ -96,7 +96,7 @@ final class PushSuite: Sendable {
 
     private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
         let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
-        let line = try await process.waitForLine(containing: "is ready on", within: 30)
+        let line = try await process.waitForLine(containing: "is ready on", within: 90)
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
     }
 
@@ -192,10 +192,16 @@ final class PushSuite: Sendable {
         let installed = try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle)
         #expect(installed.status == 201)
         let position = try #require(installed.headers["dormouse-position"])
-        let registered = try await send(
-            "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"], ["Dormouse-Position": position])
-        #expect(registered.status == 200)
-        return try #require(registered.json["token"]?.string)
+        let token = Signal<String>()
+        // It waits for `push` two seconds at most, and is to be asked again then.
+        try await eventually(within: 60, describe: "push knows of \(device)") { [self] in
+            let registered = try await send(
+                "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"],
+                ["Dormouse-Position": position])
+            #expect(registered.status == 200 || registered.code == "behind")
+            return registered.json["token"]?.string.map { token.fire($0) } ?? false
+        }
+        return try await token.value()
     }
 
     /// Sends as a provider, each time over what connection the client has.
@@ -236,6 +242,10 @@ struct DeviceStream {
         let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
         #expect(response.status == .ok)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        let head = PushSuite.Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, json: .null)
+        #expect(suite.description.fault(of: head, to: "GET", "/v1/devices/\(device)/notifications") == nil)
         parts = response.body.makeAsyncIterator()
         #expect(try await block() == ": open")
     }

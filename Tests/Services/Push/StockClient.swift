@@ -87,7 +87,7 @@ struct StockPlan {
         try Data(plan.bytes).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let script = try #require(Bundle.module.path(forResource: "stock_client", ofType: "py", inDirectory: "Python"))
-        let lines = try await python.run(script, [file.path])
+        let lines = try await python.run(script, [file.path], within: 100)
         let answers = try lines.map { line in
             let answer = try JSON(parsing: Array(line.utf8))
             let headers = (answer["headers"]?.members ?? []).map { ($0.name, $0.value.string ?? "") }

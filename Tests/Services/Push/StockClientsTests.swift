@@ -100,7 +100,8 @@ import Timeline
             let all = Set(APNsReason.allCases).subtracting(transport == .http1 ? Self.ofCertificates : [])
             #expect(tried == all.subtracting(others), "each reason is provoked by one request")
             // What is described of the call is what it can be answered: these three are of other paths and methods.
-            let ofThis = all.subtracting(Self.ofChannels).subtracting([.badPath, .methodNotAllowed, .missingDeviceToken])
+            let elsewhere = Self.ofChannels.union([.badPath, .methodNotAllowed, .missingDeviceToken])
+            let ofThis = all.subtracting(elsewhere)
             let described = suite.description.operation("POST", "/3/device/x")?.errors ?? []
             let certificates = transport == .http1 ? Self.ofCertificates.map(\.rawValue) : []
             #expect(described == Set(ofThis.map(\.rawValue) + certificates))
@@ -235,6 +236,7 @@ import Timeline
                 return ask(reason, "POST", "/4/broadcasts/apps/\(PushSuite.app)", own + headers, body)
             }
             let unknown = Data(count: 16).base64EncodedString()
+            let large = #"{"x":""# + String(repeating: "x", count: ProviderRequest.bodyLimit) + #""}"#
             let cases: [Case] = [
                 ask(.featureNotEnabled, "GET", "/1/apps/com.example.not/all-channels"),
                 ask(.topicDisallowed, "GET", "/1/apps/\(PushSuite.app).push-type.liveactivity/all-channels"),
@@ -266,9 +268,9 @@ import Timeline
                 broadcast(.badExpirationDate, fleeting, headers: [("apns-expiration", "1900000000")]),
                 broadcast(.badPriority, stores, headers: [("apns-priority", "2")]),
                 broadcast(.payloadEmpty, stores, body: nil),
-                broadcast(.payloadTooLarge, stores, body: #"{"x":""# + String(repeating: "x", count: ProviderRequest.bodyLimit) + #""}"#),
+                broadcast(.payloadTooLarge, stores, body: large),
             ]
-            var calls = Self.channelCalls(stores, configuration)
+            let calls = Self.channelCalls(stores, configuration)
             let common = try calls.flatMap { call in
                 try Self.everyCall(call, refusedOn: transport, suite).map { reason, change in
                     var request = call
@@ -296,16 +298,18 @@ import Timeline
             ])
             #expect(well.map(\.status) == [200, 201])
             // A connection has shown one token before.
-            for (reason, token) in Self.laterTokens {
-                for index in calls.indices {
-                    var before = StockPlan.Request(name: "before", path: "/1/apps/\(PushSuite.app)/all-channels")
-                    before.method = "GET"
-                    before.connection = "\(index)"
-                    calls[index].connection = "\(index)"
-                    calls[index].token = token
-                    let answers = try await plan.send([before, calls[index]])
-                    #expect(answers.map(\.reason) == [nil, reason.rawValue], "\(calls[index].name)")
+            let pairs = Self.laterTokens.flatMap { reason, token in
+                calls.map { call -> [StockPlan.Request] in
+                    var (before, later) = (calls[3], call)
+                    before.connection = "\(call.name) \(reason)"
+                    later.connection = before.connection
+                    later.token = token
+                    later.name = reason.rawValue
+                    return [before, later]
                 }
+            }
+            for answer in try await plan.send(pairs.flatMap(\.self)) {
+                #expect(answer.name == "list" ? answer.status == 200 : answer.reason == answer.name, "\(answer)")
             }
             try await cluster.stop()
             let away = try await plan.send(Self.channelCalls(stores, configuration))

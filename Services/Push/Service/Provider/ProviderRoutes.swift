@@ -53,9 +53,8 @@ struct ProviderRoutes: Sendable {
         }
         // As above: the rest gets APNs's errors.
         for path in Set(ChannelCall.all.map(\.path)).sorted() {
-            for method in Self.methods where !ChannelCall.all.contains(where: { $0.method == method && $0.path == path }) {
-                refuse(method, path, &table)
-            }
+            let own = ChannelCall.all.filter { $0.path == path }.map(\.method)
+            for method in Self.methods where !own.contains(method) { refuse(method, path, &table) }
         }
         for path in ["/1/**", "/4/**"] {
             for method in Self.methods { refuse(method, path, &table) }
