@@ -7,7 +7,7 @@ extension RouteTable {
     public func openAPI(title: String, version: String) -> JSON {
         var paths: [(path: String, operations: [JSON.Member])] = []
         var problems: [JSON.Member] = []
-        for route in routes {
+        for route in routes where route.isDescribed {
             let operation = JSON.Member(route.method.rawValue.lowercased(), route.openAPI)
             if let index = paths.firstIndex(where: { $0.path == route.path }) {
                 paths[index].operations.append(operation)
@@ -99,6 +99,9 @@ extension Route {
         for (status, problems) in byStatus where status != self.status.code {
             members.append(JSON.Member(String(status), Self.described(problems)))
         }
+        for (status, words) in reasons.sorted(by: { $0.key < $1.key }) {
+            members.append(JSON.Member(String(status), Self.described(words)))
+        }
         return members
     }
 
@@ -131,6 +134,18 @@ extension Route {
         return [
             "description": .string(codes.map { "`\($0)`" }.joined(separator: ", ")),
             "content": ["application/problem+json": ["schema": schema, "examples": .object(examples)]],
+        ]
+    }
+
+    /// The errors of one status in another's protocol.
+    private static func described(_ reasons: [String]) -> JSON {
+        let schema: JSON = [
+            "type": "object", "required": ["reason"],
+            "properties": ["reason": ["enum": .array(reasons.map { .string($0) })], "timestamp": ["type": "integer"]],
+        ]
+        return [
+            "description": .string(reasons.map { "`\($0)`" }.joined(separator: ", ")),
+            "content": ["application/json": ["schema": schema]],
         ]
     }
 

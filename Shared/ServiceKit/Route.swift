@@ -33,8 +33,13 @@ public struct Route: Sendable {
     public let text: TextContent?
     /// The problems of its own, beside those that follow from the rest of the description.
     public let problems: [Problem]
+    /// What it answers instead of problems, where another's protocol says how errors look: by status, the words that
+    /// `{"reason": …}` may have.
+    public let reasons: [Int: [String]]
     /// A document as it may answer, in JSON.
     public let example: String?
+    /// Whether the API description has it. What only tells callers that there is nothing here is left out.
+    public let isDescribed: Bool
     let handler: Handler
 
     /// Whether an `Idempotency-Key` is honoured: on each `POST` whose caller is known.
@@ -49,6 +54,7 @@ public struct Route: Sendable {
 
     /// Every problem that the route may answer.
     var allProblems: [Problem] {
+        guard reasons.isEmpty else { return [] }
         var all = problems
         if path.contains("{") { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
@@ -76,13 +82,14 @@ public struct RouteTable: Sendable {
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
         status: HTTPResponse.Status = .ok, again: HTTPResponse.Status? = nil, text: TextContent? = nil,
-        problems: [Problem] = [], example: String? = nil, use handler: @escaping Route.Handler
+        problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil, isDescribed: Bool = true,
+        use handler: @escaping Route.Handler
     ) {
         routes.append(
             Route(
                 method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
-                response: response, status: status, again: again, text: text, problems: problems, example: example,
-                handler: handler))
+                response: response, status: status, again: again, text: text, problems: problems, reasons: reasons,
+                example: example, isDescribed: isDescribed, handler: handler))
     }
 
     /// The methods that a path has; empty where there is no such path.

@@ -15,24 +15,56 @@ public final class ServerCertificate: Service {
     private struct State {
         var context: NIOSSLContext
         var files: Files
-        /// What was read last and can't be used; said once.
+        /// What was read last and can't be used.
+        var doubted: Files?
+        /// What was found so twice, and said.
         var refused: Files?
     }
 
-    /// The settings that name the files: for what is said of them.
-    public struct Names: Sendable {
-        public let chain: String
-        public let key: String
+    /// The settings by which the files are given: for what is said of them.
+    public enum Names: Sendable {
+        /// One for each file.
+        case files(chain: String, key: String)
+        /// One for the folder in which the service itself puts both at its start; the files' own names in it.
+        case folder(String, chain: String, key: String)
 
-        public init(chain: String, key: String) {
-            self.chain = chain
-            self.key = key
+        static let service = Names.files(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
+
+        fileprivate enum Part { case chain, key }
+
+        private func setting(_ part: Part) -> String {
+            let name =
+                switch self {
+                case .files(let chain, let key): part == .chain ? chain : key
+                case .folder(let folder, _, _): folder
+                }
+            return "\(name) (\(Setting(name, nil, "").flag))"
         }
 
-        static let service = Names(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
+        fileprivate func unreadable(_ part: Part) -> ConfigurationError {
+            switch self {
+            case .files: ConfigurationError("\(setting(part)): cannot read the file that it names")
+            case .folder(_, let chain, let key):
+                ConfigurationError("\(setting(part)): cannot read \(part == .chain ? chain : key) in it")
+            }
+        }
 
-        fileprivate func fault(_ name: String, _ words: String) -> ConfigurationError {
-            ConfigurationError("\(name) (\(Setting(name, nil, "").flag))\(words)")
+        fileprivate func fault(_ part: Part, _ words: String) -> ConfigurationError {
+            switch self {
+            case .files: ConfigurationError("\(setting(part)): the file \(words)")
+            case .folder(_, let chain, let key):
+                ConfigurationError("\(setting(part)): \(part == .chain ? chain : key) in it \(words)")
+            }
+        }
+
+        fileprivate var mismatch: ConfigurationError {
+            switch self {
+            case .files(let chain, _):
+                ConfigurationError("\(setting(.key)) is not the key of \(chain): give the two of one pair")
+            case .folder(_, let chain, let key):
+                ConfigurationError(
+                    "\(setting(.key)): \(key) in it is not the key of \(chain): remove both, and start again")
+            }
         }
     }
 
@@ -68,7 +100,8 @@ public final class ServerCertificate: Service {
     /// What the next connection is served with.
     public var context: NIOSSLContext { state.withLock { $0.context } }
 
-    /// Looks at the files. A pair that can't be used is logged once, and the former one stays.
+    /// Looks at the files. The former pair stays where theirs can't be used; that is logged once, and only when they are found
+    /// so a second time: of two files one is changed before the other.
     ///
     /// - Returns: whether there is another certificate now.
     @discardableResult
@@ -78,7 +111,7 @@ public final class ServerCertificate: Service {
             let files = try Self.read(chainFile, keyFile, names)
             read = files
             guard state.withLock({ $0.files != files }) else {
-                state.withLock { $0.refused = nil }
+                state.withLock { ($0.doubted, $0.refused) = (nil, nil) }
                 return false
             }
             let context = try Self.context(files, names, adapt)
@@ -87,11 +120,13 @@ public final class ServerCertificate: Service {
             return true
         } catch {
             let files = read ?? Files(chain: Data(), key: Data())
-            let isNew = state.withLock { state in
-                defer { state.refused = files }
-                return state.refused != files
+            let isToSay = state.withLock { state in
+                defer { state.doubted = files }
+                guard state.doubted == files, state.refused != files else { return false }
+                state.refused = files
+                return true
             }
-            if isNew {
+            if isToSay {
                 logger.error(
                     "the changed certificate can't be served, the former one stays",
                     metadata: [LogKey.error: .string(error.description)])
@@ -111,10 +146,10 @@ public final class ServerCertificate: Service {
         _ chainFile: String, _ keyFile: String, _ names: Names
     ) throws(ConfigurationError) -> Files {
         guard let chain = FileManager.default.contents(atPath: chainFile) else {
-            throw names.fault(names.chain, ": cannot read the file that it names")
+            throw names.unreadable(.chain)
         }
         guard let key = FileManager.default.contents(atPath: keyFile) else {
-            throw names.fault(names.key, ": cannot read the file that it names")
+            throw names.unreadable(.key)
         }
         return Files(chain: chain, key: key)
     }
@@ -123,17 +158,17 @@ public final class ServerCertificate: Service {
         _ files: Files, _ names: Names, _ adapt: (inout TLSConfiguration) -> Void
     ) throws(ConfigurationError) -> NIOSSLContext {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(files.chain)), !chain.isEmpty else {
-            throw names.fault(names.chain, ": the file has no certificate in PEM")
+            throw names.fault(.chain, "has no certificate in PEM")
         }
         guard let key = try? NIOSSLPrivateKey(bytes: Array(files.key), format: .pem) else {
-            throw names.fault(names.key, ": the file has no private key in PEM without a password")
+            throw names.fault(.key, "has no private key in PEM without a password")
         }
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
         adapt(&configuration)
         do { return try NIOSSLContext(configuration: configuration) } catch {
-            throw names.fault(names.key, " is not the key of \(names.chain): give the two of one pair")
+            throw names.mismatch
         }
     }
 }

@@ -27,6 +27,8 @@ final class RunningSuite: Sendable {
     let proxy: TCPProxy
     private let folder: URL
     private let ports: [SuiteService: Int]
+    /// Where `push` takes providers over TLS.
+    private let apns: Int
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
     /// Migrates a new database and starts services.
@@ -58,6 +60,9 @@ final class RunningSuite: Sendable {
             repeat { ports[service] = try freePort() } while Set(ports.values).count < ports.count
         }
         self.ports = ports
+        var apns = 0
+        repeat { apns = try freePort() } while ports.values.contains(apns)
+        self.apns = apns
         proxy = try await TCPProxy.start(port: ports[.transfer] ?? 0)
         let keys = OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: Self.operatorKey)
         try write(keys, to: "operator-keys")
@@ -80,6 +85,7 @@ final class RunningSuite: Sendable {
         var settings = settings(of: service)
         settings["LOG_LEVEL"] = "warning"
         settings["PORT"] = "\(ports[service] ?? 0)"
+        if service == .push { settings["APNS_PORT"] = "\(apns)" }
         settings["OPERATOR_KEY_FILE"] = path("operator-keys")
         settings["DATA_DIRECTORY"] = path("content")
         settings["ALLOWED_ORIGINS"] = "http://127.0.0.1:\(proxy.port),\(address(.transfer))"
@@ -127,10 +133,12 @@ final class RunningSuite: Sendable {
         }
     }
 
-    /// Starts a fleet that lives until it gets SIGINT, and then writes its summary.
+    /// Starts a fleet that lives until it gets SIGINT, and then writes its summary. As that of `./deploy/up` it sends to the
+    /// provider endpoint over TLS, and trusts the authority that `push` exports.
     func startFleet(devices: Int) throws -> RunningFleet {
         var endpoints: [JSON.Member] = SuiteService.allCases.map { .init($0.rawValue, .string(address($0))) }
-        endpoints.append(.init("apns", .string(address(.push))))
+        endpoints.append(.init("apns", .string("https://localhost:\(apns)")))
+        endpoints.append(.init("ca", .string(path("apns/ca.pem"))))
         endpoints.append(.init("operatorKey", .string(Self.operatorKey)))
         try write(String(decoding: JSON.object(endpoints).bytes, as: UTF8.self), to: "endpoints.json")
         let process = try ChildProcess.start(

@@ -17,6 +17,8 @@ struct SuiteOptions: ParsableArguments {
     var transfer: String?
     @Option(help: "The address to which providers send.")
     var apns: String?
+    @Option(help: "A PEM file with the certificates to trust beside the system's.")
+    var ca: String?
     @Option(help: "A file with the operator's key.")
     var operatorKeyFile: String?
 
@@ -27,6 +29,7 @@ struct SuiteOptions: ParsableArguments {
         ]
         for case (let service, let text?) in given { try suite.set(service, text) }
         if let apns { suite.apns = try Endpoints.address(apns, "apns") }
+        if let ca { suite.certificates = ca }
         if let operatorKeyFile { try suite.readOperatorKey(file: operatorKeyFile) }
         return suite
     }

@@ -29,7 +29,10 @@ public enum Push {
         Setting(
             "APNS_NAMES", "localhost,127.0.0.1,::1,push",
             "names and addresses by which providers reach the endpoint, for its development certificate"),
-        Setting("APNS_CLIENT_AUTHORITY", nil, "PEM file with who issues providers' certificates, if another"),
+        Setting(
+            "APNS_CLIENT_AUTHORITY", nil,
+            "PEM file with who issues providers' certificates, if another; each that it issued is trusted, so it must be"
+                + " an authority for this alone"),
         .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
     ]
 

@@ -94,7 +94,10 @@ import Timeline
         try await bench.cluster.destroy()
     }
 
-    @Test(arguments: [["run", "--devices", "none"], ["run"], ["run", "--endpoints", "/nonexistent"], ["fly"]])
+    @Test(arguments: [
+        ["run", "--devices", "none"], ["run"], ["run", "--endpoints", "/nonexistent"], ["fly"],
+        ["run", "--target", "http://localhost:1", "--ca", "/nonexistent"],
+    ])
     func wrongOptionsAreOneClearLine(arguments: [String]) async throws {
         let fleet = try ChildProcess.start(ChildProcess.product("fleet"), arguments)
         #expect(try await fleet.exit() == .exited(64))

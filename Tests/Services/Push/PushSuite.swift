@@ -15,6 +15,7 @@ final class PushSuite: Sendable {
         let status: Int
         let headers: [String: String]
         let json: JSON
+        var isEmpty = false
 
         var reason: String? { json["reason"]?.string }
         var code: String? { json["code"]?.string }
@@ -27,6 +28,8 @@ final class PushSuite: Sendable {
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
+    /// Holds every answer of `push` to its API description.
+    let description: Description
     private let processes: [ChildProcess]
     private let isKilled = Atomic(false)
     /// Of the database.
@@ -35,8 +38,9 @@ final class PushSuite: Sendable {
 
     private init(
         ports: (push: Int, lifecycle: Int, apns: Int), certificates: URL, processes: [ChildProcess],
-        settings: [String: String]
+        description: Description, settings: [String: String]
     ) {
+        self.description = description
         push = ports.push
         lifecycle = ports.lifecycle
         apns = ports.apns
@@ -75,9 +79,12 @@ final class PushSuite: Sendable {
             ports.append(port)
         }
         let apns = try await apnsPort(of: processes[1])
+        let described = try await HTTPClient.shared.execute(
+            HTTPClientRequest(url: "http://127.0.0.1:\(ports[1])/openapi.json"), timeout: .seconds(30))
+        let document = try await described.body.collect(upTo: 1 << 20)
         let suite = PushSuite(
             ports: (push: ports[1], lifecycle: ports[0], apns: apns), certificates: folder, processes: processes,
-            settings: settings)
+            description: Description(try JSON(parsing: document.readableBytesView)), settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
@@ -89,7 +96,7 @@ final class PushSuite: Sendable {
 
     private static func serve(_ name: String, _ settings: [String: String]) async throws -> (ChildProcess, port: Int) {
         let process = try ChildProcess.start(ChildProcess.product(name), ["serve"], environment: settings)
-        let line = try await process.waitForLine(containing: "is ready on", within: 30)
+        let line = try await process.waitForLine(containing: "is ready on", within: 90)
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
     }
 
@@ -146,21 +153,32 @@ final class PushSuite: Sendable {
     func send(
         _ method: String, _ path: String, _ body: JSON? = nil, port: Int? = nil, _ headers: [String: String] = [:]
     ) async throws -> Answer {
-        var request = request(method, path, port: port, headers)
-        if let body {
-            request.body = .bytes(body.bytes)
-            request.headers.add(name: "Content-Type", value: "application/json")
-        }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
-        let bytes = try await response.body.collect(upTo: 1 << 20)
-        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
-        return Answer(
-            status: Int(response.status.code), headers: Dictionary(pairs) { $1 },
-            json: (try? JSON(parsing: bytes.readableBytesView)) ?? .null)
+        try await send(method, path, bytes: body?.bytes, port: port, headers)
     }
 
-    func text(_ path: String) async throws -> String {
-        let response = try await HTTPClient.shared.execute(request("GET", path), timeout: .seconds(30))
+    func send(
+        _ method: String, _ path: String, bytes: [UInt8]?, type: String = "application/json", port: Int? = nil,
+        _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var request = request(method, path, port: port, headers)
+        if let bytes {
+            request.body = .bytes(bytes)
+            request.headers.add(name: "Content-Type", value: type)
+        }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        let answer = Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 },
+            json: (try? JSON(parsing: body.readableBytesView)) ?? .null, isEmpty: body.readableBytes == 0)
+        if port != lifecycle, let fault = description.fault(of: answer, to: method, path) {
+            Issue.record("\(method) \(path): \(fault)\n\(String(buffer: body))")
+        }
+        return answer
+    }
+
+    func text(_ path: String, port: Int? = nil) async throws -> String {
+        let response = try await HTTPClient.shared.execute(request("GET", path, port: port), timeout: .seconds(30))
         return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
@@ -174,10 +192,16 @@ final class PushSuite: Sendable {
         let installed = try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle)
         #expect(installed.status == 201)
         let position = try #require(installed.headers["dormouse-position"])
-        let registered = try await send(
-            "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"], ["Dormouse-Position": position])
-        #expect(registered.status == 200)
-        return try #require(registered.json["token"]?.string)
+        let token = Signal<String>()
+        // It waits for `push` two seconds at most, and is to be asked again then.
+        try await eventually(within: 60, describe: "push knows of \(device)") { [self] in
+            let registered = try await send(
+                "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"],
+                ["Dormouse-Position": position])
+            #expect(registered.status == 200 || registered.code == "behind")
+            return registered.json["token"]?.string.map { token.fire($0) } ?? false
+        }
+        return try await token.value()
     }
 
     /// Sends as a provider, each time over what connection the client has.
@@ -218,6 +242,10 @@ struct DeviceStream {
         let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
         #expect(response.status == .ok)
+        let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
+        let head = PushSuite.Answer(
+            status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, json: .null)
+        #expect(suite.description.fault(of: head, to: "GET", "/v1/devices/\(device)/notifications") == nil)
         parts = response.body.makeAsyncIterator()
         #expect(try await block() == ": open")
     }

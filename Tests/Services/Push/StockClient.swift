@@ -34,6 +34,8 @@ struct StockPlan {
         var headers: [(String, String)] = []
         var body: String?
         var token: Token? = Token()
+        /// The file of the certificate, with its key, that its connection shows.
+        var certificate: String?
         /// Sent again until it is answered so, at most `limit` times.
         var until: Int?
         var limit = 1
@@ -47,6 +49,7 @@ struct StockPlan {
             ]
             if let body { members.append(.init("body", .string(body))) }
             if let token { members.append(.init("token", token.json)) }
+            if let certificate { members.append(.init("certificate", .string(certificate))) }
             if let until { members.append(.init("until", .int(until))) }
             return .object(members)
         }
@@ -69,6 +72,8 @@ struct StockPlan {
     var ca: String?
     /// The private keys to sign with, in PEM, by name.
     var keys: [String: String]
+    /// Holds every answer to the API description.
+    let description: Description
 
     /// Sends the requests in order.
     func send(_ requests: [Request]) async throws -> [Answer] {
@@ -82,7 +87,7 @@ struct StockPlan {
         try Data(plan.bytes).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let script = try #require(Bundle.module.path(forResource: "stock_client", ofType: "py", inDirectory: "Python"))
-        let lines = try await python.run(script, [file.path])
+        let lines = try await python.run(script, [file.path], within: 100)
         let answers = try lines.map { line in
             let answer = try JSON(parsing: Array(line.utf8))
             let headers = (answer["headers"]?.members ?? []).map { ($0.name, $0.value.string ?? "") }
@@ -92,6 +97,13 @@ struct StockPlan {
                 json: (try? JSON(parsing: Array((answer["body"]?.string ?? "").utf8))) ?? .null)
         }
         #expect(answers.map(\.name) == requests.map(\.name))
+        for (request, answer) in zip(requests, answers) {
+            let plain = PushSuite.Answer(
+                status: answer.status, headers: answer.headers, json: answer.json, isEmpty: answer.json == .null)
+            if let fault = description.fault(of: plain, to: request.method, request.path) {
+                Issue.record("\(request.name): \(fault)")
+            }
+        }
         return answers
     }
 }

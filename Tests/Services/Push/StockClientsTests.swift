@@ -16,8 +16,10 @@ import Timeline
     /// How they come.
     enum Transport: String, CaseIterable, Sendable { case http1, http2 }
 
-    /// Those of idle and closing connections and of client certificates: see `HTTP2EndpointTests`, `ProviderServerTests`.
-    static let ofHTTP2: Set<APNsReason> = [.idleTimeout, .badCertificate, .badCertificateEnvironment, .shutdown]
+    /// Those of TLS, which only the port for HTTP/2 has.
+    static let ofCertificates: Set<APNsReason> = [.badCertificate, .badCertificateEnvironment]
+    /// Those of requests that come slowly: see `SlowClientsTests`.
+    static let ofSlowClients: Set<APNsReason> = [.idleTimeout, .shutdown]
     /// Those of channels, see the other test.
     static let ofChannels: Set<APNsReason> = [
         .featureNotEnabled, .missingChannelID, .badChannelID, .channelNotRegistered, .badRequestParams,
@@ -94,8 +96,15 @@ import Timeline
         let database = try await cluster.makeDatabase()
         try await PushSuite.run(database: database, ["VIRTUAL_TIME": "true"]) { suite in
             let tried = try await Self.everyReason(suite, cluster, transport)
-            let all = Set(APNsReason.allCases).subtracting(Self.ofHTTP2).subtracting(Self.ofChannels)
-            #expect(tried == all, "each reason is provoked by one request")
+            let others = Self.ofSlowClients.union(Self.ofChannels)
+            let all = Set(APNsReason.allCases).subtracting(transport == .http1 ? Self.ofCertificates : [])
+            #expect(tried == all.subtracting(others), "each reason is provoked by one request")
+            // What is described of the call is what it can be answered: these three are of other paths and methods.
+            let elsewhere = Self.ofChannels.union([.badPath, .methodNotAllowed, .missingDeviceToken])
+            let ofThis = all.subtracting(elsewhere)
+            let described = suite.description.operation("POST", "/3/device/x")?.errors ?? []
+            let certificates = transport == .http1 ? Self.ofCertificates.map(\.rawValue) : []
+            #expect(described == Set(ofThis.map(\.rawValue) + certificates))
         }
         try await cluster.destroy()
     }
@@ -131,6 +140,20 @@ import Timeline
             let reason = try #require(APNsReason(rawValue: pair[1].name))
             tried.insert(reason)
             expect(answers[1], reason, nil, plan)
+        }
+
+        if transport == .http2 {
+            let certificates: [(APNsReason, String)] = [
+                (.badCertificate, try suite.clientCertificate(PushSuite.app, days: 0)),
+                (.badCertificateEnvironment, try suite.clientCertificate(PushSuite.app, ["production"])),
+            ]
+            try await check(
+                certificates.map { reason, file in
+                    push(reason, token) {
+                        $0.token = nil
+                        $0.certificate = file
+                    }
+                }, plan)
         }
 
         // Void tokens are told from expired ones for thirty days.
@@ -180,7 +203,9 @@ import Timeline
 
     @Test(arguments: Transport.allCases)
     func everyReasonOfChannelsIsWhatItsRequestGets(_ transport: Transport) async throws {
-        try await PushSuite.run(["APNS_BROADCAST": "com.example.app,com.example.full"]) { suite in
+        let cluster = try await PrivateCluster.make(fsync: false)
+        let settings = ["APNS_BROADCAST": "com.example.app,com.example.full"]
+        try await PushSuite.run(database: try await cluster.makeDatabase(), settings) { suite in
             let plan = try await suite.stockPlan(transport)
             let stores = try await suite.makeChannel(stores: true)
             let fleeting = try await suite.makeChannel(stores: false)
@@ -211,6 +236,7 @@ import Timeline
                 return ask(reason, "POST", "/4/broadcasts/apps/\(PushSuite.app)", own + headers, body)
             }
             let unknown = Data(count: 16).base64EncodedString()
+            let large = #"{"x":""# + String(repeating: "x", count: ProviderRequest.bodyLimit) + #""}"#
             let cases: [Case] = [
                 ask(.featureNotEnabled, "GET", "/1/apps/com.example.not/all-channels"),
                 ask(.topicDisallowed, "GET", "/1/apps/\(PushSuite.app).push-type.liveactivity/all-channels"),
@@ -221,7 +247,12 @@ import Timeline
                 ask(.missingChannelID, "GET", path),
                 ask(.missingChannelID, "DELETE", path),
                 ask(.badChannelID, "GET", path, [("apns-channel-id", "%%%")]),
+                ask(.badChannelID, "DELETE", path, [("apns-channel-id", "%%%")]),
+                ask(.channelNotRegistered, "GET", path, [("apns-channel-id", unknown)]),
                 ask(.channelNotRegistered, "DELETE", path, [("apns-channel-id", unknown)]),
+                ask(
+                    .payloadTooLarge, "POST", path, [],
+                    configuration + String(repeating: " ", count: ProviderRequest.bodyLimit)),
                 ask(.badMessageID, "GET", path, [("apns-request-id", "1")]),
                 ask(.badRequestPayload, "POST", path, [], "{"),
                 ask(.badRequestParams, "POST", path, [], #"{"message-storage-policy":7,"push-type":"LiveActivity"}"#),
@@ -237,9 +268,18 @@ import Timeline
                 broadcast(.badExpirationDate, fleeting, headers: [("apns-expiration", "1900000000")]),
                 broadcast(.badPriority, stores, headers: [("apns-priority", "2")]),
                 broadcast(.payloadEmpty, stores, body: nil),
-                broadcast(.payloadTooLarge, stores, body: #"{"x":""# + String(repeating: "x", count: 5120) + #""}"#),
+                broadcast(.payloadTooLarge, stores, body: large),
             ]
-            let named = cases.map { reason, request -> Case in
+            let calls = Self.channelCalls(stores, configuration)
+            let common = try calls.flatMap { call in
+                try Self.everyCall(call, refusedOn: transport, suite).map { reason, change in
+                    var request = call
+                    request.name = "\(reason.rawValue) of any \(call.method) \(call.path)"
+                    change(&request)
+                    return (reason, request)
+                }
+            }
+            let named = (cases + common).map { reason, request -> Case in
                 var request = request
                 request.name += " \(request.headers.count) \(request.body?.count ?? 0)"
                 if reason != .badMessageID { request.headers.append(("apns-request-id", UUID.random().lowercased)) }
@@ -257,7 +297,98 @@ import Timeline
                 broadcast(.shutdown, stores).request, ask(.shutdown, "POST", path, [], configuration).request,
             ])
             #expect(well.map(\.status) == [200, 201])
+            // A connection has shown one token before.
+            let pairs = Self.laterTokens.flatMap { reason, token in
+                calls.map { call -> [StockPlan.Request] in
+                    var (before, later) = (calls[3], call)
+                    before.connection = "\(call.name) \(reason)"
+                    later.connection = before.connection
+                    later.token = token
+                    later.name = reason.rawValue
+                    return [before, later]
+                }
+            }
+            for answer in try await plan.send(pairs.flatMap(\.self)) {
+                #expect(answer.name == "list" ? answer.status == 200 : answer.reason == answer.name, "\(answer)")
+            }
+            try await cluster.stop()
+            let away = try await plan.send(Self.channelCalls(stores, configuration))
+            #expect(away.allSatisfy { $0.status == 503 && $0.reason == "ServiceUnavailable" })
+            try await cluster.start()
+            // All that is described is provoked, but for what no request brings about.
+            for call in calls {
+                let operation = try #require(suite.description.operation(call.method, call.path))
+                var given = Set(named.filter { operation.isMeant(by: $0.request) }.map(\.reason))
+                given.formUnion(Self.laterTokens.map(\.0) + [.serviceUnavailable, .internalServerError])
+                given.formUnion(Self.ofSlowClients)
+                if transport == .http1 { given.formUnion(Self.ofCertificates) }
+                given.subtract([.badPath, .methodNotAllowed])
+                #expect(operation.errors == Set(given.map(\.rawValue)), "\(operation.name)")
+            }
         }
+        try await cluster.destroy()
+    }
+
+    private static let laterTokens: [(APNsReason, StockPlan.Token)] = [
+        (.unrelatedKeyIDInToken, .init(keyID: "KEYOTHER01", teamID: "TEAMOTHER1")),
+        (.tooManyProviderTokenUpdates, .init(age: 60)),
+    ]
+
+    /// Every call about channels, as it is taken; but that the channel to delete is none.
+    private static func channelCalls(_ channel: String, _ configuration: String) -> [StockPlan.Request] {
+        let app = "/1/apps/\(PushSuite.app)"
+        let named = [("apns-channel-id", channel)]
+        return [
+            .init(name: "create", method: "POST", path: app + "/channels", body: configuration),
+            .init(name: "read", method: "GET", path: app + "/channels", headers: named),
+            .init(name: "delete", method: "DELETE", path: app + "/channels", headers: named),
+            .init(name: "list", method: "GET", path: app + "/all-channels"),
+            .init(
+                name: "broadcast", method: "POST", path: "/4/broadcasts/apps/\(PushSuite.app)",
+                headers: named + [("apns-push-type", "liveactivity")], body: alert),
+        ]
+    }
+
+    /// What is refused of any call, and what makes it so.
+    private static func everyCall(
+        _ call: StockPlan.Request, refusedOn transport: Transport, _ suite: PushSuite
+    ) throws -> [(APNsReason, (inout StockPlan.Request) -> Void)] {
+        func of(_ app: String) -> String { call.path.replacing(PushSuite.app, with: app) }
+        var changes: [(APNsReason, (inout StockPlan.Request) -> Void)] = [
+            (.missingProviderToken, { $0.token = nil }), (.expiredProviderToken, { $0.token = .init(age: 3700) }),
+            (.invalidProviderToken, { $0.token = .init(signer: "KEYSTRANGE") }),
+            (.badEnvironmentKeyIDInToken, { $0.token = .init(keyID: "KEYPRODUCT") }),
+            (.topicMismatch, { $0.token = .init(keyID: "KEYTOPIC01") }),
+            (.topicDisallowed, { $0.path = of(PushSuite.app + ".push-type.liveactivity") }),
+            (.featureNotEnabled, { $0.path = of("com.example.not") }),
+            (.badMessageID, { $0.headers.append(("apns-request-id", "1")) }),
+            (.duplicateHeaders, { $0.headers += [("apns-priority", "10"), ("apns-priority", "10")] }),
+        ]
+        guard transport == .http2 else { return changes }
+        let (old, other) = (
+            try suite.clientCertificate(PushSuite.app, days: 0),
+            try suite.clientCertificate(PushSuite.app, ["production"])
+        )
+        for (reason, file) in [(APNsReason.badCertificate, old), (.badCertificateEnvironment, other)] {
+            changes.append(
+                (
+                    reason,
+                    {
+                        $0.token = nil
+                        $0.certificate = file
+                    }
+                ))
+        }
+        return changes
+    }
+}
+
+extension Description.Operation {
+    fileprivate func isMeant(by request: StockPlan.Request) -> Bool {
+        let pattern = path.split(separator: "/")
+        let parts = request.path.split(separator: "/")
+        return method == request.method && pattern.count == parts.count
+            && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
     }
 }
 
@@ -280,8 +411,11 @@ extension PushSuite {
             ]
             #expect(try await send("POST", "/v1/provider-keys", document).status == 201)
         }
-        guard transport == .http2 else { return StockPlan(base: "http://127.0.0.1:\(push)", keys: keys) }
+        guard transport == .http2 else {
+            return StockPlan(base: "http://127.0.0.1:\(push)", keys: keys, description: description)
+        }
         let authority = certificates.appending(path: "ca.pem").path
-        return StockPlan(base: "https://localhost:\(apns)", http2: true, ca: authority, keys: keys)
+        return StockPlan(
+            base: "https://localhost:\(apns)", http2: true, ca: authority, keys: keys, description: description)
     }
 }

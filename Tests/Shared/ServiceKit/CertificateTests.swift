@@ -42,6 +42,37 @@ import Testing
         }
     }
 
+    @Test func twoFilesThatAreChangedOneAfterTheOtherAreNoError() async throws {
+        let (served, next) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let log = LogLines()
+        let logger = Logger(label: "naps") { _ in
+            LogOutput(label: "naps", level: .info, format: .json, write: log.append)
+        }
+        let certificate = try ServerCertificate(
+            chainFile: served.chainFile, keyFile: served.keyFile, logger: logger)
+        // The look falls between the two.
+        try next.replaceKey(of: served)
+        #expect(!certificate.reload())
+        try next.replaceCertificate(of: served)
+        #expect(certificate.reload())
+        #expect(!log.all.contains { $0.contains("can't be served") })
+        // What stays so is said, once.
+        let third = try await TestCertificate.make()
+        try third.replaceKey(of: served)
+        for said in [0, 1, 1] {
+            #expect(!certificate.reload())
+            #expect(log.all.count { $0.contains("can't be served") } == said)
+        }
+        // What was in order in between is said again.
+        try next.replaceKey(of: served)
+        #expect(!certificate.reload())
+        try third.replaceKey(of: served)
+        for said in [1, 2] {
+            #expect(!certificate.reload())
+            #expect(log.all.count { $0.contains("can't be served") } == said)
+        }
+    }
+
     @Test func whatCanNotBeServedStopsTheStartInOneLine() async throws {
         let (one, other) = (try await TestCertificate.make(), try await TestCertificate.make())
         let nonsense = one.folder.appendingPathComponent("nonsense").path

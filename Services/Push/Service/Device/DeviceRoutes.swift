@@ -64,7 +64,9 @@ struct DeviceRoutes: Sendable {
         table.add(
             .get, device + "/notifications",
             "The device's connection: server-sent events, or with ?wait=seconds one answer",
-            response: NotificationList.self, problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork)
+            parameters: [.number("wait", 0...60, "Answers once, after so many seconds at the latest")],
+            response: NotificationList.self, text: .events(example: NotificationStream.example),
+            problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork) + [.invalidQuery]
         ) { request, context in
             let found = try await self.device(request, context)
             let key = try key(context)
@@ -110,7 +112,7 @@ struct DeviceRoutes: Sendable {
         }
         table.add(
             .get, "/v1/notifications/{notification}", "What happened to a notification, by either of its ids",
-            response: TimelineDocument.self
+            response: TimelineDocument.self, problems: [.invalidHeader, .behind]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
             guard let timeline = try await NotificationTimeline(tables: tables).find(id) else { throw Problem.notFound }

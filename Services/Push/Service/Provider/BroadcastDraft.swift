@@ -2,9 +2,6 @@ import Records
 
 /// A broadcast as its provider sent it, held to the rules of Apple's "Sending broadcast push notification requests to APNs".
 struct BroadcastDraft: Sendable, Equatable {
-    /// 5 KiB.
-    static let payloadLimit = 5120
-
     var channel: ChannelID
     /// Real seconds since 1970; nil where the header is absent.
     var expiration: Int64?
@@ -18,7 +15,7 @@ struct BroadcastDraft: Sendable, Equatable {
         guard let type = request.header("apns-push-type"), !type.isEmpty else { throw .missingPushType }
         // Apple's pages write it in both ways.
         guard type == "liveactivity" || type == "LiveActivity" else { throw .invalidPushType }
-        guard let body = request.body, body.count <= Self.payloadLimit else { throw .payloadTooLarge }
+        guard let body = request.body, body.count <= ProviderRequest.bodyLimit else { throw .payloadTooLarge }
         // Apple names no reason for a body that is not a JSON object: it has no payload in it.
         guard let payload = try? JSON(parsing: body), payload.members != nil else { throw .payloadEmpty }
         self.payload = payload

@@ -10,7 +10,9 @@ struct ProviderRequest: Sendable {
     /// Nil where it is larger than any payload may be.
     var body: [UInt8]?
 
-    /// The largest payload of any type.
+    /// The largest payload in bytes, but for those that Apple gives more room ("Generating a remote notification": 4 KB).
+    static let payloadLimit = 4096
+    /// The largest payload of any kind, in bytes: of `voip` and of broadcasts (5 KB).
     static let bodyLimit = 5120
 
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }

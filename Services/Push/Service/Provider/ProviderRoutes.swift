@@ -21,55 +21,43 @@ struct ProviderRoutes: Sendable {
         self.keys = keys
     }
 
+    private static let methods = [HTTPRequest.Method.get, .put, .delete, .patch, .post]
+
     func add(to table: inout RouteTable) {
+        let path = "/3/device/{token}"
         table.add(
-            .post, "/3/device/{token}", "Sends a notification, as APNs takes it; errors are APNs's own", access: .open
+            .post, path, "Sends a notification, as APNs takes it", access: .open, parameters: .ofNotifications,
+            reasons: APNsReason.described(APNsReason.ofNotifications)
         ) { try await answer($0, $1) }
         // Everything else under /3 gets APNs's errors, not problem documents: stock clients read those.
-        for method in [HTTPRequest.Method.get, .put, .delete, .patch] {
-            table.add(method, "/3/device/{token}", "MethodNotAllowed", access: .open, status: .methodNotAllowed) {
-                try await answer($0, $1)
-            }
-        }
-        for method in [HTTPRequest.Method.get, .put, .delete, .patch, .post] {
-            table.add(method, "/3/**", "BadPath", access: .open, status: .notFound) { try await answer($0, $1) }
+        for method in Self.methods {
+            if method != .post { refuse(method, path, &table) }
+            refuse(method, "/3/**", &table)
             // A node of the path above, so the router does not come back to the wildcard from it.
-            table.add(method, "/3/device", "MissingDeviceToken", access: .open, status: .badRequest) {
-                try await answer($0, $1)
-            }
+            refuse(method, "/3/device", &table)
         }
         addChannels(&table)
         addKeys(&table)
     }
 
+    private func refuse(_ method: HTTPRequest.Method, _ path: String, _ table: inout RouteTable) {
+        table.add(method, path, "APNs's own error", access: .open, isDescribed: false) { try await answer($0, $1) }
+    }
+
     private func addChannels(_ table: inout RouteTable) {
-        let app = "/1/apps/{app}"
-        let own: [(HTTPRequest.Method, String, HTTPResponse.Status, String)] = [
-            (.post, app + "/channels", .created, "Makes a broadcast channel, as APNs does; errors are APNs's own"),
-            (.get, app + "/channels", .ok, "The configuration of the channel in apns-channel-id"),
-            (.delete, app + "/channels", .noContent, "Deletes the channel in apns-channel-id"),
-            (.get, app + "/all-channels", .ok, "The channels of an app"),
-            (
-                .post, "/4/broadcasts/apps/{app}", .ok,
-                "Sends a notification to all who hear the channel in apns-channel-id"
-            ),
-        ]
-        for (method, path, status, summary) in own {
-            table.add(method, path, summary, access: .open, status: status) { try await answer($0, $1) }
+        for call in ChannelCall.all {
+            table.add(
+                call.method, call.path, call.summary, access: .open, parameters: call.parameters,
+                response: call.response, status: call.status, reasons: APNsReason.described(call.reasons)
+            ) { try await answer($0, $1) }
         }
         // As above: the rest gets APNs's errors.
-        let methods = [HTTPRequest.Method.get, .put, .delete, .patch, .post]
-        for path in Set(own.map(\.1)).sorted() {
-            for method in methods where !own.contains(where: { $0.0 == method && $0.1 == path }) {
-                table.add(method, path, "MethodNotAllowed", access: .open, status: .methodNotAllowed) {
-                    try await answer($0, $1)
-                }
-            }
+        for path in Set(ChannelCall.all.map(\.path)).sorted() {
+            let own = ChannelCall.all.filter { $0.path == path }.map(\.method)
+            for method in Self.methods where !own.contains(method) { refuse(method, path, &table) }
         }
         for path in ["/1/**", "/4/**"] {
-            for method in methods {
-                table.add(method, path, "BadPath", access: .open, status: .notFound) { try await answer($0, $1) }
-            }
+            for method in Self.methods { refuse(method, path, &table) }
         }
     }
 

@@ -68,7 +68,7 @@ struct ProviderRules: Sendable {
         let payload = request.body.flatMap { try? JSON(parsing: $0) }
         let pushType = try pushType(request, payload, priority, grant)
         let (topic, app) = try topic(request, pushType, grant)
-        let limit = pushType == .voip ? 5120 : 4096
+        let limit = pushType == .voip ? ProviderRequest.bodyLimit : ProviderRequest.payloadLimit
         guard let body = request.body, body.count <= limit else { throw .payloadTooLarge }
         // Apple names no reason for a body that is not a JSON object: it has no payload in it.
         guard let payload, payload.members != nil else { throw .payloadEmpty }

@@ -5,13 +5,16 @@ The one argument is the path of a JSON document:
     {"base": "http://127.0.0.1:8083", "http2": false, "ca": null,
      "keys": {"KEYKEYKEY1": "-----BEGIN PRIVATE KEY-----…"},
      "requests": [{"name": "…", "connection": "a", "method": "POST", "path": "/3/device/…", "headers": [["apns-topic", "…"]],
-                   "body": "…", "token": {"kid": "…", "iss": "…", "age": 0}, "until": 429, "limit": 200}]}
+                   "body": "…", "token": {"kid": "…", "iss": "…", "age": 0}, "certificate": "client.pem", "until": 429,
+                   "limit": 200}]}
 
-Requests of one connection share it. `body`, `token`, `until` and `limit` may be absent: without a token no authorization is sent;
-with `until` a request is repeated until it is answered so, at most `limit` times. Each answer is a line of JSON.
+Requests of one connection share it. `body`, `token`, `certificate`, `until` and `limit` may be absent: without a token no
+authorization is sent; the certificate is shown by the whole connection; with `until` a request is repeated until it is answered so,
+at most `limit` times. Each answer is a line of JSON.
 """
 
 import json
+import ssl
 import sys
 import time
 
@@ -25,13 +28,20 @@ connections = {}
 tokens = {}
 
 
-def connection(name):
+def trust(certificate):
+    context = ssl.create_default_context(cafile=plan.get("ca"))
+    if certificate:
+        context.load_cert_chain(certificate)
+    return context
+
+
+def connection(name, certificate):
     if name not in connections:
         connections[name] = httpx.Client(
             base_url=plan["base"],
             http1=not plan["http2"],
             http2=plan["http2"],
-            verify=plan.get("ca") or True,
+            verify=trust(certificate),
             timeout=60,
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
         )
@@ -55,7 +65,7 @@ def send(request):
     if "token" in request:
         headers.append(("authorization", "bearer " + token(request["token"])))
     content = request.get("body")
-    return connection(request["connection"]).request(
+    return connection(request["connection"], request.get("certificate")).request(
         request["method"],
         request["path"],
         headers=headers,

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import NIOSSL
 import SwiftASN1
 import X509
 
@@ -15,19 +14,43 @@ struct ClientCertificate: Sendable, Equatable {
 
     static let invalid = ClientCertificate(topic: nil, environments: [])
 
-    /// Looks at a chain as the client sent it: its own certificate first.
+    /// Looks at a client's certificate.
     ///
-    /// - Parameter authorities: who may have issued it.
-    static func judge(_ chain: [NIOSSLCertificate], authorities: CertificateStore) async -> ClientCertificate {
-        guard let certificates = try? chain.map({ try Certificate(derEncoded: $0.toDERBytes()) }),
-            let leaf = certificates.first
-        else { return .invalid }
-        var verifier = Verifier(rootCertificates: authorities) { RFC5280Policy() }
-        let result = await verifier.validate(
-            leaf: leaf, intermediates: CertificateStore(certificates.dropFirst()))
-        guard case .validCertificate = result, let topic = leaf.userID else { return .invalid }
+    /// - Parameter roots: who may have issued it.
+    /// - Returns: what it says, and what leads from it to a root, itself and the root included; nothing where it is not valid.
+    static func judge(
+        _ leaf: Certificate, intermediates: [Certificate], roots: CertificateStore
+    ) async -> (certificate: ClientCertificate, path: [Certificate]) {
+        var verifier = Verifier(rootCertificates: roots) {
+            RFC5280Policy()
+            ClientUsagePolicy()
+        }
+        let result = await verifier.validate(leaf: leaf, intermediates: CertificateStore(intermediates))
+        guard case .validCertificate(let path) = result, let topic = leaf.userID else {
+            return (.invalid, [])
+        }
         let named = PushEnvironment.allCases.filter { leaf.extensions[oid: $0.certificateExtension] != nil }
-        return ClientCertificate(topic: topic, environments: Set(named.isEmpty ? PushEnvironment.allCases : named))
+        let environments = Set(named.isEmpty ? PushEnvironment.allCases : named)
+        return (ClientCertificate(topic: topic, environments: environments), Array(path))
+    }
+}
+
+/// Certificates that say what they are for must be for clients: the client's own, and those that issued it but for the root.
+///
+/// Source: RFC 5280 section 4.2.1.12.
+private struct ClientUsagePolicy: VerifierPolicy {
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.extendedKeyUsage]
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+        do {
+            for certificate in chain.dropLast(chain.count > 1 ? 1 : 0) {
+                guard let usages = try certificate.extensions.extendedKeyUsage else { continue }
+                guard usages.contains(.clientAuth) || usages.contains(.any) else {
+                    return .failsToMeetPolicy(reason: "a certificate is not for clients")
+                }
+            }
+            return .meetsPolicy
+        } catch { return .failsToMeetPolicy(reason: "an extended key usage can't be read") }
     }
 }
 

@@ -18,6 +18,11 @@ struct DevelopmentAuthority: Sendable {
     var caFile: URL { folder.appending(path: "ca.pem") }
     var serverFile: URL { folder.appending(path: "server.pem") }
     var serverKeyFile: URL { folder.appending(path: "server-key.pem") }
+    /// What is said of the endpoint's certificate names what was set.
+    var names: ServerCertificate.Names {
+        .folder(
+            "APNS_CERTIFICATES", chain: serverFile.lastPathComponent, key: serverKeyFile.lastPathComponent)
+    }
 
     /// Reads the authority of a folder, or makes one there. Processes that share the folder take turns.
     ///

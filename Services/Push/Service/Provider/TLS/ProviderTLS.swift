@@ -11,7 +11,7 @@ import X509
 struct ProviderTLS: Sendable {
     let certificate: ServerCertificate
     /// Who may have issued the certificates of clients.
-    let authorities: CertificateStore
+    let authorities: ClientAuthorities
 
     /// What makes a server's settings for TLS into those of this endpoint.
     static func adapt(_ configuration: inout TLSConfiguration) {
@@ -45,13 +45,14 @@ extension ProviderTLS {
     ///
     /// - Throws: where a file can't be read or written, in one line.
     init(_ configuration: ServiceConfiguration, logger: Logger) throws {
-        let names = ServerCertificate.Names(chain: "APNS_TLS_CERTIFICATE", key: "APNS_TLS_KEY")
+        let (chain, key) = ("APNS_TLS_CERTIFICATE", "APNS_TLS_KEY")
         let clients = configuration["APNS_CLIENT_AUTHORITY"]
-        switch (configuration[names.chain], configuration[names.key]) {
-        case (let chain?, let key?):
+        switch (configuration[chain], configuration[key]) {
+        case (let chainFile?, let keyFile?):
             certificate = try ServerCertificate(
-                chainFile: chain, keyFile: key, names: names, logger: logger, adapt: Self.adapt)
-            authorities = CertificateStore(try clients.map { try Self.authorities($0) } ?? [])
+                chainFile: chainFile, keyFile: keyFile, names: .files(chain: chain, key: key), logger: logger,
+                adapt: Self.adapt)
+            authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [])
         case (nil, nil):
             let folder = configuration["APNS_CERTIFICATES"] ?? Push.certificateFolder
             let authority = try DevelopmentAuthority.open(URL(fileURLWithPath: folder))
@@ -60,9 +61,9 @@ extension ProviderTLS {
             }
             try authority.provideServerCertificate(named.filter { !$0.isEmpty })
             certificate = try ServerCertificate(
-                chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path, names: names,
-                logger: logger, adapt: Self.adapt)
-            authorities = CertificateStore(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
+                chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path,
+                names: authority.names, logger: logger, adapt: Self.adapt)
+            authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
             logger.info("providers trust the development authority in \(authority.caFile.path)")
         default:
             throw ConfigurationError(
@@ -89,14 +90,14 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     typealias InboundOut = ByteBuffer
 
     private let time: TimeAmount
-    private let authorities: CertificateStore
+    private let authorities: ClientAuthorities
     private let shown: () -> [NIOSSLCertificate]
     private let accept: (ClientCertificate?) throws -> Void
     private var patience: Scheduled<Void>?
     private var early: [NIOAny] = []
 
     init(
-        time: TimeAmount, authorities: CertificateStore, shown: @escaping () -> [NIOSSLCertificate],
+        time: TimeAmount, authorities: ClientAuthorities, shown: @escaping () -> [NIOSSLCertificate],
         accept: @escaping (ClientCertificate?) throws -> Void
     ) {
         self.time = time
@@ -118,16 +119,23 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         guard case .handshakeCompleted(let name) = event as? TLSUserEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
-        var chain = shown()
-        // A client that resumes a session shows nothing anew; the session has what it showed at first.
-        if chain.isEmpty, let leaf = try? context.pipeline.syncOperations.nioSSL_peerCertificate() { chain = [leaf] }
-        guard !chain.isEmpty else { return goOn(name, nil, context) }
+        let (chain, authorities) = (shown(), authorities)
+        if !chain.isEmpty { return goOn(name, context) { await authorities.judge(chain) } }
+        // A client that resumes a session shows nothing anew.
+        if let resumed = try? context.pipeline.syncOperations.nioSSL_peerCertificate() {
+            return goOn(name, context) { await authorities.judge(resumed: resumed) }
+        }
+        goOn(name, nil, context)
+    }
+
+    private func goOn(
+        _ name: String?, _ context: ChannelHandlerContext, judge: @escaping @Sendable () async -> ClientCertificate
+    ) {
         let judged = context.eventLoop.makePromise(of: ClientCertificate.self)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         judged.futureResult.whenSuccess { bound.value.0.goOn(name, $0, bound.value.1) }
         // It ends with the look at one certificate; the connection waits for it.
-        let (certificates, authorities) = (chain, authorities)
-        judged.completeWithTask { await ClientCertificate.judge(certificates, authorities: authorities) }
+        judged.completeWithTask { await judge() }
     }
 
     private func goOn(_ name: String?, _ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {

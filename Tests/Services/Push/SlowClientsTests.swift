@@ -1,0 +1,87 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+import Timeline
+
+@testable import PushService
+
+/// What curl gets whose request comes slowly: the reasons that no whole request is answered with.
+@Suite(.timeLimit(.minutes(4))) struct SlowClientsTests {
+    @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
+    func aRequestThatDoesNotComeIsIdle(_ path: String) async throws {
+        try await PushSuite.run(["REQUEST_TIMEOUT": "1"]) { suite in
+            let upload = try await Upload(suite, port: suite.apns, path)
+            // curl looks at what comes when it has something to send.
+            try await eventually(within: 30, describe: "it is answered") {
+                try await suite.text("/metrics").contains(#"dormouse_push_provider_answers_total{status="400"} 1"#)
+            }
+            try upload.finish()
+            #expect(try await upload.answer() == #"{"reason":"IdleTimeout"} 2 400"#)
+        }
+    }
+
+    /// A connection that was told goodbye gets no more requests of a client that heard it; but the rest of one that began
+    /// before may still come.
+    @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
+    func aRequestThatComesToAnEndAtAStoppingServerIsToldSo(_ path: String) async throws {
+        try await PushSuite.run { suite in
+            let (process, port) = try await suite.another()
+            let apns = try await PushSuite.apnsPort(of: process)
+            // Every connection is told at once: this one tells us.
+            let other = try await HTTP2Client.connect(port: apns, authority: suite.authority)
+            _ = try await other.exchange(1, "POST", "/")
+            let upload = try await Upload(suite, port: apns, path)
+            try await eventually(describe: "both connections are there") {
+                try await suite.text("/metrics", port: port).contains("dormouse_push_provider_connections 2")
+            }
+            process.signal(SIGTERM)
+            #expect(try await other.goAway() == #"{"reason":"Shutdown"}"#)
+            try upload.finish()
+            #expect(try await upload.answer() == #"{"reason":"Shutdown"} 2 503"#)
+            await other.close()
+            #expect(try await process.exit() == .exited(0))
+        }
+    }
+}
+
+/// A request whose body curl reads from a pipe while it sends it.
+private final class Upload: Sendable {
+    private let curl: ChildProcess
+    private let fifo: String
+    private let pipe: FileHandle
+
+    /// Returns when curl has sent the beginning.
+    init(_ suite: PushSuite, port: Int, _ path: String) async throws {
+        let bearer = try await suite.bearer()
+        fifo = suite.certificates.appending(path: "\(UUID()).fifo").path
+        try #require(mkfifo(fifo, 0o600) == 0)
+        // For both directions, so that nobody waits for the other side.
+        pipe = FileHandle(fileDescriptor: open(fifo, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
+        let target = path.contains("device") ? String(repeating: "0f", count: 32) : PushSuite.app
+        curl = try ChildProcess.start(
+            "/bin/sh",
+            [
+                "-c", #"fifo=$1; shift; exec /usr/bin/curl "$@" <"$fifo""#, "curl", fifo, "--silent", "--http2",
+                "--max-time", "30", "--cacert", suite.authority, "--trace-ascii", "%", "-w",
+                " %{http_version} %{http_code}", "-X", "POST", "-T", ".", "-H", "authorization: bearer \(bearer)",
+                "-H", "apns-topic: \(PushSuite.app)", "https://localhost:\(port)\(path)\(target)",
+            ])
+        try pipe.write(contentsOf: Data(#"{"aps":"#.utf8))
+        try await curl.waitForLine(containing: "=> Send data", within: 30)
+    }
+
+    deinit { unlink(fifo) }
+
+    /// Sends the rest.
+    func finish() throws {
+        try pipe.write(contentsOf: Data("{}}".utf8))
+        try pipe.close()
+    }
+
+    /// What curl was answered.
+    func answer() async throws -> String {
+        #expect(try await curl.exit(within: 40) == .exited(0), "\(curl.errors.tail())")
+        return curl.output.tail()
+    }
+}

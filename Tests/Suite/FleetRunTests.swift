@@ -1,0 +1,27 @@
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// The demonstration fleet, started as `./deploy/up` starts it.
+@Suite("A fleet over the whole suite", .timeLimit(.minutes(5))) struct FleetRunTests {
+    @Test func itsProviderSendsOverHTTPSToWhoHasACertificateOfTheExportedAuthority() async throws {
+        let suite = try await RunningSuite.start()
+        let fleet = try suite.startFleet(devices: 10)
+        try await eventually(within: 120, describe: "notifications are taken over HTTP/2") {
+            let metrics = String(buffer: try await suite.send(.GET, .push, "/metrics").body)
+            let line = metrics.split(separator: "\n").first {
+                $0.hasPrefix(#"dormouse_push_provider_answers_total{status="200"}"#)
+            }
+            return line?.split(separator: " ").last.flatMap { Int($0) } ?? 0 >= 5
+        }
+        let (status, words, summary) = try await fleet.finish()
+        #expect(status == .exited(0), "\(words)")
+        #expect(summary["ok"]?.bool == true, "\(words)")
+        #expect(summary["pushes"]?.int ?? 0 >= 5, "\(words)")
+        #expect(summary["pushRefusals"]?["unreachable"] == nil, "\(words)")
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+}
