@@ -72,7 +72,11 @@ extension PushMachine {
         case .notificationAcknowledged(let event):
             change(event.notification) {
                 $0.onDevice = true
-                if $0.place != .held { $0.place = .acknowledged }
+                guard $0.place != .held else { return }
+                $0.place = .acknowledged
+                // What is not silent goes nowhere any more: its wake has been asked for. A silent one may be refused, and
+                // ask again.
+                if !$0.silent { $0.dropPayload() }
             }
             settle(event.notification)
         case .notificationPresented(let event): settle(event.notification)
@@ -84,8 +88,7 @@ extension PushMachine {
                 guard message.silent else { return }
                 message.place = .acknowledged
                 message.onDevice = true
-                message.payload = .null
-                message.bytes = 0
+                message.dropPayload()
             }
         case .wakeCompleted(let event): endWake(event.notification)
         case .wakeEnded(let event): endWake(event.notification)
@@ -153,9 +156,18 @@ extension PushMachine {
         message.payload = event.payload
         message.bytes = event.payload.bytes.count
         message.silent = event.silent
+        message.isForUser = PushMessage.isForUser(event.pushType, event.payload)
         message.neverStored = event.neverStored
         message.expiresAt = event.until
         messages[event.notification] = message
+    }
+}
+
+extension PushMessage {
+    /// Nothing needs it any more.
+    fileprivate mutating func dropPayload() {
+        payload = .null
+        bytes = 0
     }
 }
 

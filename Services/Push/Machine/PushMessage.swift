@@ -33,6 +33,8 @@ public struct PushMessage: Record, Equatable {
     public var bytes = 0
     /// Content-available without alert, sound or badge.
     public var silent = false
+    /// Whether the user sees it: what other types bring is for apps and the system.
+    public var isForUser = false
     public var neverStored = false
     public var expiresAt = Instant.epoch
     public var place = Place.received
@@ -61,6 +63,7 @@ public struct PushMessage: Record, Equatable {
         fields.omittable("due", &due)
         fields.field("expiresAt", &expiresAt)
         fields.field("fromStorage", &fromStorage)
+        fields.field("isForUser", &isForUser)
         fields.field("neverStored", &neverStored)
         fields.field("onDevice", &onDevice)
         fields.field("payload", &payload)
@@ -81,8 +84,26 @@ public struct PushMessage: Record, Equatable {
     static func contentAvailable(_ payload: JSON) -> Bool { payload["aps"]?["content-available"]?.int == 1 }
 
     /// Content-available without alert, sound or badge, whatever the type says: what a device treats as silent.
-    static func isSilent(_ payload: JSON) -> Bool {
-        guard contentAvailable(payload), let aps = payload["aps"] else { return false }
-        return ["alert", "sound", "badge"].allSatisfy { (aps[$0] ?? .null) == .null }
+    static func isSilent(_ payload: JSON) -> Bool { contentAvailable(payload) && !asksForUser(payload) }
+
+    /// Whether there is something to show, to hear, or to count on the icon.
+    private static func asksForUser(_ payload: JSON) -> Bool {
+        ["alert", "sound", "badge"].contains { (payload["aps"]?[$0] ?? .null) != .null }
+    }
+
+    /// Whether the user's permission is asked: for alerts, and for what is called a background push and has an alert, a sound
+    /// or a badge all the same. Silent ones, PushKit's and the system's need none.
+    var needsPermission: Bool {
+        switch pushType {
+        case .alert: !silent
+        case .background: Self.asksForUser(payload)
+        case .location, .voip, .complication, .fileprovider, .mdm, .liveactivity, .pushtotalk, .widgets, .controls:
+            false
+        }
+    }
+
+    /// Whether the user sees what has this type and payload.
+    static func isForUser(_ type: PushType, _ payload: JSON) -> Bool {
+        (type == .alert || type == .background) && (payload["aps"]?["alert"] ?? .null) != .null
     }
 }

@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 public import Records
 
 /// A notification that a device shows: in its Notification Center until the user opens it, or another takes its place.
@@ -6,6 +6,7 @@ public struct ShownNotification: Record, Equatable {
     public var id = ""
     public var app = ""
     public var collapseID: String?
+    public var pushType = PushType.alert
 
     public init() {}
 
@@ -13,16 +14,13 @@ public struct ShownNotification: Record, Equatable {
         self.id = id
         app = message.app
         collapseID = message.collapseID
+        pushType = message.pushType
     }
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("app", &app)
         fields.omittable("collapseID", &collapseID)
         fields.field("id", &id)
+        fields.field("pushType", &pushType)
     }
-}
-
-extension PushMessage {
-    /// Whether the user sees it: what other types bring is for apps and the system.
-    var isForUser: Bool { pushType == .alert && (payload["aps"]?["alert"] ?? .null) != .null }
 }

@@ -130,10 +130,10 @@ extension PushEvent {
         }
     }
 
-    /// The app ended before it was done with a notification.
+    /// The app ended before it was done with a notification, or its wake is not awaited.
     public struct WakeEnded: EventData {
         public static let type = "push.wake.ended"
-        public static let summary = "The app ended before it was done with a notification."
+        public static let summary = "The app ended before it was done with a notification, or its wake is not awaited."
 
         public var app: String?
         public var notification: String = ""

@@ -38,6 +38,8 @@ public enum PresentationCause: String, Word {
     case ended
     /// The app is on screen, or declares no mode that lets a notification wake it.
     case notWoken
+    /// The device has too much under way to wait for the handler.
+    case notAwaited
 }
 
 /// What happened to a notification, in the words of Apple's console ("Viewing the status of push notifications using
@@ -70,6 +72,7 @@ public enum ConsoleStatus: String, Word {
     case completed = "Completed"
     case wakeRefused = "Wake Refused"
     case wakeEnded = "Wake Ended"
+    case wakeNotAwaited = "Wake Not Awaited"
 }
 
 /// One line in the timeline of a notification.

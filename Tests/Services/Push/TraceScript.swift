@@ -13,6 +13,7 @@ extension TraceScript<PushMachine> {
     static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
+        if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["registration", "apps", "policy"]
         // Those of broadcasts are the machine's own.
@@ -67,6 +68,7 @@ extension TraceScript<PushMachine> {
         case "broadcast": return .receiveBroadcast(try broadcast(step, player))
         case "register": return try registration(step)
         case "unregister": return .unregister(app: step.app)
+        case "forgetChannel": return .forgetChannel(app: step.app, channel: try #require(step.with.string))
         case "connect":
             return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
         case "disconnect":

@@ -23,7 +23,7 @@ extension Decision<PushMachine> {
     /// Sends a received notification on its way, or says where it waits.
     mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
-        guard message.pushType != .alert || message.silent || app.notifications == .on else {
+        guard !message.needsPermission || app.notifications == .on else {
             return discard(id, .discardedDisabled)
         }
         guard state.isOnline else { return store(id, .storedOffline) }
@@ -122,15 +122,19 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// Keeps the waiting payloads of a device within their room: what waits longest goes first, then what a device that does
-    /// not acknowledge was sent.
+    /// Keeps the unsettled payloads of a device within their room: what waits longest goes first, then what a device that does
+    /// not acknowledge was sent. What the device has is not given up: at last its wake is not awaited any more.
     mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
-        let waiting = state.messages.filter { $0.value.place == .stored || $0.value.place == .held }.keys
-        let sent = state.messages.filter { $0.value.place == .inFlight || $0.value.place == .acknowledged }.keys
-        for id in Array(waiting) + Array(sent) where id != newest && bytes > policy.backlogBytes {
-            bytes -= state.messages[id]?.cost ?? 0
-            discard(id, .discardedStorageFull)
+        let places: [[PushMessage.Place]] = [[.stored, .held], [.inFlight], [.acknowledged]]
+        for (id, message) in places.flatMap({ places in state.messages.filter { places.contains($0.value.place) } })
+        where id != newest && bytes > policy.backlogBytes {
+            bytes -= message.cost
+            if message.place == .acknowledged {
+                abandonWake(id, message)
+            } else {
+                discard(id, .discardedStorageFull)
+            }
         }
     }
 

@@ -10,7 +10,7 @@ extension Decision<PushMachine> {
         // Before its handler is done an alert is not shown.
         if let message = state.messages[id], message.isForUser, message.wake == .none { acknowledge(id) }
         guard let shown = state.shown.first(where: { $0.id == id }) else { throw .notificationNotShown(id) }
-        emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: .alert)))
+        emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
     }
 
     /// One that the device has, or that waits for it, makes way for a newer one of the same app and collapse id.
@@ -22,7 +22,9 @@ extension Decision<PushMachine> {
         }
         for shown in state.shown
         where shown.id != id && shown.app == message.app && shown.collapseID == collapse {
-            emit(.notificationReplaced(.init(app: shown.app, by: id, notification: shown.id, pushType: .alert)))
+            emit(
+                .notificationReplaced(
+                    .init(app: shown.app, by: id, notification: shown.id, pushType: shown.pushType)))
         }
     }
 

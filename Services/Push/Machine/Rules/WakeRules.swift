@@ -51,6 +51,14 @@ extension Decision<PushMachine> {
         }
     }
 
+    /// Follows the wake of what the device has no further. An alert is shown without it.
+    mutating func abandonWake(_ id: String, _ message: PushMessage) {
+        emit(
+            .wakeEnded(
+                .init(app: message.app, notification: id, pushType: message.pushType, status: .wakeNotAwaited)))
+        present(id, message, .notAwaited)
+    }
+
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
         guard !message.silent else { return }
         emit(

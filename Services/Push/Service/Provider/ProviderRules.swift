@@ -98,13 +98,20 @@ struct ProviderRules: Sendable {
         guard let word = request.header("apns-push-type") else {
             let aps = payload?["aps"]
             let shows = ["alert", "sound", "badge"].contains { (aps?[$0] ?? .null) != .null }
-            return aps?["content-available"]?.int == 1 && !shows ? .background : .alert
+            let type: PushType = aps?["content-available"]?.int == 1 && !shows ? .background : .alert
+            return try allowed(type, priority)
         }
         guard let type = PushType(rawValue: word) else { throw .invalidPushType }
-        // Apple: "Specify 5 for background; using 10 is an error."
-        guard type != .background || priority != 10 else { throw .badPriority }
+        _ = try allowed(type, priority)
         // Apple: the topic of `mdm` comes from the certificate, and `location` is for tokens alone.
         guard type != (grant.certificateTopic == nil ? .mdm : .location) else { throw .forbidden }
+        return type
+    }
+
+    /// Apple: "Specify 5 for background; using 10 is an error", whether the type is named or follows from the payload. What the
+    /// payload of a background push has besides is not held against it: the device goes by that.
+    private static func allowed(_ type: PushType, _ priority: Int?) throws(APNsReason) -> PushType {
+        guard type != .background || priority != 10 else { throw .badPriority }
         return type
     }
 
