@@ -130,6 +130,30 @@ import Timeline
         }
     }
 
+    @Test(arguments: [("/3/device/x", "apns-id"), ("/4/broadcasts/apps/com.example.app", "apns-request-id")])
+    func aRequestWhoseRestComesBehindTheGoodbyeIsToldSo(_ path: String, _ header: String) async throws {
+        let id = "0d4ed9a6-7b5f-4f10-a9a2-1f2f6f0a8f11"
+        try await withServer { served in
+            let client = try await served.connect()
+            try await client.request(1, "POST", path, [(header, id)], body: Array(#"{"aps":"#.utf8), ends: false)
+            // Answered in order: the server has the beginning.
+            try await client.send(0, .ping(HTTP2PingData(withInteger: 7), ack: false))
+            let answered = try await client.next { frame -> Bool? in
+                guard case .ping(_, ack: true) = frame.payload else { return nil }
+                return true
+            }
+            #expect(answered == true)
+            await served.stop()
+            #expect(try await client.goAway() == #"{"reason":"Shutdown"}"#)
+            let rest = IOData.byteBuffer(ByteBuffer(string: "{}}"))
+            try await client.send(1, .data(.init(data: rest, endStream: true)))
+            let answer = try await client.answer(1)
+            #expect(answer.status == "503" && answer.text == #"{"reason":"Shutdown"}"#)
+            #expect(answer.headers.first(name: header) == id)
+            try await client.closed()
+        }
+    }
+
     @Test func anIdleConnectionIsToldSo() async throws {
         var limits = ProviderServer.Limits()
         limits.idle = .milliseconds(50)
