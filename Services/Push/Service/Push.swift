@@ -30,6 +30,8 @@ public enum Push {
             "APNS_NAMES", "localhost,127.0.0.1,::1,push",
             "names and addresses by which providers reach the endpoint, for its development certificate"),
         Setting("APNS_CLIENT_AUTHORITY", nil, "PEM file with who issues providers' certificates, if another"),
+        .number(
+            "RETENTION_DAYS", 30, 1...3650, "days for which counts of notifications are kept, as the log keeps its events"),
         .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
     ]
 
@@ -52,8 +54,7 @@ public enum Push {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables)
-            let relay = BroadcastRelay(
-                pool: parts.pool, runtime: parts.runtime, partitions: configuration.partitions, logger: logger)
+            let relay = BroadcastRelay(pool: parts.pool, runtime: parts.runtime, logger: logger)
             let channels = ProviderChannels(
                 tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
                 feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)
@@ -74,14 +75,18 @@ public enum Push {
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
-                commands: parts.commands, stream: stream, tables: tables, channels: channels.tables, clock: parts.clock,
-                policy: policy
+                commands: parts.commands, stream: stream,
+                timelines: NotificationTimeline(pool: parts.pool, partitions: configuration.partitions),
+                channels: channels.tables, clock: parts.clock, policy: policy
             ).add(to: &table)
             let counts = NotificationCounts(pool: parts.pool, metrics: parts.metrics, logger: logger)
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [connections, counts, keys, relay, server, tls.certificate]
+            let upkeep = Upkeep(
+                counts: counts, channels: channels.tables, commands: parts.commands, clock: parts.clock,
+                retention: .days(Int64(configuration.number("RETENTION_DAYS") ?? 30)), logger: logger)
+            return [connections, counts, keys, relay, server, tls.certificate, upkeep]
         }
     }
 }
