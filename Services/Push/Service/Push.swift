@@ -31,7 +31,7 @@ public enum Push {
             "names and addresses by which providers reach the endpoint, for its development certificate"),
         Setting("APNS_CLIENT_AUTHORITY", nil, "PEM file with who issues providers' certificates, if another"),
         .number(
-            "RETENTION_DAYS", 30, 1...3650, "days for which counts of notifications are kept, as the log keeps its events"),
+            "RETENTION_DAYS", 30, 1...3650, "days for which counts are kept, as the log keeps its events"),
         .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
     ]
 

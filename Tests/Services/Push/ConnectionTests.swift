@@ -108,7 +108,8 @@ import Testing
             defer { replica.process.signal(SIGKILL) }
             let partition = AggregateKey.device("phone").partition(of: 4)
             let began = "SELECT data ->> 'connection' FROM bus.events WHERE type = 'push.device.connected'"
-            let (row, holders) = ("SELECT connection::text FROM push.connections", "SELECT holder::text FROM push.holders")
+            let row = "SELECT connection::text FROM push.connections"
+            let holders = "SELECT holder::text FROM push.holders"
             #expect(try await database.texts(holders).count == 2)
             let patience = Statement("SET LOCAL idle_in_transaction_session_timeout = 0")
             try await database.pool.transaction { swept in
@@ -123,7 +124,8 @@ import Testing
                         ["--silent", "--no-buffer", "http://127.0.0.1:\(replica.port)/v1/devices/phone/notifications"])
                     let look = Statement(row)
                     try await eventually(describe: "the row is there") {
-                        try await !batches.run(Call(look)).isEmpty
+                        // Not by the other: the lock on the table that its look takes would keep this one's out.
+                        try await !swept.run(Call(look)).isEmpty
                     }
                     // Others sweep it; the process can't look at it until that is done.
                     for sql in ["LOCK TABLE push.connections", "DELETE FROM push.connections"] {

@@ -38,7 +38,8 @@ import Timeline
                 try await database.texts(oldest) == ["\(young)"]
             }
             #expect(
-                try await database.texts("SELECT count(*)::text FROM push.notification_counts WHERE app = 'a'") == ["4"])
+                try await database.texts("SELECT count(*)::text FROM push.notification_counts WHERE app = 'a'") == ["4"]
+            )
         }
     }
 
