@@ -135,7 +135,8 @@ struct Statements: Sendable {
                     WHEN $4 = (SELECT head FROM bus.partitions WHERE partition = $1) - $5 THEN $4 + $5 ELSE $4 END
             WHERE partition = $1 AND consumer = $2 AND ($6 IS NULL OR epoch = $6) RETURNING 1)
         SELECT (SELECT head FROM bus.partitions WHERE partition = $1),
-            bus.expect((SELECT count(*) FROM moved), 1, 'the number of cursors moved')
+            CASE WHEN EXISTS (SELECT FROM moved) THEN 1
+                ELSE bus.expect(0, 1, 'the number of cursors moved') END
         """)
     let storeAnswers = Statement(
         """

@@ -90,7 +90,10 @@ package struct PushLife: Life {
             let shown = device.shown.randomElement(using: &random)?.id
             try submit(.open(notification: (Bool.random(using: &random) ? shown : message?.key) ?? "none"))
         case 23: try changeSettings(app)
-        case 24, 25: try submit(.receiveBroadcast(broadcast(app)))
+        case 24: try submit(.receiveBroadcast(broadcast(app)))
+        case 25:
+            let isGone = Int.random(in: 0..<4, using: &random) == 0
+            try submit(isGone ? .forgetChannel(app: app, channel: "x") : .receiveBroadcast(broadcast(app)))
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }

@@ -73,6 +73,7 @@ extension LifecycleMachine {
         case .significantChangesMonitored(let event): apply(event, at: time)
         case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
         case .significantChangeReported(let event): apply(event, at: time)
+        case .notificationResponded: break
         case .outageNoted(let event): apply(event)
         }
     }

@@ -148,7 +148,7 @@ extension Decision<LifecycleMachine> {
                     payload: asked.payload)
             case PushEvent.NotificationOpened.type:
                 guard case .notificationOpened(let opened) = try PushEvent(event), let app = opened.app else { return }
-                openByNotification(app)
+                openByNotification(app, opened.notification)
             case TransferEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try TransferEvent(event), let app = asked.app else { return }
                 wake(app, for: .transfer, request: asked.session)

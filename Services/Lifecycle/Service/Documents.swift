@@ -206,7 +206,8 @@ extension LifecycleEvent {
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
             .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
-            .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported, .outageNoted:
+            .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
+            .notificationResponded, .outageNoted:
             nil
         }
     }

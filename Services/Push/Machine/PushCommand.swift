@@ -11,6 +11,8 @@ public enum PushCommand: Sendable, Equatable {
     case receive(IncomingPush)
     /// A provider sent a notification to a channel, and this device may be subscribed to it.
     case receiveBroadcast(IncomingBroadcast)
+    /// A broadcast channel is gone that an app may hear.
+    case forgetChannel(app: String, channel: String)
     /// A device opened its stream.
     ///
     /// - Parameter holder: the process that holds it.

@@ -6,23 +6,33 @@ public import Timeline
 
 /// The notifications of one device: its tokens, its connection, and what waits for it.
 ///
-/// The life of a notification:
+/// The life of a notification, by its places and by what its events say. One that is `held` may be on the device already:
+/// acknowledged before its wake was refused for now. `crowded`: fifty newer ones are shown; `voided`: its app has no token.
 ///
 /// ```mermaid
 /// stateDiagram-v2
-///     [*] --> received
-///     received --> inFlight: online
-///     received --> stored: offline, or waiting for power
-///     received --> held: silent, budget spent or Low Power Mode
-///     stored --> inFlight: connected, awake
-///     held --> inFlight: budget, piggyback, keep-alive, launch
-///     inFlight --> stored: connection lost
-///     inFlight --> held: wake refused for now
-///     inFlight --> acknowledged: acknowledged, app woken
+///     [*] --> received: received
+///     received --> inFlight: delivered
+///     received --> stored: stored
+///     received --> held: held
 ///     received --> [*]: discarded
-///     stored --> [*]: discarded, replaced
-///     held --> [*]: discarded, replaced
-///     acknowledged --> [*]: wake completed, refused, ended
+///     stored --> inFlight: delivered
+///     stored --> held: held
+///     stored --> acknowledged: acknowledged, woken
+///     stored --> shown: acknowledged
+///     stored --> [*]: replaced, discarded, acknowledged
+///     held --> inFlight: delivered
+///     held --> acknowledged: released
+///     held --> [*]: replaced, discarded
+///     inFlight --> stored: stored
+///     inFlight --> held: held
+///     inFlight --> acknowledged: acknowledged, woken
+///     inFlight --> shown: acknowledged
+///     inFlight --> [*]: acknowledged, replaced, discarded
+///     acknowledged --> held: held
+///     acknowledged --> shown: completed, ended, refused, presented
+///     acknowledged --> [*]: completed, ended, refused, presented, replaced, discarded
+///     shown --> [*]: opened, replaced, crowded, voided
 /// ```
 public struct PushMachine: Machine {
     public typealias Command = PushCommand
@@ -152,6 +162,7 @@ extension Decision<PushMachine> {
             try register(app, environment)
             subscribe(app, to: channels)
         case .unregister(let app): try unregister(app)
+        case .forgetChannel(let app, let channel): forget(channel, of: app)
         case .connect(let connection, let holder): try connect(connection, holder: holder)
         case .disconnect(let connection, let cause): disconnect(connection, cause)
         case .poll(let connection, let wait): try poll(connection, wait)

@@ -33,6 +33,8 @@ public enum Push {
             "APNS_CLIENT_AUTHORITY", nil,
             "PEM file with who issues providers' certificates, if another; each that it issued is trusted, so it must be"
                 + " an authority for this alone"),
+        .number(
+            "RETENTION_DAYS", 30, 1...3650, "days for which counts are kept, as the log keeps its events"),
         .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
     ]
 
@@ -55,8 +57,7 @@ public enum Push {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables)
-            let relay = BroadcastRelay(
-                pool: parts.pool, runtime: parts.runtime, partitions: configuration.partitions, logger: logger)
+            let relay = BroadcastRelay(pool: parts.pool, runtime: parts.runtime, logger: logger)
             let channels = ProviderChannels(
                 tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
                 feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)
@@ -77,14 +78,18 @@ public enum Push {
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
-                commands: parts.commands, stream: stream, tables: tables, channels: channels.tables, clock: parts.clock,
-                policy: policy
+                commands: parts.commands, stream: stream,
+                timelines: NotificationTimeline(pool: parts.pool, partitions: configuration.partitions),
+                channels: channels.tables, clock: parts.clock, policy: policy
             ).add(to: &table)
             let counts = NotificationCounts(pool: parts.pool, metrics: parts.metrics, logger: logger)
             let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
             NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
             MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
-            return [connections, counts, keys, relay, server, tls.certificate]
+            let upkeep = Upkeep(
+                counts: counts, channels: channels.tables, commands: parts.commands, clock: parts.clock,
+                retention: .days(Int64(configuration.number("RETENTION_DAYS") ?? 30)), logger: logger)
+            return [connections, counts, keys, relay, server, tls.certificate, upkeep]
         }
     }
 }

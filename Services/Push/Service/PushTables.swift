@@ -6,7 +6,7 @@ import Postgres
 import PushMachine
 import Timeline
 
-/// The SQL of provider keys, of the way from a token to its device, and of what the log says of a notification.
+/// The SQL of provider keys, and of the way from a token to its device.
 struct PushTables: Sendable {
     let pool: ConnectionPool
     let partitions: Int
@@ -17,6 +17,7 @@ struct PushTables: Sendable {
             ("0003_connections.sql", PackageResources._003_connections_sql),
             ("0004_notification_counts.sql", PackageResources._004_notification_counts_sql),
             ("0005_channels.sql", PackageResources._005_channels_sql),
+            ("0006_timelines.sql", PackageResources._006_timelines_sql),
         ]
         return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }
@@ -40,48 +41,6 @@ struct PushTables: Sendable {
                     .bytes(prefix + Array(repeating: 255, count: rest)),
                 ]))
         return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
-    }
-
-    // MARK: Notifications in the log
-
-    private static let received = Statement(
-        """
-        SELECT key, data ->> 'notification' FROM bus.events
-        WHERE partition = $1 AND correlationid = $2 AND type = $3 ORDER BY log_offset DESC LIMIT 1
-        """)
-    private static let history = Statement(
-        """
-        SELECT type, version::int8, data::text, time, log_offset FROM bus.events
-        WHERE partition = $1 AND key = $2 AND source = $3 AND data ->> 'notification' = $4 ORDER BY log_offset
-        """)
-
-    /// The device and the `apns-unique-id` of the last notification that was sent with an `apns-id`: what follows from a
-    /// notification is correlated by that.
-    func notification(apnsID: UUID) async throws(PostgresError) -> (key: AggregateKey, id: String)? {
-        let type = Parameter.text(PushEvent.NotificationReceived.type)
-        let calls = (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID), type]) }
-        for rows in try await pool.run(calls) {
-            if let row = rows.first { return (AggregateKey(try row.text(0)), try row.text(1)) }
-        }
-        return nil
-    }
-
-    /// What happened to a notification, oldest first, and the offset of the last of it.
-    func history(
-        of id: String, _ key: AggregateKey
-    ) async throws -> (events: [(event: PushEvent, time: Instant)], last: Int) {
-        let rows = try await pool.run(
-            Call(
-                Self.history,
-                [
-                    .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(PushEvent.source),
-                    .text(id),
-                ]))
-        let events = try rows.map { row in
-            let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
-            return (event, Instant(milliseconds: Int64(try row.int(3))))
-        }
-        return (events, try rows.last?.int(4) ?? 0)
     }
 
     // MARK: Provider keys

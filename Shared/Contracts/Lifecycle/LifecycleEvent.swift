@@ -37,6 +37,7 @@ public enum LifecycleEvent: EventFamily {
     case significantChangesMonitored(SignificantChangesMonitored)
     case significantChangesUnmonitored(SignificantChangesUnmonitored)
     case significantChangeReported(SignificantChangeReported)
+    case notificationResponded(NotificationResponded)
     case wakeExpiring(WakeExpiring)
     case wakeExpired(WakeExpired)
     case outageNoted(OutageNoted)
@@ -81,6 +82,7 @@ public enum LifecycleEvent: EventFamily {
         EventKind(LifecycleEvent.significantChangesMonitored),
         EventKind(LifecycleEvent.significantChangesUnmonitored),
         EventKind(LifecycleEvent.significantChangeReported),
+        EventKind(LifecycleEvent.notificationResponded),
         EventKind(LifecycleEvent.wakeExpiring),
         EventKind(LifecycleEvent.wakeExpired),
         EventKind(LifecycleEvent.outageNoted),
@@ -125,6 +127,7 @@ public enum LifecycleEvent: EventFamily {
         case .significantChangesMonitored(let data): data
         case .significantChangesUnmonitored(let data): data
         case .significantChangeReported(let data): data
+        case .notificationResponded(let data): data
         case .wakeExpiring(let data): data
         case .wakeExpired(let data): data
         case .outageNoted(let data): data

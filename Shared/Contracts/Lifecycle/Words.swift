@@ -31,6 +31,8 @@ public enum Callback: String, Word {
     case didPauseLocationUpdates
     /// The launch handler that was registered with `BGTaskScheduler`.
     case launchHandler
+    /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`.
+    case didReceiveNotificationResponse
     /// `pushRegistry(_:didReceiveIncomingPushWith:for:completion:)`.
     case didReceiveIncomingPush
 }

@@ -27,6 +27,33 @@ import Timeline
         for word in ["launch", "open", "home", "report"] { #expect(life.contains(word), "\(word)") }
     }
 
+    @Test func notificationsOfAChatAreOpenedMoreOftenThanThoseOfTheNews() throws {
+        var shares: [String: Int] = [:]
+        for (app, index) in try ["com.example.chat", "com.example.news"].map({ ($0, try Self.owner(of: $0)) }) {
+            var suite = PretendSuite(PretendSuite.device(seed: 1, index: index), at: PretendSuite.start)
+            for number in 0..<400 {
+                let document: JSON = ["id": .string("n\(number)"), "app": .string(app), "silent": .bool(number >= 200)]
+                suite.device.receive(try #require(DeliveredNotification(document)), at: suite.now)
+            }
+            suite.run(until: suite.now + .minutes(10))
+            let opened = suite.told.compactMap { if case .open(let id) = $0.action { id } else { nil } }
+            #expect(!opened.contains("n200"), "silent ones can't be opened")
+            shares[app] = opened.count
+        }
+        let (chat, news) = (try #require(shares["com.example.chat"]), try #require(shares["com.example.news"]))
+        #expect((95...145).contains(chat) && (8...35).contains(news), "\(shares)")
+    }
+
+    /// A device with the app whose person is awake when the run begins.
+    private static func owner(of app: String) throws -> Int {
+        try #require(
+            (0..<1000).first { index in
+                let device = PretendSuite.device(seed: 1, index: index)
+                let isAwake = device.person.phase(at: device.pace.peopleTime(at: PretendSuite.start)) == .atHome
+                return isAwake && device.apps.contains { $0.model.identifier == app }
+            })
+    }
+
     @Test func sleepersDoNotUseTheirApps() {
         var suite = PretendSuite(PretendSuite.device(seed: 5, rate: 1440), at: PretendSuite.start)
         suite.run(until: PretendSuite.start + .minutes(3))

@@ -15,6 +15,7 @@ import Testing
             let place = TaskPlace(app: "a", session: "s", task: 2)
             try await bench.append(PushEvent.TokenRegistered(app: "a", environment: .sandbox, token: "f00d"), to: "d1")
             try await bench.transition("d1", "launch")
+            try await bench.append(PushEvent.NotificationOpened(app: "a", notification: "n"), to: "d1")
             // These tell the device's code nothing.
             try await bench.append(
                 PushEvent.TokenUnregistered(app: "a", cause: .unregistered, environment: .sandbox, token: "f00d"),
@@ -45,6 +46,10 @@ import Testing
                 (
                     "callback", "didBecomeActive",
                     ["callbacks": ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"]]
+                ),
+                (
+                    "callback", "didReceiveNotificationResponse",
+                    ["callbacks": ["didReceiveNotificationResponse"], "notification": "n"]
                 ),
                 (
                     "transferProgress", "didResumeAtOffset",

@@ -98,6 +98,59 @@ import Testing
         }
     }
 
+    /// The worst moment: away for so long that others swept its row, the process connects its device, and is killed before it
+    /// looks at the row again.
+    @Test func aConnectionThatNobodyHoldsEnds() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            let database = try Database(suite)
+            let replica = try await suite.another()
+            defer { replica.process.signal(SIGKILL) }
+            let partition = AggregateKey.device("phone").partition(of: 4)
+            let began = "SELECT data ->> 'connection' FROM bus.events WHERE type = 'push.device.connected'"
+            let row = "SELECT connection::text FROM push.connections"
+            let holders = "SELECT holder::text FROM push.holders"
+            #expect(try await database.texts(holders).count == 2)
+            let patience = Statement("SET LOCAL idle_in_transaction_session_timeout = 0")
+            try await database.pool.transaction { swept in
+                _ = try await swept.run(Call(patience))
+                let stream = try await database.pool.transaction { batches in
+                    _ = try await batches.run(Call(patience))
+                    // No batch of the device's partition gets through.
+                    let lock = "SELECT FROM bus.cursors WHERE partition = \(partition) AND consumer = 'push' FOR UPDATE"
+                    _ = try await batches.run(Call(Statement(lock)))
+                    let stream = try ChildProcess.start(
+                        "/usr/bin/curl",
+                        ["--silent", "--no-buffer", "http://127.0.0.1:\(replica.port)/v1/devices/phone/notifications"])
+                    let look = Statement(row)
+                    try await eventually(describe: "the row is there") {
+                        // Not by the other: the lock on the table that its look takes would keep this one's out.
+                        try await !swept.run(Call(look)).isEmpty
+                    }
+                    // Others sweep it; the process can't look at it until that is done.
+                    for sql in ["LOCK TABLE push.connections", "DELETE FROM push.connections"] {
+                        _ = try await swept.run(Call(Statement(sql)))
+                    }
+                    return stream
+                }
+                defer { stream.signal(SIGKILL) }
+                let look = Statement(began)
+                try await eventually(describe: "the device is connected") {
+                    try await !swept.run(Call(look)).isEmpty
+                }
+                replica.process.signal(SIGKILL)
+                _ = try await replica.process.exit()
+            }
+            try await eventually(within: 60, describe: "the device is offline") { try await !suite.isOnline("phone") }
+            let cause = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
+            #expect(try await database.texts(cause) == ["processLost"])
+            try await eventually(describe: "nothing of the lost one is left") {
+                let left = (try await database.texts(row), try await database.texts(holders))
+                return left.0.isEmpty && left.1.count == 1
+            }
+        }
+    }
+
     @Test func aProcessThatEndsInOrderLeavesNothing() async throws {
         let url = Mutex("")
         try await PushSuite.run { suite in
@@ -150,7 +203,7 @@ struct Database: Sendable {
     init(_ suite: PushSuite) throws { try self.init(url: suite.url) }
 
     init(url: String) throws {
-        pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: Logger(label: "test"))
+        pool = ConnectionPool(try ConnectionOptions(url: url), size: 3, logger: Logger(label: "test"))
     }
 
     func texts(_ sql: String) async throws -> [String] {

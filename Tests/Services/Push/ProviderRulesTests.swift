@@ -156,22 +156,23 @@ private struct Sent: Sendable {
         #expect(try type(#"{"aps":{"alert":"x"}}"#) == .alert)
     }
 
-    @Test(arguments: [
-        // Named, and its payload has more than the type allows: taken, and left to the device.
-        ("background", "5", #"{"content-available":1,"alert":"x"}"#, PushType.background, 5),
-        ("background", nil, #"{"content-available":1,"sound":"x"}"#, .background, 5),
-        ("background", "1", #"{"badge":3}"#, .background, 1),
-        // Named, and at once.
-        ("background", "10", #"{"content-available":1}"#, nil, 0),
-        ("background", "10", #"{"content-available":1,"alert":"x"}"#, nil, 0),
-        // It follows from the payload.
-        (nil, "5", #"{"content-available":1}"#, .background, 5),
-        (nil, nil, #"{"content-available":1}"#, .background, 5),
-        (nil, "10", #"{"content-available":1}"#, nil, 0),
-        // What alerts is no background push, unless it says so.
-        (nil, "10", #"{"content-available":1,"alert":"x"}"#, .alert, 10),
-        ("alert", "10", #"{"content-available":1}"#, .alert, 10),
-    ] as [(String?, String?, String, PushType?, Int)])
+    @Test(
+        arguments: [
+            // Named, and its payload has more than the type allows: taken, and left to the device.
+            ("background", "5", #"{"content-available":1,"alert":"x"}"#, PushType.background, 5),
+            ("background", nil, #"{"content-available":1,"sound":"x"}"#, .background, 5),
+            ("background", "1", #"{"badge":3}"#, .background, 1),
+            // Named, and at once.
+            ("background", "10", #"{"content-available":1}"#, nil, 0),
+            ("background", "10", #"{"content-available":1,"alert":"x"}"#, nil, 0),
+            // It follows from the payload.
+            (nil, "5", #"{"content-available":1}"#, .background, 5),
+            (nil, nil, #"{"content-available":1}"#, .background, 5),
+            (nil, "10", #"{"content-available":1}"#, nil, 0),
+            // What alerts is no background push, unless it says so.
+            (nil, "10", #"{"content-available":1,"alert":"x"}"#, .alert, 10),
+            ("alert", "10", #"{"content-available":1}"#, .alert, 10),
+        ] as [(String?, String?, String, PushType?, Int)])
     func aBackgroundPushMayNotGoAtOnce(
         _ named: String?, _ priority: String?, _ aps: String, _ type: PushType?, _ resulting: Int
     ) throws {

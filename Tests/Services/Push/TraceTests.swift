@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.aside) struct PushTraces {
-    @Test(arguments: try Trace.all(in: .module, atLeast: 74))
+    @Test(arguments: try Trace.all(in: .module, atLeast: 78))
     func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .push(trace))
         try player.play()

@@ -123,7 +123,9 @@ extension SimulatedDevice {
     public mutating func receive(_ notification: DeliveredNotification, at now: Instant) {
         let acknowledged = now + chance.interval(.milliseconds(20)...(.milliseconds(300)))
         schedule(.acknowledge(notification.identifier), at: acknowledged)
-        guard !notification.isSilent, chance.percent(30) else { return }
+        guard !notification.isSilent, let app = index(of: notification.app),
+            chance.percent(apps[app].model.opensNotifications)
+        else { return }
         let wait = pace.real(chance.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
         schedule(.open(notification.identifier), at: acknowledged + wait)
     }

@@ -40,6 +40,8 @@ public struct AppModel: Sendable, Equatable {
     public var fetchInterval: FetchInterval?
     /// How often a day somebody opens it, on average.
     public var opensADay: Int
+    /// How often, in a hundred, a notification that it shows is opened.
+    public var opensNotifications: Int
     /// How long they stay, in their time.
     public var stay: ClosedRange<Interval>
     public var memoryMB: Int
@@ -59,30 +61,30 @@ public struct AppModel: Sendable, Equatable {
     public static let store: [AppModel] = [
         AppModel(
             "com.example.mail", .wellBehaved, ["fetch", "remote-notification"], reports: true, .minimum, opens: 20,
-            .seconds(20)...(.minutes(3))),
+            taps: 25, .seconds(20)...(.minutes(3))),
         AppModel(
             "com.example.chat", .wellBehaved, ["remote-notification"], reports: false, nil, opens: 45,
-            .seconds(10)...(.minutes(2))),
+            taps: 60, .seconds(10)...(.minutes(2))),
         AppModel(
             "com.example.news", .slowHandler, ["fetch", "remote-notification"], reports: true, .seconds(3600),
-            opens: 8, .minutes(1)...(.minutes(10))),
+            opens: 8, taps: 10, .minutes(1)...(.minutes(10))),
         AppModel(
             "com.example.weather", .neverCompletes, ["fetch"], reports: false, .minimum, opens: 5,
-            .seconds(10)...(.seconds(40))),
+            taps: 5, .seconds(10)...(.seconds(40))),
         AppModel(
             "com.example.photos", .leaksTasks, ["fetch", "remote-notification"], reports: true, .seconds(7200),
-            opens: 10, .seconds(30)...(.minutes(5))),
+            opens: 10, taps: 15, .seconds(30)...(.minutes(5))),
         AppModel(
-            "com.example.game", .crashes, ["remote-notification"], reports: true, nil, opens: 6,
+            "com.example.game", .crashes, ["remote-notification"], reports: true, nil, opens: 6, taps: 20,
             .minutes(3)...(.minutes(25))),
         AppModel(
             "com.example.podcasts", .downloadsMuch, ["fetch", "remote-notification"], reports: true, .minimum,
-            opens: 4, .minutes(1)...(.minutes(6))),
+            opens: 4, taps: 20, .minutes(1)...(.minutes(6))),
     ]
 
     private init(
         _ identifier: String, _ behaviour: Behaviour, _ modes: [String], reports: Bool, _ interval: FetchInterval?,
-        opens: Int, _ stay: ClosedRange<Interval>
+        opens: Int, taps: Int, _ stay: ClosedRange<Interval>
     ) {
         self.identifier = identifier
         self.behaviour = behaviour
@@ -90,6 +92,7 @@ public struct AppModel: Sendable, Equatable {
         reportsHandlers = reports
         fetchInterval = interval
         opensADay = opens
+        opensNotifications = taps
         self.stay = stay
         memoryMB = 40 + identifier.utf8.count * 5
     }

@@ -48,12 +48,22 @@ extension Decision<LifecycleMachine> {
     }
 
     /// The user opened a notification of the app's, which comes on screen as by its icon. It may be there, or gone, by now.
-    mutating func openByNotification(_ app: String) {
+    mutating func openByNotification(_ app: String, _ notification: String) {
         guard state.isPoweredOn, let record = state.apps[app] else { return }
         if record.state == .notRunning {
             launch(app, record)
         } else if isLegal(.open, for: app, record) {
             open(app)
+        }
+        guard let now = state.apps[app]?.state, now == .active || now == .inactive else { return }
+        emit(.notificationResponded(.init(app: app, callbacks: [responseCallback], notification: notification)))
+    }
+
+    /// `UNUserNotificationCenter` came with iOS 10; before it the app's delegate was told of the notification itself.
+    private var responseCallback: Callback {
+        switch state.registration?.profile {
+        case .ios6, .ios7: .didReceiveRemoteNotification
+        case .ios13, .ios15, .ios18, nil: .didReceiveNotificationResponse
         }
     }
 

@@ -46,6 +46,8 @@ extension LifecycleEvent: OrderGiver {
                 [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
         case .regionCrossed(let event): Told(event.callbacks, [.init("region", .string(event.identifier))])
         case .significantChangeReported(let event): Told(event.callbacks)
+        case .notificationResponded(let event):
+            Told(event.callbacks, [.init("notification", .string(event.notification))])
         case .appSuspended: Told(.suspend, "suspend", [])
         case .appTerminated(let event): event.told
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,

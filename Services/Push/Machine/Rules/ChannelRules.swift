@@ -16,6 +16,12 @@ extension Decision<PushMachine> {
         emit(.channelsChanged(.init(app: app, channels: named)))
     }
 
+    /// No app hears a channel that is gone.
+    mutating func forget(_ channel: String, of app: String) {
+        guard let heard = state.apps[app]?.channels, heard.contains(channel) else { return }
+        emit(.channelsChanged(.init(app: app, channels: heard.filter { $0 != channel })))
+    }
+
     /// Apple, "Sending channel management requests to APNs": messages are stored for 8 hours at most, where at all.
     mutating func receive(_ broadcast: IncomingBroadcast) throws(PushRefusal) {
         let app = state.apps[broadcast.app]

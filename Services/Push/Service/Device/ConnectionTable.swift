@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Foundation
 import Postgres
 
@@ -93,6 +94,62 @@ struct ConnectionTable: Sendable {
 
     func remove(_ connections: [UUID], of holder: UUID) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.forget, [.uuid(holder), .uuids(connections)]))
+    }
+
+    // A process that was away can connect a device when its row is swept already, and be killed before it notices. The log tells
+    // of that connection: as long as nothing ended it, the row is put back, and with it a holder that lives as long as it says so
+    // itself. Connections that have their row, as all others have, cost a look at it.
+    private static let behind = Statement(
+        """
+        SELECT c.partition::int8 FROM push.connection_positions AS c JOIN bus.partitions AS p USING (partition)
+        WHERE p.head > c.log_offset ORDER BY c.partition
+        """)
+    private static let restore = Statement(
+        """
+        WITH place AS MATERIALIZED (
+            SELECT log_offset FROM push.connection_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
+        ), reach AS MATERIALIZED (
+            SELECT least(place.log_offset + \(LogReader.reach), p.head) AS log_offset
+            FROM place, bus.partitions AS p WHERE p.partition = $1
+        ), begun AS MATERIALIZED (
+            SELECT key, log_offset, data ->> 'connection' AS connection, data ->> 'holder' AS holder
+            FROM bus.events
+            WHERE partition = $1 AND type = $2 AND log_offset > (SELECT log_offset FROM place)
+                AND log_offset <= (SELECT log_offset FROM reach) AND data ->> 'holder' IS NOT NULL
+        ), lost AS MATERIALIZED (
+            SELECT key, connection::uuid AS connection, holder::uuid AS holder FROM begun AS b
+            WHERE NOT EXISTS (
+                SELECT FROM push.connections AS c
+                WHERE c.partition = $1 AND c.key = b.key AND c.connection = b.connection::uuid)
+            AND NOT EXISTS (
+                SELECT FROM bus.events AS e
+                WHERE e.partition = $1 AND e.key = b.key AND e.log_offset > b.log_offset AND e.type = $3
+                    AND e.data ->> 'connection' = b.connection)
+        ), held AS (
+            INSERT INTO push.holders (holder, expires_at) SELECT DISTINCT holder, clock_timestamp() FROM lost
+            ON CONFLICT (holder) DO NOTHING
+        ), restored AS (
+            INSERT INTO push.connections (partition, key, connection, holder)
+            SELECT $1, key, connection, holder FROM lost ON CONFLICT DO NOTHING
+        ), moved AS (
+            UPDATE push.connection_positions AS c SET log_offset = reach.log_offset FROM reach
+            WHERE c.partition = $1 AND c.log_offset < reach.log_offset
+        )
+        SELECT count(*)::int8 FROM lost
+        """)
+
+    /// Gives the connections their rows that the log tells of and that have none, in what was added to the log since the last
+    /// time.
+    ///
+    /// - Returns: how many had none.
+    func restore() async throws(PostgresError) -> Int {
+        let types: [Parameter] = [.text(PushEvent.DeviceConnected.type), .text(PushEvent.DeviceDisconnected.type)]
+        var lost = 0
+        for row in try await pool.run(Call(Self.behind)) {
+            let rows = try await pool.run(Call(Self.restore, [.int4(Int32(try row.int(0)))] + types))
+            lost += try rows.first?.int(0) ?? 0
+        }
+        return lost
     }
 
     /// Forgets a holder that has no connections any more.

@@ -128,6 +128,8 @@ final class Connections: Service {
     /// Disconnects the devices of dead processes, page by page.
     func sweep() async throws {
         guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
+        let lost = try await table.restore()
+        if lost > 0 { logger.notice("connections had no holder", metadata: ["count": "\(lost)"]) }
         while let dead = try await table.claim() {
             // A device that is parked keeps its holder for long: that is said once.
             if own.withLock({ $0.told.insert(dead).inserted }) {

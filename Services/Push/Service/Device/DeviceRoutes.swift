@@ -12,7 +12,7 @@ import Timeline
 struct DeviceRoutes: Sendable {
     let commands: Commands<PushMachine>
     let stream: NotificationStream
-    let tables: PushTables
+    let timelines: NotificationTimeline
     let channels: ChannelTables
     let clock: any SuiteClock
     let policy: PushPolicy
@@ -115,7 +115,7 @@ struct DeviceRoutes: Sendable {
             response: TimelineDocument.self, problems: [.invalidHeader, .behind]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
-            guard let timeline = try await NotificationTimeline(tables: tables).find(id) else { throw Problem.notFound }
+            guard let timeline = try await timelines.find(id) else { throw Problem.notFound }
             // Another's notification is as if it were not there.
             _ = try await commands.read(timeline.key, request, context)
             return Response(timeline.document, etag: timeline.etag)

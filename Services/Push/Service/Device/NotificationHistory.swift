@@ -1,36 +1,47 @@
 import Contracts
-import EventLog
-import Machines
-import OrderedCollections
 import Postgres
-import PushMachine
 import Records
 import Timeline
 
 /// The notifications of an app on a device, as the log has them: no state keeps what is settled.
 struct NotificationHistory: Sendable {
-    /// So many notifications are looked through for one page: a rare status may leave it short.
-    static let reach = 2000
-    static let step = 200
+    /// So many events of the device are looked through at a time, and so many times for one page: where the app has few
+    /// notifications, or few with the status, the page is short.
+    static let window = 5000
+    static let windows = 4
 
-    private let pool: ConnectionPool
-    private let partitions: Int
-    private let received: EventHistory<PushEvent.NotificationReceived>
+    let pool: ConnectionPool
+    let partitions: Int
 
-    /// The last word on each of some notifications. What follows a notification comes after it in the log.
-    private static let last = Statement(
-        """
-        SELECT DISTINCT ON (data ->> 'notification') type, version::int8, data::text, time FROM bus.events
-        WHERE partition = $1 AND key = $2 AND app = $3 AND log_offset >= $4 AND type = ANY($5)
-            AND data ->> 'notification' = ANY($6)
-        ORDER BY data ->> 'notification', log_offset DESC
-        """)
-
-    init(pool: ConnectionPool, partitions: Int) {
-        self.pool = pool
-        self.partitions = partitions
-        received = EventHistory(pool: pool, partitions: partitions)
+    private struct Entry {
+        var offset: Int
+        var time: Instant
+        var event: PushEvent.NotificationReceived
     }
+
+    private typealias Words = [String: (status: NotificationStatus, time: Instant)]
+
+    private static let recent = """
+        SELECT log_offset, time, type, app, data FROM bus.events
+        WHERE partition = $1 AND key = $2 AND log_offset < $3 ORDER BY log_offset DESC LIMIT \(window)
+        """
+    static let received = Statement(
+        """
+        SELECT log_offset, time, data::text FROM (\(recent)) AS recent
+        WHERE type = 'push.notification.received' AND app = $4 ORDER BY log_offset DESC LIMIT $5
+        """)
+    static let lookedThrough = Statement(
+        "SELECT coalesce(min(log_offset), 0)::int8, count(*)::int8 FROM (\(recent)) AS recent")
+    /// The last word on each of some notifications, each found by itself as ``NotificationTimeline/history`` is.
+    static let last = Statement(
+        """
+        SELECT word.* FROM unnest($2::text[]) AS asked (id), LATERAL (
+            WITH told AS MATERIALIZED (
+                SELECT type, version, data, time, log_offset FROM bus.events
+                WHERE partition = $1 AND source = 'push' AND data ->> 'notification' = asked.id)
+            SELECT type, version::int8, data::text, time FROM told WHERE type = ANY($3)
+            ORDER BY log_offset DESC LIMIT 1) AS word
+        """)
 
     /// Those before a place in the log, newest first.
     ///
@@ -40,36 +51,58 @@ struct NotificationHistory: Sendable {
     ) async throws -> NotificationPage {
         var page = NotificationPage()
         var cursor = cursor
-        for _ in 0..<(Self.reach / Self.step) {
-            let entries = try await received.page(key, app: app, before: cursor, limit: Self.step)
-            guard let oldest = entries.last else { return page }
-            let words = try await words(on: entries.map(\.data.notification), key, app: app, from: oldest.offset)
+        for _ in 0..<Self.windows {
+            let (entries, end) = try await entries(key, app: app, before: cursor)
+            // Where all count, no more are asked about than there is room for.
+            let rest = status == nil ? entries.prefix(limit - page.items.count) : entries[...]
+            let words = try await words(on: rest.map(\.event.notification), key)
             for entry in entries {
                 guard page.items.count < limit else {
                     page.next = String(cursor)
                     return page
                 }
                 cursor = entry.offset
-                let item = NotificationItem(entry.data, at: entry.time, words[entry.data.notification])
+                let item = NotificationItem(entry.event, at: entry.time, words[entry.event.notification])
                 if status == nil || item.status == status { page.items.append(item) }
             }
-            guard entries.count == Self.step else { return page }
+            guard let end else { return page }
+            cursor = end
         }
         page.next = String(cursor)
         return page
     }
 
-    private func words(
-        on notifications: [String], _ key: AggregateKey, app: String, from offset: Int
-    ) async throws -> [String: (status: NotificationStatus, time: Instant)] {
+    /// What the app was sent among the device's events before a place, newest first.
+    ///
+    /// - Returns: also where the search ended; nil where it was at the beginning of the log.
+    private func entries(
+        _ key: AggregateKey, app: String, before cursor: Int
+    ) async throws -> (entries: [Entry], end: Int?) {
+        let place: [Parameter] = [
+            .int4(Int32(key.partition(of: partitions))), .text(key.description), .int(cursor),
+        ]
+        let answers = try await pool.run([
+            Call(Self.received, place + [.text(app), .int(Self.step)]), Call(Self.lookedThrough, place),
+        ])
+        let entries = try answers[0].map { row in
+            Entry(
+                offset: try row.int(0), time: Instant(milliseconds: Int64(try row.int(1))),
+                event: try PushEvent.NotificationReceived(jsonBytes: row.bytes(2), lenient: true))
+        }
+        if entries.count == Self.step { return (entries, entries.last?.offset) }
+        let isFull = try answers[1].first?.int(1) == Self.window
+        return (entries, isFull ? try answers[1].first?.int(0) : nil)
+    }
+
+    /// So many notifications are read at a time.
+    private static let step = 200
+
+    private func words(on notifications: [String], _ key: AggregateKey) async throws -> Words {
+        guard !notifications.isEmpty else { return [:] }
+        let partition = Parameter.int4(Int32(key.partition(of: partitions)))
         let rows = try await pool.run(
-            Call(
-                Self.last,
-                [
-                    .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(app), .int(offset),
-                    .texts(NotificationCounts.types), .texts(notifications),
-                ]))
-        var words: [String: (status: NotificationStatus, time: Instant)] = [:]
+            Call(Self.last, [partition, .texts(notifications), .texts(NotificationCounts.types)]))
+        var words: Words = [:]
         for row in rows {
             let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
             guard let status = event.status else { continue }

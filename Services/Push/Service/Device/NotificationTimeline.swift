@@ -1,31 +1,61 @@
 import Contracts
 import Foundation
+import Postgres
 import PushMachine
 import ServiceKit
+import Timeline
 
 /// Finds what the log says of a notification.
 struct NotificationTimeline: Sendable {
-    let tables: PushTables
+    let pool: ConnectionPool
+    let partitions: Int
 
     typealias Found = (key: AggregateKey, document: TimelineDocument, etag: ETag)
 
+    // Each is one search of one index, however many events the device has: what is materialized leaves the planner no other,
+    // such as the order of the whole partition.
+    static let received = Statement(
+        """
+        WITH following AS MATERIALIZED (
+            SELECT log_offset, type, data FROM bus.events WHERE partition = $1 AND correlationid = $2)
+        SELECT data ->> 'notification' FROM following WHERE type = 'push.notification.received'
+        ORDER BY log_offset DESC LIMIT 1
+        """)
+    static let history = Statement(
+        """
+        WITH told AS MATERIALIZED (
+            SELECT key, type, version, data, time, log_offset FROM bus.events
+            WHERE partition = $1 AND source = 'push' AND data ->> 'notification' = $2)
+        SELECT type, version::int8, data::text, time, log_offset, key FROM told ORDER BY log_offset
+        """)
+
     /// - Parameter id: its `apns-unique-id`, or its `apns-id` (of several with the same, the last).
     func find(_ id: String) async throws -> Found? {
-        if let unique = NotificationID(id), unique.partition < tables.partitions {
-            for key in try await tables.devices(in: unique.partition, locator: unique.locatorPrefix) {
-                if let found = try await timeline(unique.description, key) { return found }
-            }
-        }
-        guard let apnsID = UUID(uuidString: id), let found = try await tables.notification(apnsID: apnsID) else {
-            return nil
-        }
-        return try await timeline(found.id, found.key)
+        if let unique = NotificationID(id), let found = try await timeline(unique) { return found }
+        guard let apnsID = UUID(uuidString: id), let unique = try await notification(apnsID: apnsID) else { return nil }
+        return try await timeline(unique)
     }
 
-    private func timeline(_ id: String, _ key: AggregateKey) async throws -> Found? {
-        let history = try await tables.history(of: id, key)
-        guard !history.events.isEmpty else { return nil }
+    /// The last notification that was sent with an `apns-id`: what follows from a notification is correlated by that.
+    private func notification(apnsID: UUID) async throws -> NotificationID? {
+        let calls = (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
+        for rows in try await pool.run(calls) {
+            if let row = rows.first { return NotificationID(try row.text(0)) }
+        }
+        return nil
+    }
+
+    private func timeline(_ id: NotificationID) async throws -> Found? {
+        guard id.partition < partitions else { return nil }
+        let rows = try await pool.run(
+            Call(Self.history, [.int4(Int32(id.partition)), .text(id.description)]))
+        guard let last = rows.last else { return nil }
+        let events = try rows.map { row in
+            let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
+            return (event: event, time: Instant(milliseconds: Int64(try row.int(3))))
+        }
         // The document is made of these events alone, so the last one's offset is its version.
-        return (key, TimelineDocument(id, history.events), ETag(version: history.last))
+        let document = TimelineDocument(id.description, events)
+        return (AggregateKey(try last.text(5)), document, ETag(version: try last.int(4)))
     }
 }

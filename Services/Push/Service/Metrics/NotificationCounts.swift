@@ -57,6 +57,22 @@ struct NotificationCounts: Service {
         GROUP BY hour, app, push_type, status ORDER BY hour, app, push_type, status LIMIT $5
         """)
 
+    private static let forget = Statement(
+        """
+        DELETE FROM push.notification_counts AS c USING (
+            SELECT partition, hour, app, push_type, status FROM push.notification_counts
+            WHERE partition = $1 AND hour < $2 ORDER BY hour LIMIT $3 FOR UPDATE SKIP LOCKED) AS old
+        WHERE c.partition = old.partition AND c.hour = old.hour AND c.app = old.app AND c.push_type = old.push_type
+            AND c.status = old.status
+        """)
+
+    /// Forgets the oldest counts of hours before this one, in a partition.
+    ///
+    /// - Returns: how many, at most the limit.
+    func forget(before hour: Int, in partition: Int, limit: Int) async throws(PostgresError) -> Int {
+        try await pool.run(Call(Self.forget, [.int4(Int32(partition)), .int(hour), .int(limit)])).affected
+    }
+
     /// Counts until graceful shutdown or cancellation.
     func run() async throws {
         await cancelWhenGracefulShutdown {

@@ -54,14 +54,6 @@ struct BroadcastOutbox: Sendable {
         """)
     private static let finish = Statement(
         "DELETE FROM push.broadcast_relays WHERE partition = $1 AND broadcast = $2 AND owner = $3")
-    // Of a channel that is gone, once nothing is under way to its devices.
-    private static let forgetOrphans = Statement(
-        """
-        DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3
-            AND NOT EXISTS (SELECT FROM push.channels WHERE partition = $4 AND app = $2 AND channel = $3
-                AND environment = $5)
-            AND NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.partition = $1 AND r.channel = $3)
-        """)
     // Of two that finish the last parts at once, the second waits here, and sees then that nothing is left.
     private static let lock = Statement("SELECT FROM push.broadcasts WHERE broadcast = $1 FOR UPDATE")
     private static let sweep = Statement(
@@ -129,12 +121,10 @@ struct BroadcastOutbox: Sendable {
     }
 
     /// All devices have it.
-    func finish(_ relay: Relay, home: Int) async throws(PostgresError) {
-        let orphans = channel(relay) + [.int4(Int32(home)), .text(relay.message.environment.rawValue)]
+    func finish(_ relay: Relay) async throws(PostgresError) {
         let broadcast = Parameter.int(relay.broadcast)
         _ = try await pool.run([
-            Call(Self.lock, [broadcast]), Call(Self.finish, place(relay)), Call(Self.forgetOrphans, orphans),
-            Call(Self.sweep, [broadcast]),
+            Call(Self.lock, [broadcast]), Call(Self.finish, place(relay)), Call(Self.sweep, [broadcast]),
         ])
     }
 }

@@ -26,15 +26,13 @@ final class BroadcastRelay: Service {
 
     private let outbox: BroadcastOutbox
     private let runtime: DurableRuntime<PushMachine>
-    private let partitions: Int
     private let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let underWay = Mutex(0)
 
-    init(pool: ConnectionPool, runtime: DurableRuntime<PushMachine>, partitions: Int, logger: Logger) {
+    init(pool: ConnectionPool, runtime: DurableRuntime<PushMachine>, logger: Logger) {
         outbox = BroadcastOutbox(pool: pool)
         self.runtime = runtime
-        self.partitions = partitions
         self.logger = logger
     }
 
@@ -90,8 +88,7 @@ final class BroadcastRelay: Service {
                 relay.after = last.description
                 guard try await outbox.advance(relay) else { return }
             }
-            let home = AggregateKey("app:" + relay.message.app).partition(of: partitions)
-            try await outbox.finish(relay, home: home)
+            try await outbox.finish(relay)
         } catch {
             if !Task.isCancelled {
                 logger.warning(

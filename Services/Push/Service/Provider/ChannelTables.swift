@@ -59,18 +59,15 @@ struct ChannelTables: Sendable {
         return try await pool.run(Call(Self.add, place(app, environment) + rest)).affected > 0
     }
 
-    /// What is on its way to devices still reaches them ("Deleting a channel doesn't discard pending messages immediately").
+    /// What is on its way to devices still reaches them ("Deleting a channel doesn't discard pending messages immediately"): who
+    /// heard it is told later.
     ///
     /// - Returns: whether there was one.
     func remove(
         _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Bool {
         let place = place(app, environment) + [.text(channel.description)]
-        guard try await pool.run(Call(Self.remove, place)).affected > 0 else { return false }
-        // Where this fails the rows are left over: they lead to devices that nothing is sent to any more.
-        let parameters: [Parameter] = [.int4(Int32(partitions)), .text(app), .text(channel.description)]
-        _ = try? await pool.run(Call(Self.forgetAll, parameters))
-        return true
+        return try await pool.run(Call(Self.remove, place)).affected > 0
     }
 
     func configuration(
@@ -101,12 +98,6 @@ struct ChannelTables: Sendable {
         """
         INSERT INTO push.subscriptions (partition, app, channel, key) SELECT $1, $2, unnest($3), $4
         ON CONFLICT (partition, app, channel, key) DO UPDATE SET touched_at = clock_timestamp()
-        """)
-    private static let forgetAll = Statement(
-        """
-        DELETE FROM push.subscriptions AS s USING generate_series(0, $1 - 1) AS p
-        WHERE s.partition = p AND s.app = $2 AND s.channel = $3 AND NOT EXISTS (
-            SELECT FROM push.broadcast_relays AS r WHERE r.partition = p AND r.channel = $3)
         """)
 
     /// Takes down that a device may hear channels, before it does.

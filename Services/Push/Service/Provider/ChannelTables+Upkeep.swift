@@ -1,0 +1,79 @@
+import Contracts
+import Foundation
+import Postgres
+
+// The rows of subscriptions whose channel is gone: they lead to the devices that are to be told.
+extension ChannelTables {
+    /// The devices of a partition that may hear a channel.
+    struct Audience: Sendable, Equatable {
+        var partition: Int
+        var app: String
+        var channel: String
+    }
+
+    // One search of the index for each, however many devices it has.
+    private static let walk = Statement(
+        """
+        WITH RECURSIVE walk AS (
+            (SELECT partition, app, channel, 1 AS n FROM push.subscriptions
+            WHERE (partition, app, channel) > ($1, $2, $3) ORDER BY partition, app, channel LIMIT 1)
+            UNION ALL
+            SELECT next.partition, next.app, next.channel, walk.n + 1 FROM walk, LATERAL (
+                SELECT partition, app, channel FROM push.subscriptions AS s
+                WHERE (s.partition, s.app, s.channel) > (walk.partition, walk.app, walk.channel)
+                ORDER BY partition, app, channel LIMIT 1) AS next
+            WHERE walk.n < $4)
+        SELECT partition::int8, app, channel FROM walk ORDER BY n
+        """)
+    private static let gone = Statement(
+        """
+        SELECT a.n FROM unnest($1::integer[], $2::text[], $3::text[]) WITH ORDINALITY AS a (home, app, channel, n)
+        WHERE NOT EXISTS (
+            SELECT FROM push.channels AS c WHERE c.partition = a.home AND c.environment IN ('sandbox', 'production')
+                AND c.app = a.app AND c.channel = a.channel)
+        ORDER BY a.n
+        """)
+    // Nothing is under way to its devices, and no registration that looked at the channel before it went.
+    private static let orphans = Statement(
+        """
+        SELECT key FROM push.subscriptions
+        WHERE partition = $1 AND app = $2 AND channel = $3 AND touched_at < clock_timestamp() - interval '10 minutes'
+            AND NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.partition = $1 AND r.channel = $3)
+        ORDER BY key LIMIT $4
+        """)
+    private static let forget = Statement(
+        "DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key = ANY ($4)")
+
+    /// The next audiences in one order.
+    func audiences(after last: Audience?, limit: Int) async throws(PostgresError) -> [Audience] {
+        let parameters: [Parameter] = [
+            .int4(Int32(last?.partition ?? -1)), .text(last?.app ?? ""), .text(last?.channel ?? ""), .int(limit),
+        ]
+        return try await pool.run(Call(Self.walk, parameters)).map { row throws(PostgresError) in
+            Audience(partition: try row.int(0), app: try row.text(1), channel: try row.text(2))
+        }
+    }
+
+    /// Those whose channel is gone.
+    func withoutChannel(_ audiences: [Audience]) async throws(PostgresError) -> [Audience] {
+        let homes = audiences.map { Int32(AggregateKey("app:" + $0.app).partition(of: partitions)) }
+        let rows = try await pool.run(
+            Call(Self.gone, [.int4s(homes), .texts(audiences.map(\.app)), .texts(audiences.map(\.channel))]))
+        return try rows.map { row throws(PostgresError) in audiences[try row.int(0) - 1] }
+    }
+
+    /// Devices of an audience without a channel.
+    func orphans(_ audience: Audience, limit: Int) async throws(PostgresError) -> [AggregateKey] {
+        try await pool.run(Call(Self.orphans, place(audience) + [.int(limit)])).map { row throws(PostgresError) in
+            AggregateKey(try row.text(0))
+        }
+    }
+
+    func forget(_ keys: [AggregateKey], of audience: Audience) async throws(PostgresError) {
+        _ = try await pool.run(Call(Self.forget, place(audience) + [.texts(keys.map(\.description))]))
+    }
+
+    private func place(_ audience: Audience) -> [Parameter] {
+        [.int4(Int32(audience.partition)), .text(audience.app), .text(audience.channel)]
+    }
+}

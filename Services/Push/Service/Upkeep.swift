@@ -1,0 +1,90 @@
+import Contracts
+import Foundation
+import Logging
+import Machines
+import PushMachine
+import ServiceKit
+import ServiceLifecycle
+import Timeline
+
+/// Forgets what is of no use any more: old counts, and channels that are gone, where devices still hear them. Each pass does a
+/// bounded part of it; any number of processes may do it at once.
+struct Upkeep: Service {
+    /// At most so many rows of each kind in a pass.
+    static let limit = 500
+
+    let counts: NotificationCounts
+    let channels: ChannelTables
+    let commands: Commands<PushMachine>
+    let clock: any SuiteClock
+    /// How long counts are kept, by the suite's clock.
+    let retention: Interval
+    let logger: Logger
+
+    /// Works until graceful shutdown or cancellation: on while there is something to do, then again in ten minutes.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var place: ChannelTables.Audience?
+            var pause = Duration.seconds(5)
+            while (try? await Task.sleep(for: pause)) != nil {
+                do {
+                    let leftCounts = try await forgetCounts()
+                    place = try await leaveChannels(after: place)
+                    pause = leftCounts || place != nil ? .seconds(1) : .seconds(600)
+                } catch {
+                    if Task.isCancelled { return }
+                    logger.warning("upkeep waits", metadata: [LogKey.error: "\(error)"])
+                    pause = .seconds(10)
+                }
+            }
+        }
+    }
+
+    /// Forgets counts of hours that are out of the retention.
+    ///
+    /// - Returns: whether there may be more.
+    func forgetCounts() async throws -> Bool {
+        let hour = Int((clock.now - retention).milliseconds / Interval.hours(1).milliseconds)
+        var left = false
+        for partition in 0..<channels.partitions {
+            let forgotten = try await counts.forget(before: hour, in: partition, limit: Self.limit)
+            if forgotten == Self.limit { left = true }
+        }
+        return left
+    }
+
+    /// Tells devices that a channel is gone which they may hear, and forgets that they may.
+    ///
+    /// - Returns: where to go on; nil where all are through.
+    func leaveChannels(after place: ChannelTables.Audience?) async throws -> ChannelTables.Audience? {
+        let audiences = try await channels.audiences(after: place, limit: Self.limit)
+        guard !audiences.isEmpty else { return nil }
+        for audience in try await channels.withoutChannel(audiences) {
+            let keys = try await channels.orphans(audience, limit: Self.limit)
+            let told = await tell(keys, audience)
+            guard !told.isEmpty else { continue }
+            try await channels.forget(told, of: audience)
+            // There may be more of this one: it comes first in the next pass.
+            guard keys.count < Self.limit else { return place }
+        }
+        return audiences.count < Self.limit ? nil : audiences.last
+    }
+
+    /// Those that know now. A device that is parked is told another time.
+    private func tell(_ keys: [AggregateKey], _ audience: ChannelTables.Audience) async -> [AggregateKey] {
+        var told: [AggregateKey] = []
+        for key in keys {
+            do {
+                let command = PushCommand.forgetChannel(app: audience.app, channel: audience.channel)
+                try await commands.submit(command, to: key, origin: Origin(id: UUID.random()))
+            } catch PushRefusal.deviceNotRegistered {
+                // Whoever is gone hears nothing.
+            } catch {
+                logger.warning("a device can't leave a channel", metadata: [LogKey.error: "\(error)", "key": "\(key)"])
+                continue
+            }
+            told.append(key)
+        }
+        return told
+    }
+}

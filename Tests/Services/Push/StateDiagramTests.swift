@@ -1,0 +1,111 @@
+import Contracts
+import Foundation
+import Lives
+import Machines
+import OrderedCollections
+import PushMachine
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+/// The diagram of states in the machine's documentation against what notifications live through.
+@Suite(.aside) struct PushStateDiagramTests {
+    @Test func theDiagramHasTheEdgesThatLivesTakeAndNoOther() throws {
+        var taken: Set<Edge> = []
+        for seed in 1...25 {
+            var life = try PushLife(SplitMix64(seed: UInt64(seed) * 104_729))
+            for _ in 0..<300 { try life.step() }
+            try taken.formUnion(edges(of: life.runtime.log))
+        }
+        for trace in try Trace.all(in: .module, atLeast: 1) {
+            var player = TracePlayer(trace, try .push(trace))
+            // Whether it comes out is for its own test.
+            try? player.play()
+            try taken.formUnion(edges(of: player.runtime.log))
+        }
+        let drawn = try Set(Self.diagram(in: "Machine/PushMachine.swift").flatMap(Edge.parse))
+        let undrawn = taken.subtracting(drawn).sorted()
+        #expect(undrawn.isEmpty, "taken, but not drawn")
+        let untaken = drawn.subtracting(taken).sorted()
+        #expect(untaken.isEmpty, "drawn, but never taken")
+    }
+
+    @Test func theReadmeShowsTheSameDiagram() throws {
+        let diagram = try Self.diagram(in: "Machine/PushMachine.swift")
+        #expect(diagram.count > 10)
+        #expect(try Self.diagram(in: "README.md") == diagram)
+    }
+
+    /// The lines of the first diagram in a file of the service, without what makes them a comment.
+    private static func diagram(in file: String) throws -> [String] {
+        let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
+        let text = try String(contentsOf: root.appending(path: "Services/Push/\(file)"), encoding: .utf8)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.hasPrefix("/// ") ? String(line.dropFirst(4)) : String(line)
+        }
+        return Array(lines.drop { $0 != "```mermaid" }.dropFirst().prefix { $0 != "```" })
+    }
+
+    /// Where events took the notifications of one device.
+    private func edges(of log: [Event]) throws -> Set<Edge> {
+        var edges: Set<Edge> = []
+        var device = PushMachine()
+        for event in log where event.source == PushEvent.source {
+            let data = try PushEvent(type: event.type, version: event.version, data: event.data)
+            let before = device.places
+            device.apply(data, at: event.time)
+            let after = device.places
+            for id in Set(before.keys).union(after.keys) {
+                let (from, to) = (before[id] ?? Edge.outside, after[id] ?? Edge.outside)
+                guard from != to else { continue }
+                edges.insert(Edge(from: from, to: to, cause: data.cause(for: id)))
+            }
+        }
+        return edges
+    }
+}
+
+/// One notification came from one place to another.
+private struct Edge: Hashable, Comparable, CustomStringConvertible {
+    /// As a diagram calls the time before it is there, and after its end.
+    static let outside = "[*]"
+
+    var from: String
+    var to: String
+    var cause: String
+    var description: String { "\(from) --> \(to): \(cause)" }
+
+    static func < (one: Edge, other: Edge) -> Bool { one.description < other.description }
+
+    /// The edges that a line of a diagram draws, one for each cause.
+    static func parse(_ line: String) -> [Edge] {
+        guard let match = line.wholeMatch(of: /\s*(\S+) --> (\S+): (.+)/) else { return [] }
+        let (from, to) = (String(match.1), String(match.2))
+        return match.3.split(separator: ", ").map { Edge(from: from, to: to, cause: String($0)) }
+    }
+}
+
+extension PushMachine {
+    /// Where each notification is that is somewhere.
+    fileprivate var places: [String: String] {
+        var places = Dictionary(uniqueKeysWithValues: messages.map { ($0.key, $0.value.place.rawValue) })
+        for shown in shown { places[shown.id] = "shown" }
+        return places
+    }
+}
+
+extension PushEvent {
+    /// In the diagram's words: what happened to a notification, or what of another or of its app ended it.
+    fileprivate func cause(for id: String) -> String {
+        switch self {
+        case .tokenUnregistered: "voided"
+        case .wakeGranted: "woken"
+        default: status?.notification == id ? String(data.word) : "crowded"
+        }
+    }
+}
+
+extension EventData {
+    fileprivate var word: Substring { Self.type.split(separator: ".").last ?? "" }
+}

@@ -1,0 +1,94 @@
+import Contracts
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Records
+import ServiceKit
+import TestSupport
+import Testing
+import Timeline
+
+@testable import PushService
+
+@Suite(.timeLimit(.minutes(4))) struct UpkeepTests {
+    @Test func countsOutOfTheRetentionAreForgottenAndOthersKept() async throws {
+        try await PushSuite.run { suite in
+            let database = try Database(suite)
+            let hour = Int(RealClock().now.milliseconds / 3_600_000)
+            let (old, young) = (hour - 30 * 24 - 2, hour - 30 * 24 + 2)
+            // More than two passes may forget at once, in one partition.
+            _ = try await database.texts(
+                """
+                INSERT INTO push.notification_counts (partition, hour, app, push_type, status, n)
+                SELECT 1, \(old) - n, 'a', 'alert', 'Received', 1 FROM generate_series(0, 1199) AS n
+                UNION ALL SELECT p, \(young), 'a', 'alert', 'Received', 1 FROM generate_series(0, 3) AS p
+                """)
+            let counts = NotificationCounts(
+                pool: database.pool, metrics: Metrics(), logger: Logger(label: "test"))
+            // The oldest go first, and no more than may.
+            #expect(try await counts.forget(before: young, in: 1, limit: 100) == 100)
+            let oldest = "SELECT min(hour)::text FROM push.notification_counts"
+            #expect(try await database.texts(oldest) == ["\(old - 1099)"])
+            #expect(try await counts.forget(before: young, in: 2, limit: 100) == 0)
+            // A process that starts attends to it at once.
+            let replica = try await suite.another()
+            defer { replica.process.signal(SIGKILL) }
+            try await eventually(within: 40, describe: "old counts are forgotten") {
+                try await database.texts(oldest) == ["\(young)"]
+            }
+            #expect(
+                try await database.texts("SELECT count(*)::text FROM push.notification_counts WHERE app = 'a'") == ["4"]
+            )
+        }
+    }
+
+    @Test func devicesLeaveAChannelThatIsGone() async throws {
+        try await PushSuite.run { suite in
+            let gone = try await suite.makeChannel(stores: true)
+            let kept = try await suite.makeChannel(stores: true)
+            for device in ["one", "two", "dropped"] {
+                _ = try await suite.makeDevice(device)
+                #expect(try await suite.subscribe(device, to: [gone, kept]).status == 200)
+            }
+            #expect(try await suite.send("DELETE", "/v1/devices/dropped", port: suite.lifecycle).status == 204)
+            let path = "/1/apps/\(PushSuite.app)/channels"
+            #expect(try await suite.channels("DELETE", path, nil, ["apns-channel-id": gone]).status == 204)
+            let database = try Database(suite)
+            let tables = ChannelTables(pool: database.pool, partitions: 4)
+            let audiences = try await tables.audiences(after: nil, limit: 100)
+            #expect(Set(audiences.map(\.channel)) == [gone, kept])
+            // One after the other is the same.
+            var walked: [ChannelTables.Audience] = []
+            while let next = try await tables.audiences(after: walked.last, limit: 1).first { walked.append(next) }
+            #expect(walked == audiences)
+            let without = try await tables.withoutChannel(audiences)
+            #expect(without == audiences.filter { $0.channel == gone })
+            // A registration may still be under way; ten minutes later none is.
+            let audience = try #require(without.first)
+            #expect(try await tables.orphans(audience, limit: 10) == [])
+            _ = try await database.texts("UPDATE push.subscriptions SET touched_at = now() - interval '11 minutes'")
+            #expect(try await tables.orphans(audience, limit: 1).count == 1)
+            // What is on its way to its devices comes first.
+            let relay = "\(audience.partition), -1, '\(gone)', 'infinity'"
+            _ = try await database.texts(
+                """
+                INSERT INTO push.broadcast_relays (partition, broadcast, channel, leased_until) VALUES (\(relay))
+                """)
+            #expect(try await tables.orphans(audience, limit: 10) == [])
+            _ = try await database.texts("DELETE FROM push.broadcast_relays")
+
+            let replica = try await suite.another()
+            defer { replica.process.signal(SIGKILL) }
+            try await eventually(within: 40, describe: "nobody may hear it any more") {
+                try await database.texts("SELECT DISTINCT channel FROM push.subscriptions") == [kept]
+            }
+            let told = """
+                SELECT DISTINCT ON (key) concat(key, ' ', data -> 'channels') FROM bus.events
+                WHERE type = 'push.channels.changed' AND key <> 'device:dropped' ORDER BY key, log_offset DESC
+                """
+            #expect(try await database.texts(told) == ["device:one [\"\(kept)\"]", "device:two [\"\(kept)\"]"])
+            #expect(try await database.texts("SELECT key FROM push.subscriptions WHERE key = 'device:one'").count == 1)
+        }
+    }
+}
