@@ -41,6 +41,58 @@ import Testing
         await bench.pool.close()
     }
 
+    @Test func aHintNamesTheTypesOfWhatIsNew() async throws {
+        let bench = try await RuntimeBench()
+        let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
+        let other = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
+        let heard = AsyncStream<HintSender.Hint>.makeStream()
+        let receiver = HintReceiver(try ConnectionOptions(url: bench.url), sender: other, logger: bench.logger)
+        let isListening = Signal<Void>()
+        receiver.follow { news in
+            switch news {
+            case .everything: isListening.fire()
+            case .hint(let hint): heard.continuation.yield(hint)
+            case .clock: break
+            }
+        }
+        let many = (0..<200).map { "service.something.with.a.long.name.\($0)" }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await sender.run() }
+            group.addTask { try await receiver.run() }
+            try await isListening.value()
+            var hints = heard.stream.makeAsyncIterator()
+            sender.hint(3, types: ["b.two", "a.one", "b.two"])
+            let named = try #require(await hints.next())
+            #expect(named.partitions == [3])
+            #expect(named.types == ["a.one", "b.two"])
+            #expect(!named.isOwn)
+            // Without types it is news of any: where there is none to name, and where they would not fit.
+            sender.hint(4, types: [])
+            #expect(try #require(await hints.next()).types == nil)
+            sender.hint(5, types: many)
+            #expect(try #require(await hints.next()).types == nil)
+            group.cancelAll()
+        }
+        #expect(sender.read("\(sender.sender.uuidString):1,2:a.one")?.isOwn == true)
+        for other in ["clock", "", "a:b:c:d"] { #expect(sender.read(other) == nil) }
+        await bench.pool.close()
+    }
+
+    /// They are looked at seldom, but never left behind for long: who waits until all is settled waits for them, too.
+    @Test func newsThatAMachineDoesNotFollowIsPassedOver() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            let heard = try await bench.append(to: "a")
+            try await bench.waitForLog { $0.contains { $0.causation == heard } }
+            for _ in 0..<20 { try await bench.append(type: "other.thing.unknown", to: "a") }
+            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            let head = try await bench.log().filter { $0.partition == partition }.map(\.offset).max() ?? 0
+            #expect(try await runtime.hasReached(partition: partition, offset: head, within: .seconds(60)))
+        }
+        try await bench.audit()
+        await bench.pool.close()
+    }
+
     @Test func anEventWhoseHintWasLostIsTakenInAllTheSame() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in

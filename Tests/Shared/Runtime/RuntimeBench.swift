@@ -94,7 +94,8 @@ struct RuntimeBench: Sendable {
     /// - Returns: its id.
     @discardableResult
     func append(
-        ping data: String = "{}", version: Int = 1, to device: String, isHinted: Bool = true
+        type: String = "other.thing.pinged", ping data: String = "{}", version: Int = 1, to device: String,
+        isHinted: Bool = true
     ) async throws -> UUID {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: partitions))
@@ -103,7 +104,7 @@ struct RuntimeBench: Sendable {
             """
             WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', $5, $3, $4, $2, $6::json FROM place
+            SELECT $1, head, current_date, $2, 'other', $7, $5, $3, $4, $2, $6::json FROM place
             """)
         let now = Int(RealClock().now.milliseconds)
         _ = try await pool.run([
@@ -112,17 +113,20 @@ struct RuntimeBench: Sendable {
                 insert,
                 [
                     .int4(partition), .uuid(id), .text(key.description), .int(now), .int4(Int32(version)),
-                    .json(Array(data.utf8)),
+                    .json(Array(data.utf8)), .text(type),
                 ], rowsExpected: 1),
             Call(Statement("COMMIT")),
         ])
-        if isHinted { try await hint([Int(partition)]) }
+        if isHinted { try await hint([Int(partition)], of: type) }
         return id
     }
 
     /// Says that partitions have news, as another process would.
-    func hint(_ partitions: [Int]) async throws {
-        let payload = "other:" + partitions.map(String.init).joined(separator: ",")
+    ///
+    /// - Parameter type: of the events; nil leaves it open.
+    func hint(_ partitions: [Int], of type: String? = nil) async throws {
+        let payload =
+            "other:" + partitions.map(String.init).joined(separator: ",") + (type.map { ":" + $0 } ?? "")
         _ = try await pool.run(Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text(payload)]))
     }
 
