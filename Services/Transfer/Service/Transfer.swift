@@ -17,14 +17,18 @@ public enum Transfer {
         Setting(
             "ALLOWED_ORIGINS", nil,
             "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
-    ]
+    ] + UploadLimits.settings
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let tables = String(decoding: PackageResources._002_transfer_sql, as: UTF8.self)
+        let uploads = String(decoding: PackageResources._003_uploads_sql, as: UTF8.self)
         try await DurableService.migrate(
             TransferMachine.self, configuration, logger: logger,
-            migrations: [try Migration(fileName: "0002_transfer.sql", sql: tables)])
+            migrations: [
+                try Migration(fileName: "0002_transfer.sql", sql: tables),
+                try Migration(fileName: "0003_uploads.sql", sql: uploads),
+            ])
     }
 
     /// Serves until a signal ends it.
@@ -46,7 +50,10 @@ public enum Transfer {
                 storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
                 clock: RealClock(), logger: logger
             ).add(to: &table)
-            return [Movers(parts: parts, storage: storage, origins: origins)]
+            let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
+            TusRoutes(store: uploads).add(to: &table)
+            DraftRoutes(store: uploads).add(to: &table)
+            return [Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads)]
         }
     }
 }

@@ -32,7 +32,7 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
 ///
 /// All calls to the file system run on NIO's thread pool, never on Swift's cooperative one.
 struct Storage: Sendable {
-    enum Folder: String, CaseIterable { case contents, segments }
+    enum Folder: String, CaseIterable { case contents, segments, uploads }
 
     private let root: String
 
@@ -52,18 +52,13 @@ struct Storage: Sendable {
     /// A new empty file; whatever had its name is gone.
     func create(_ name: String, in folder: Folder) async throws -> StoredFile {
         let path = path(folder, name)
-        let parent = "\(root)/\(folder.rawValue)"
-        return try await onThread {
+        let file = try await onThread {
             let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else { throw StorageError("creating a file") }
-            let file = StoredFile(descriptor: descriptor)
-            // The name must be as durable as the bytes.
-            let directory = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            guard directory >= 0 else { throw StorageError("opening a directory") }
-            defer { close(directory) }
-            guard fsync(directory) == 0 else { throw StorageError("syncing a directory") }
-            return file
+            return StoredFile(descriptor: descriptor)
         }
+        try await syncDirectory(folder)
+        return file
     }
 
     func open(_ name: String, in folder: Folder) async throws -> StoredFile {
@@ -72,6 +67,36 @@ struct Storage: Sendable {
             let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw StorageError("opening a file") }
             return StoredFile(descriptor: descriptor)
+        }
+    }
+
+    /// Opens a file to write more to it.
+    func reopen(_ name: String, in folder: Folder) async throws -> StoredFile {
+        let path = path(folder, name)
+        return try await onThread {
+            let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw StorageError("opening a file") }
+            return StoredFile(descriptor: descriptor)
+        }
+    }
+
+    /// Gives a file a second name; its bytes stay until both are removed.
+    func link(_ name: String, as other: String, in folder: Folder) async throws {
+        let (path, second) = (path(folder, name), path(folder, other))
+        try await onThread {
+            guard Glibc.link(path, second) == 0 else { throw StorageError("linking a file") }
+        }
+        try await syncDirectory(folder)
+    }
+
+    /// Names must be as durable as the bytes.
+    private func syncDirectory(_ folder: Folder) async throws {
+        let parent = "\(root)/\(folder.rawValue)"
+        try await onThread {
+            let directory = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard directory >= 0 else { throw StorageError("opening a directory") }
+            defer { close(directory) }
+            guard fsync(directory) == 0 else { throw StorageError("syncing a directory") }
         }
     }
 

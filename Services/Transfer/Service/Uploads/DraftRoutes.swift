@@ -1,0 +1,173 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Records
+import ServiceKit
+import Timeline
+
+/// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. What its versions differ in is in ``DraftVersion``.
+struct DraftRoutes: Sendable {
+    static let mediaType = "application/partial-upload"
+
+    let store: UploadStore
+
+    func add(to table: inout RouteTable) {
+        let (all, one) = ("/uploads", "/uploads/{upload}")
+        let problems: [Problem] = [.draftVersion, .uploadGone]
+        for path in [all, one] {
+            table.add(.options, path, "Limits of uploads", access: .open, status: .noContent) { _, _ in
+                Response(
+                    status: .noContent,
+                    headers: [.acceptPatch: Self.mediaType, .uploadLimit: "max-size=\(store.limits.maxSize)"])
+            }
+        }
+        table.add(
+            .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
+            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull]
+        ) { request, context in
+            try await answer { try await create(request, context, try DraftVersion(request.headers)) }
+        }
+        table.add(.head, one, "How far an upload is (IETF draft)", status: .noContent, problems: problems + [.invalidHeader]) {
+            try await head($0, $1, try DraftVersion($0.headers))
+        }
+        table.add(
+            .patch, one, "Appends to an upload (IETF draft)", status: .noContent, again: .created,
+            problems: problems + [
+                .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset, .uploadSuperseded, .uploadTooLarge,
+                .uploadType, .uploadCut, .diskFull,
+            ]
+        ) { request, context in
+            try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
+        }
+        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: problems) { _, context in
+            try await store.take(context, .operate) { upload, _ in
+                try await store.delete(upload)
+                return Response(status: .noContent)
+            }
+        }
+        table.add(.get, one, "The bytes of a complete upload", problems: problems + [.uploadIncomplete]) { _, context in
+            try await store.content(try await store.find(context))
+        }
+    }
+
+    private func answer(_ work: () async throws -> Response) async throws -> Response {
+        do { return try await work() } catch let fault as DraftFault {
+            return fault.response
+        } catch StorageError.full {
+            throw Problem.diskFull
+        } catch let problem as Problem where problem == .uploadTooLarge {
+            throw problem.with(.uploadLimit, "max-size=\(store.limits.maxSize)")
+        }
+    }
+
+    private func create(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+        let completes = version.completes(request.headers)
+        let length = try length(request, version, completes ?? true, from: 0)
+        guard length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
+        let upload = try await store.create(for: context) { upload in
+            upload.length = length
+            upload.contentType = request.headers[.contentType]
+        }
+        // Only to those who understand it: they name their version, and say that they know how to go on.
+        let understands = completes != nil && request.headers[.draftVersion] != nil
+        if understands {
+            var fields = interim(version)
+            fields[.location] = "/uploads/\(upload.id)"
+            if version.knowsPartialUpload { fields[.uploadLimit] = limits(upload, version) }
+            await context.sendUploadResumptionSupported(fields)
+        }
+        let appended = try await store.take(upload, context) { flight in
+            try await append(request, context, to: upload, completes ?? true, version, understands, flight)
+        }
+        var headers: HTTPFields = [.location: "/uploads/\(upload.id)"]
+        describe(appended, version, in: &headers)
+        return Response(status: .created, headers: headers)
+    }
+
+    private func head(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+        let told: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
+        if version.refusesStateInHead, told.contains(where: { request.headers[$0] != nil }) {
+            throw Problem.invalidHeader.because("the state of an upload is asked for here, not told")
+        }
+        return try await store.take(context, .read) { upload, _ in
+            var headers: HTTPFields = [.cacheControl: "no-store"]
+            describe(upload, version, in: &headers)
+            if version.knowsPartialUpload { headers[.uploadLength] = upload.length.map(String.init) }
+            return Response(status: .noContent, headers: headers)
+        }
+    }
+
+    private func patch(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+        if version.knowsPartialUpload, request.headers[.contentType] != Self.mediaType {
+            throw Problem.uploadType.with(.acceptPatch, Self.mediaType)
+        }
+        guard let offset = request.headers[.uploadOffset].flatMap(naturalNumber) else {
+            throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
+        }
+        // In draft 01 silence means complete.
+        guard let completes = version.completes(request.headers) ?? (version == .three ? true : nil) else {
+            throw Problem.invalidHeader.because("Upload-Complete must be ?0 or ?1")
+        }
+        return try await store.take(context, .operate) { upload, flight in
+            var upload = upload
+            guard offset == upload.received else {
+                throw DraftFault.mismatchingOffset(offset, of: upload, version)
+            }
+            guard !upload.isComplete else { throw DraftFault.completed }
+            if let length = try length(request, version, completes, from: offset) {
+                guard upload.length ?? length == length, length >= offset else { throw DraftFault.inconsistentLength }
+                guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
+                upload.length = length
+            }
+            let understands = request.headers[.draftVersion] != nil
+            let appended = try await append(request, context, to: upload, completes, version, understands, flight)
+            var headers: HTTPFields = [:]
+            describe(appended, version, in: &headers)
+            guard appended.isComplete else { return Response(status: version.appended, headers: headers) }
+            headers[.location] = "/uploads/\(upload.id)"
+            return Response(status: .created, headers: headers)
+        }
+    }
+
+    private func append(
+        _ request: Request, _ context: ServiceContext, to upload: Upload, _ completes: Bool, _ version: DraftVersion,
+        _ understands: Bool, _ flight: UploadFlights.Flight
+    ) async throws -> Upload {
+        var append = UploadAppend(request, completes ? .withBody : .not)
+        if upload.length != nil { append.overflow = DraftFault.inconsistentLength }
+        let appended = try await store.append(append, to: upload, flight) { offset in
+            guard understands, version.knowsPartialUpload else { return }
+            var fields = interim(version)
+            fields[.uploadOffset] = String(offset)
+            await context.sendUploadResumptionSupported(fields)
+        }
+        // The bytes are kept; that they are all of it was not true.
+        guard appended.isComplete || !completes else { throw DraftFault.inconsistentLength }
+        return appended
+    }
+
+    /// The length that a request tells, by itself or by what it brings.
+    private func length(
+        _ request: Request, _ version: DraftVersion, _ completes: Bool, from offset: Int
+    ) throws(DraftFault) -> Int? {
+        let announced = request.headers[.contentLength].flatMap(naturalNumber)
+        let implied = completes ? announced.map { offset + $0 } : nil
+        // What is not a number is as if it were not there.
+        let told = version.knowsPartialUpload ? request.headers[.uploadLength].flatMap(naturalNumber) : nil
+        if let told, let implied, told != implied { throw .inconsistentLength }
+        return told ?? implied
+    }
+
+    private func interim(_ version: DraftVersion) -> HTTPFields { [.draftVersion: version.rawValue] }
+
+    private func describe(_ upload: Upload, _ version: DraftVersion, in headers: inout HTTPFields) {
+        headers[.uploadOffset] = String(upload.received)
+        version.tell(upload.isComplete, in: &headers)
+        if version.knowsPartialUpload, !upload.isComplete { headers[.uploadLimit] = limits(upload, version) }
+    }
+
+    private func limits(_ upload: Upload, _ version: DraftVersion) -> String {
+        let remaining = upload.expiresAt.map { ($0.milliseconds - RealClock().now.milliseconds) / 1000 }
+        return "max-size=\(store.limits.maxSize)" + (remaining.map { ", \(version.age)=\(max(0, $0))" } ?? "")
+    }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// Uploads by tus 1.0 (https://tus.io/protocols/resumable-upload): `/files`.
+struct TusRoutes: Sendable {
+    static let version = "1.0.0"
+    static let mediaType = "application/offset+octet-stream"
+    /// `checksum-trailer` is not among them: the web framework does not hand trailers on.
+    static let extensions =
+        "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation"
+
+    let store: UploadStore
+
+    func add(to table: inout RouteTable) {
+        let (all, one) = ("/files", "/files/{upload}")
+        for path in [all, one] {
+            table.add(.options, path, "What of tus is understood", access: .open, status: .noContent) { _, _ in options }
+        }
+        table.add(
+            .post, all, "Begins an upload, or puts one together from others (tus)", status: .created,
+            problems: [
+                .tusVersion, .invalidHeader, .uploadTooLarge, .uploadType, .uploadChecksum, .partialUnfinished,
+                .uploadGone, .uploadCut, .diskFull,
+            ]
+        ) { request, context in
+            try await answer(request) {
+                switch method(of: request) {
+                case .post: try await create(request, context)
+                case .options: options
+                default: throw Problem.methodNotAllowed
+                }
+            }
+        }
+        let methods: [(HTTPRequest.Method, String, HTTPResponse.Status, [Problem])] = [
+            (.head, "How far an upload is (tus)", .ok, []),
+            (
+                .patch, "Appends to an upload (tus)", .noContent,
+                [
+                    .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
+                    .uploadFinal, .uploadCut, .diskFull,
+                ]
+            ),
+            (.delete, "Ends an upload (tus)", .noContent, []),
+            (.post, "As the method that X-HTTP-Method-Override names (tus)", .noContent, [.methodNotAllowed]),
+            (.get, "The bytes of a complete upload", .ok, [.uploadIncomplete]),
+        ]
+        for (method, summary, status, problems) in methods {
+            table.add(method, one, summary, status: status, problems: [.tusVersion, .uploadGone] + problems) {
+                request, context in
+                try await answer(request) { try await serve(request, context) }
+            }
+        }
+    }
+
+    private func serve(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        switch method(of: request) {
+        case .get: try await store.content(try await store.find(context))
+        case .head: try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
+        case .patch: try await patch(request, context)
+        case .delete:
+            try await store.take(context, .operate) { upload, _ in
+                try await store.delete(upload)
+                return Response(status: .noContent)
+            }
+        case .options: options
+        default: throw Problem.methodNotAllowed
+        }
+    }
+
+    /// For clients that can't send them all.
+    private func method(of request: Request) -> HTTPRequest.Method {
+        request.headers[.methodOverride].flatMap { .init($0.uppercased()) } ?? request.method
+    }
+
+    private var options: Response {
+        Response(
+            status: .noContent,
+            headers: [
+                .tusResumable: Self.version, .tusVersion: Self.version, .tusExtension: Self.extensions,
+                .tusMaxSize: String(store.limits.maxSize), .tusChecksumAlgorithm: UploadChecksum.algorithms,
+            ])
+    }
+
+    /// Whatever is answered says which version it speaks; whoever asks must too, but for OPTIONS and GET.
+    private func answer(_ request: Request, _ work: () async throws -> Response) async throws -> Response {
+        let asked = request.headers[.tusResumable]
+        do {
+            guard asked == Self.version || [.options, .get].contains(method(of: request)) else {
+                throw Problem.tusVersion
+            }
+            var response = try await work()
+            response.headers[.tusResumable] = Self.version
+            return response
+        } catch StorageError.full {
+            throw Problem.diskFull.with(.tusResumable, Self.version)
+        } catch let problem as Problem {
+            throw problem.with(.tusResumable, Self.version)
+        }
+    }
+
+    private func create(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let wishes = try TusCreation(request.headers)
+        let describe: (inout Upload) -> Void = { upload in
+            upload.length = wishes.length
+            upload.metadata = wishes.metadata
+            upload.concatenation = wishes.concatenation
+            upload.isComplete = wishes.length == 0
+        }
+        if let parts = wishes.parts {
+            let upload = try await store.concatenate(parts, describe, for: context)
+            return created(upload)
+        }
+        guard wishes.length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
+        let hasBody = try hasBody(request)
+        var append = UploadAppend(request, .atLength)
+        append.checksum = try checksum(request)
+        // Refused before anything is made of it.
+        if let announced = append.announced, announced > wishes.length ?? store.limits.maxSize {
+            throw Problem.uploadTooLarge
+        }
+        let upload = try await store.create(for: context, describe)
+        guard hasBody else { return created(upload) }
+        let appended = try await store.take(upload, context) { try await store.append(append, to: upload, $0) }
+        var response = created(appended)
+        response.headers[.uploadOffset] = String(appended.received)
+        return response
+    }
+
+    private func created(_ upload: Upload) -> Response {
+        var headers: HTTPFields = [.location: "/files/\(upload.id)"]
+        headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }
+        return Response(status: .created, headers: headers)
+    }
+
+    private func patch(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        guard request.headers[.contentType] == Self.mediaType else { throw Problem.uploadType }
+        guard let offset = request.headers[.uploadOffset].flatMap(naturalNumber) else {
+            throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
+        }
+        var append = UploadAppend(request, .atLength)
+        append.checksum = try checksum(request)
+        let upload = try await store.take(context, .operate) { [append] upload, flight in
+            var upload = upload
+            guard !upload.isFinal else { throw Problem.uploadFinal }
+            guard offset == upload.received else {
+                throw Problem.uploadOffset.with(.uploadOffset, String(upload.received))
+            }
+            if let text = request.headers[.uploadLength] {
+                guard let length = naturalNumber(text), upload.length ?? length == length, length >= offset else {
+                    throw Problem.invalidHeader.because("Upload-Length must be a number of bytes, and is told once")
+                }
+                guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
+                upload.length = length
+            }
+            return try await store.append(append, to: upload, flight)
+        }
+        var headers: HTTPFields = [.uploadOffset: String(upload.received)]
+        headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }
+        return Response(status: .noContent, headers: headers)
+    }
+
+    private func description(_ upload: Upload) -> HTTPFields {
+        var headers: HTTPFields = [.uploadOffset: String(upload.received), .cacheControl: "no-store"]
+        if let length = upload.length { headers[.uploadLength] = String(length) } else { headers[.uploadDeferLength] = "1" }
+        headers[.uploadMetadata] = upload.metadata
+        headers[.uploadConcat] = upload.concatenation
+        headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }
+        return headers
+    }
+
+    /// Whether bytes follow the head; they must be of tus's own type.
+    private func hasBody(_ request: Request) throws(Problem) -> Bool {
+        let isEmpty = request.headers[.contentLength].map { $0 == "0" } ?? (request.headers[.transferEncoding] == nil)
+        guard !isEmpty else { return false }
+        guard request.headers[.contentType] == Self.mediaType else { throw .uploadType }
+        return true
+    }
+
+    private func checksum(_ request: Request) throws(Problem) -> UploadChecksum? {
+        guard let header = request.headers[.uploadChecksum] else { return nil }
+        guard let checksum = UploadChecksum(header: header) else {
+            throw .invalidHeader.because("Upload-Checksum must be one of \(UploadChecksum.algorithms) and its base64")
+        }
+        return checksum
+    }
+}

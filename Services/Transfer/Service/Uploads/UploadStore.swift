@@ -1,0 +1,135 @@
+import Contracts
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import Postgres
+import ServiceKit
+
+/// All uploads, whatever protocol their clients speak.
+struct UploadStore: Sendable {
+    let table: UploadTable
+    let storage: Storage
+    let limits: UploadLimits
+    let logger: Logger
+    private let flights = UploadFlights()
+
+    init(_ pool: ConnectionPool, _ storage: Storage, _ configuration: ServiceConfiguration, logger: Logger) {
+        limits = UploadLimits(configuration)
+        table = UploadTable(pool: pool, partitions: configuration.partitions, lifetime: limits.lifetime)
+        self.storage = storage
+        self.logger = logger
+    }
+
+    /// Begins an upload without bytes yet.
+    ///
+    /// - Parameter describe: sets what the client has told of it.
+    func create(for context: ServiceContext, _ describe: (inout Upload) -> Void) async throws -> Upload {
+        let caller = try context.requireCaller(.operate)
+        var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
+        describe(&upload)
+        return try await table.insert(upload)
+    }
+
+    /// Looks at an upload without disturbing whoever writes to it.
+    ///
+    /// - Throws: `not_found`, `upload_gone`.
+    func find(_ context: ServiceContext) async throws -> Upload {
+        let caller = try context.requireCaller(.read)
+        return try admit(caller, try await table.find(try context.parameters.identifier("upload")))
+    }
+
+    /// Takes an upload from whoever has it: an older request is stopped, here at once, in other replicas before its next
+    /// bytes would count.
+    ///
+    /// - Throws: `not_found`, `upload_gone`.
+    func take<T>(
+        _ context: ServiceContext, _ scope: Caller.Scope, _ body: (Upload, UploadFlights.Flight) async throws -> T
+    ) async throws -> T {
+        let caller = try context.requireCaller(scope)
+        // Who may not see it must not disturb it either.
+        let upload = try admit(caller, try await table.find(try context.parameters.identifier("upload")))
+        return try await flights.take(upload.id, context.channel) { flight in
+            try await body(try admit(caller, try await table.seize(upload.id)), flight)
+        }
+    }
+
+    /// As ``take(_:_:_:)``, for an upload that has just been created: nobody else can know of it before its first answer.
+    func take<T>(
+        _ created: Upload, _ context: ServiceContext, _ body: (UploadFlights.Flight) async throws -> T
+    ) async throws -> T {
+        try await flights.take(created.id, context.channel) { flight in try await body(flight) }
+    }
+
+    /// Ends an upload for good.
+    func delete(_ upload: Upload) async throws {
+        try await table.bury(upload.id)
+        try await empty(upload.id, upload.segments.map(\.file))
+    }
+
+    /// Removes the files of an upload that has ended, then their names: after a crash in between they are removed again.
+    func empty(_ id: String, _ files: [String]) async throws {
+        for file in files { try await storage.remove(file, from: .uploads) }
+        try await table.emptied(id)
+    }
+
+    private func admit(_ caller: Caller, _ upload: Upload?) throws(Problem) -> Upload {
+        guard let upload else { throw .notFound }
+        if case .operator = caller {} else if caller.description != upload.owner { throw .notFound }
+        guard !upload.isGone else { throw .uploadGone }
+        return upload
+    }
+
+    /// The bytes of a complete upload.
+    ///
+    /// - Throws: `upload_incomplete`.
+    func content(_ upload: Upload) async throws -> Response {
+        guard upload.isComplete else { throw Problem.uploadIncomplete }
+        var pieces: [BodyPiece] = []
+        do {
+            for segment in upload.segments where segment.size > 0 {
+                let file = try await storage.open(segment.file, in: .uploads)
+                pieces.append(.file(FilePiece(file: file, range: 0..<segment.size)))
+            }
+        } catch StorageError.missing { throw Problem.uploadGone }
+        return Response(
+            status: .ok,
+            headers: [
+                // Whoever uploads must not make a browser run it in our name.
+                .contentType: "application/octet-stream", .contentDisposition: "attachment",
+            ], body: body(of: pieces))
+    }
+
+    /// Makes one upload of the bytes of others, without copying them.
+    ///
+    /// - Throws: `partial_upload_unfinished`, `upload_too_large`, `not_found`, `upload_gone`.
+    func concatenate(_ ids: [String], _ describe: (inout Upload) -> Void, for context: ServiceContext) async throws -> Upload {
+        let caller = try context.requireCaller(.operate)
+        var parts: [Upload] = []
+        for id in ids {
+            let part = try admit(caller, try await table.find(id))
+            guard part.isPartial, part.isComplete else { throw Problem.partialUnfinished }
+            parts.append(part)
+        }
+        let size = parts.reduce(0) { $0 + $1.received }
+        guard size <= limits.maxSize else { throw Problem.uploadTooLarge }
+        let sources = parts.flatMap(\.segments).filter { $0.size > 0 }
+        var upload = try await create(for: context) { upload in
+            describe(&upload)
+            upload.length = size
+            upload.segments = sources.indices.map { UploadSegment(file: "\(upload.id).\($0)", size: 0) }
+        }
+        do {
+            for (source, own) in zip(sources, upload.segments) {
+                try await storage.link(source.file, as: own.file, in: .uploads)
+            }
+        } catch StorageError.missing {
+            try await delete(upload)
+            throw Problem.uploadGone
+        }
+        for index in sources.indices { upload.segments[index].size = sources[index].size }
+        (upload.received, upload.isComplete) = (size, true)
+        guard let complete = try await table.commit(upload) else { throw Problem.uploadSuperseded }
+        return complete
+    }
+}

@@ -1,0 +1,32 @@
+import Logging
+import ServiceLifecycle
+
+/// Removes what has expired or was deleted.
+struct UploadSweep: Service {
+    let store: UploadStore
+
+    /// Runs until graceful shutdown or cancellation.
+    func run() async throws {
+        // As often as it matters, and no more than each second.
+        let pause = Duration.seconds(min(60, max(1, store.limits.lifetime / 4)))
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                do { try await sweep() } catch {
+                    store.logger.warning("uploads could not be swept", metadata: ["error": "\(error)"])
+                }
+                try await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    private func sweep() async throws {
+        for partition in 0..<store.table.partitions {
+            try await store.table.sweep(partition: partition)
+            while true {
+                let buried = try await store.table.buried(in: partition)
+                if buried.isEmpty { break }
+                for (id, files) in buried { try await store.empty(id, files) }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import Contracts
+import Foundation
+import Postgres
+import Timeline
+
+/// The table `transfer.uploads`. Times are the database's.
+struct UploadTable: Sendable {
+    let pool: ConnectionPool
+    let partitions: Int
+    /// Seconds.
+    let lifetime: Int
+
+    private static let columns = """
+        id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type, files, sizes,
+        expires_at, is_gone OR coalesce(expires_at <= now(), false)
+        """
+    private static let find = Statement(
+        "SELECT \(columns) FROM transfer.uploads WHERE partition = $1 AND id = $2")
+    private static let insert = Statement(
+        """
+        INSERT INTO transfer.uploads (
+            partition, id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type,
+            files, sizes, expires_at, is_gone)
+        VALUES ($1, $2, $3, 1, false, 0, $4, $5, $6, $7, $8, $9, $10, now() + $11 * interval '1 second', false)
+        RETURNING \(columns)
+        """)
+    private static let seize = Statement(
+        """
+        UPDATE transfer.uploads SET epoch = epoch + 1 WHERE partition = $1 AND id = $2 RETURNING \(columns)
+        """)
+    private static let commit = Statement(
+        """
+        UPDATE transfer.uploads SET
+            is_held = $4, received = $5, length = $6, is_complete = $7, files = $8, sizes = $9,
+            expires_at = now() + $10 * interval '1 second'
+        WHERE partition = $1 AND id = $2
+            -- A newer request has not taken it, nobody has ended it, and the offset does not go back.
+            AND epoch = $3 AND NOT is_gone AND received <= $5
+        RETURNING \(columns)
+        """)
+    private static let bury = Statement(
+        """
+        UPDATE transfer.uploads SET epoch = epoch + 1, is_gone = true, expires_at = now()
+        WHERE partition = $1 AND id = $2 AND NOT is_gone
+        """)
+    private static let buryExpired = Statement(
+        """
+        UPDATE transfer.uploads SET epoch = epoch + 1, is_gone = true
+        WHERE partition = $1 AND NOT is_gone AND expires_at <= now()
+        """)
+    private static let buried = Statement(
+        """
+        SELECT id, files FROM transfer.uploads
+        WHERE partition = $1 AND is_gone AND expires_at <= now() AND cardinality(files) > 0 LIMIT 100
+        """)
+    private static let emptied = Statement(
+        "UPDATE transfer.uploads SET files = '{}', sizes = '{}' WHERE partition = $1 AND id = $2 AND is_gone")
+    private static let forget = Statement(
+        """
+        DELETE FROM transfer.uploads
+        WHERE partition = $1 AND is_gone AND expires_at <= now() - $2 * interval '1 second' AND cardinality(files) = 0
+        """)
+
+    private func place(_ id: String) -> [Parameter] {
+        [.int4(Int32(AggregateKey("upload:" + id).partition(of: partitions))), .text(id)]
+    }
+
+    /// Null where it stays for good: nothing plus an unknown interval is unknown.
+    private func lifetime(of upload: Upload) -> Parameter { .double(upload.mayExpire ? Double(lifetime) : nil) }
+
+    func find(_ id: String) async throws(PostgresError) -> Upload? {
+        try Self.upload(try await pool.run(Call(Self.find, place(id))))
+    }
+
+    /// - Returns: the upload as it is now.
+    func insert(_ upload: Upload) async throws(PostgresError) -> Upload {
+        let parameters: [Parameter] = [
+            .text(upload.owner), .int(upload.length), .bool(upload.isComplete), .text(upload.concatenation),
+            .text(upload.metadata), .text(upload.contentType), .texts(upload.segments.map(\.file)),
+            .ints(upload.segments.map(\.size)), lifetime(of: upload),
+        ]
+        let call = Call(Self.insert, place(upload.id) + parameters, rowsExpected: 1)
+        return try Self.upload(try await pool.run(call)) ?? upload
+    }
+
+    /// Takes the upload from whoever has it.
+    func seize(_ id: String) async throws(PostgresError) -> Upload? {
+        try Self.upload(try await pool.run(Call(Self.seize, place(id))))
+    }
+
+    /// Makes what is told of an upload durable.
+    ///
+    /// - Returns: the upload as it is now; nil where another has taken it, or it is gone.
+    func commit(_ upload: Upload) async throws(PostgresError) -> Upload? {
+        let parameters: [Parameter] = [
+            .int(upload.epoch), .bool(upload.isHeld), .int(upload.received), .int(upload.length),
+            .bool(upload.isComplete), .texts(upload.segments.map(\.file)), .ints(upload.segments.map(\.size)),
+            lifetime(of: upload),
+        ]
+        return try Self.upload(try await pool.run(Call(Self.commit, place(upload.id) + parameters)))
+    }
+
+    /// Ends an upload; its files go with ``buried(in:)``.
+    func bury(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, place(id))) }
+
+    /// Ends what has expired, and forgets what has been gone for long.
+    func sweep(partition: Int) async throws(PostgresError) {
+        let partition = Parameter.int4(Int32(partition))
+        _ = try await pool.run(Call(Self.buryExpired, [partition]))
+        _ = try await pool.run(Call(Self.forget, [partition, .double(Double(lifetime))]))
+    }
+
+    /// Uploads that have ended, with the files that may go; a page of them.
+    func buried(in partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
+        try await pool.run(Call(Self.buried, [.int4(Int32(partition))])).map { row throws(PostgresError) in
+            (try row.text(0), try row.texts(1))
+        }
+    }
+
+    /// The files of an upload that has ended are no more.
+    func emptied(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.emptied, place(id))) }
+
+    private static func upload(_ rows: Rows) throws(PostgresError) -> Upload? {
+        guard let row = rows.first else { return nil }
+        var upload = Upload(id: try row.text(0), owner: try row.text(1))
+        upload.epoch = try row.int(2)
+        upload.isHeld = try row.bool(3)
+        upload.received = try row.int(4)
+        upload.length = try row.optionalInt(5)
+        upload.isComplete = try row.bool(6)
+        upload.concatenation = try row.optionalText(7)
+        upload.metadata = try row.optionalText(8)
+        upload.contentType = try row.optionalText(9)
+        upload.segments = zip(try row.texts(10), try row.ints(11)).map { UploadSegment(file: $0, size: $1) }
+        upload.expiresAt = try row.optionalTimestampMilliseconds(12).map { Instant(milliseconds: $0) }
+        upload.isGone = try row.bool(13)
+        return upload
+    }
+}

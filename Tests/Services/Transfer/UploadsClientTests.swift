@@ -1,0 +1,80 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Clients that nobody here wrote.
+@Suite(.serialized) struct StockUploadClients {
+    private static let packages = ["tuspy==1.1.0", "h11==0.16.0"]
+
+    /// Uploads files of some sizes in chunks, each chunk after the first by a client that knows only the URL.
+    private static let tuspy = #"""
+        import hashlib, os, sys, tempfile, urllib.request
+        from tusclient import client
+        base = sys.argv[1]
+        for size in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]:
+            data = os.urandom(size)
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(data)
+                file.flush()
+                for chunk, checked in [(400_000, False), (1 << 24, True)]:
+                    tus = client.TusClient(base + "/files")
+                    first = tus.uploader(file.name, chunk_size=chunk, upload_checksum=checked,
+                                         metadata={"filename": "film"})
+                    first.upload(stop_at=min(size, chunk) or None)
+                    later = client.TusClient(base + "/files").uploader(file.name, chunk_size=chunk, url=first.url)
+                    assert later.offset == min(size, chunk), later.offset
+                    later.upload()
+                    kept = urllib.request.urlopen(first.url).read()
+                    assert hashlib.sha256(kept).digest() == hashlib.sha256(data).digest(), size
+            print(size)
+        """#
+
+    @Test func tuspyUploadsAndResumes() async throws {
+        let (_, replica) = try await UploadsSuite.start()
+        defer { replica.process.signal(SIGTERM) }
+        let python = try await PythonEnvironment.make(Self.packages)
+        let lines = try await python.run("-c", [Self.tuspy, "http://127.0.0.1:\(replica.port)"], within: 120)
+        #expect(lines == ["0", "1", "1048575", "1048576", "1048577"])
+    }
+
+    /// By the letter of HTTP/1.1: h11 refuses what is not lawful.
+    private static let h11 = #"""
+        import h11, socket, sys
+        host, port = "127.0.0.1", int(sys.argv[1])
+        link = socket.create_connection((host, port))
+        http = h11.Connection(h11.CLIENT)
+        def hear():
+            while True:
+                event = http.next_event()
+                if event is h11.NEED_DATA:
+                    http.receive_data(link.recv(65536))
+                else:
+                    return event
+        for turn in range(2):
+            link.sendall(http.send(h11.Request(method="POST", target="/uploads", headers=[
+                ("Host", host), ("Content-Length", "10"), ("Upload-Complete", "?1"),
+                ("Upload-Draft-Interop-Version", "8")])))
+            interim = hear()
+            assert isinstance(interim, h11.InformationalResponse), interim
+            assert interim.status_code == 104, interim
+            told = dict(interim.headers)
+            assert told[b"upload-draft-interop-version"] == b"8", told
+            link.sendall(http.send(h11.Data(data=b"0123456789")) + http.send(h11.EndOfMessage()))
+            final = hear()
+            assert isinstance(final, h11.Response) and final.status_code == 201, final
+            assert dict(final.headers)[b"location"] == told[b"location"], final
+            assert dict(final.headers)[b"upload-complete"] == b"?1", final
+            while not isinstance(hear(), h11.EndOfMessage):
+                pass
+            http.start_next_cycle()
+            print(interim.reason.decode())
+        """#
+
+    @Test func h11ReadsTheInterimResponse() async throws {
+        let (_, replica) = try await UploadsSuite.start()
+        defer { replica.process.signal(SIGTERM) }
+        let python = try await PythonEnvironment.make(Self.packages)
+        let lines = try await python.run("-c", [Self.h11, "\(replica.port)"])
+        #expect(lines == ["Upload Resumption Supported", "Upload Resumption Supported"])
+    }
+}

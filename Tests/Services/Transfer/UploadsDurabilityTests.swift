@@ -1,0 +1,177 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import TestSupport
+import Testing
+
+/// Cuts, kills, rivals and time: an offset that was told stays.
+@Suite(.serialized) struct DurableUploads {
+    private static let patch = ["Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"]
+
+    @Test func randomCutsLoseNothing() async throws {
+        let (suite, replica) = try await UploadsSuite.start()
+        defer { replica.process.signal(SIGTERM) }
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        let size = (3 << 20) + 1
+        let bytes = noise(size, seed: seed)
+        let path = try await replica.begin(["Upload-Length": "\(size)"])
+        var offset = 0
+        for _ in 0..<12 {
+            let count = Int.random(in: 0...(size - offset) / 3, using: &random)
+            let part = try #require(bytes.getSlice(at: offset, length: count))
+            let headers = Self.patch + ["Upload-Offset: \(offset)", "Content-Length: \(size - offset)"]
+            let wire = try await replica.half("PATCH", path, headers, part)
+            try await wire.close()
+            let (from, to) = (offset, offset + count)
+            try await eventually(describe: "what came before the cut counts, seed \(seed)") {
+                let told = try await replica.offset(path) ?? -1
+                guard (from...to).contains(told) else { throw Unexpected(description: "\(told), seed \(seed)") }
+                return told == to
+            }
+            offset = to
+        }
+        let rest = try #require(bytes.getSlice(at: offset, length: size - offset))
+        let headers = [
+            "Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream", "Upload-Offset": "\(offset)",
+        ]
+        #expect(try await replica.send(.PATCH, path, headers, rest).status == 204)
+        #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes), "seed \(seed)")
+        #expect(suite.files.count == 1, "writers that end in good order share a file")
+    }
+
+    @Test func toldOffsetsOutliveKilledProcesses() async throws {
+        let (suite, first) = try await UploadsSuite.start()
+        var replica = first
+        let size = 2_000_000
+        let bytes = noise(size, seed: 3)
+        let path = try await replica.begin(["Upload-Length": "\(size)"])
+        var offset = 0
+        while offset < size {
+            let part = try #require(bytes.getSlice(at: offset, length: min(400_000, size - offset)))
+            let headers = [
+                "Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream",
+                "Upload-Offset": "\(offset)",
+            ]
+            let answer = try await replica.send(.PATCH, path, headers, part)
+            let told = try #require(answer["Upload-Offset"].flatMap { Int($0) })
+            // And more that is never answered, of which a part is written already.
+            let count = min(300_000, size - told)
+            let more = Self.patch + ["Upload-Offset: \(told)", "Content-Length: \(count + 1)"]
+            if told + count < size {
+                let wire = try await replica.half(
+                    "PATCH", path, more, try #require(bytes.getSlice(at: told, length: count)))
+                try await eventually(describe: "the writer is at work") {
+                    try await suite.sql("SELECT is_held FROM transfer.uploads") == "t"
+                }
+                replica.process.signal(SIGKILL)
+                _ = try await wire.heard()
+            } else {
+                replica.process.signal(SIGKILL)
+            }
+            _ = try await replica.process.exit()
+            replica = try await suite.replica(port: replica.port)
+            offset = try #require(try await replica.offset(path))
+            #expect((told...told + count).contains(offset))
+        }
+        #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes))
+        #expect(suite.files.count > 1, "whoever was killed keeps its file to itself")
+        replica.process.signal(SIGTERM)
+    }
+
+    @Test func aNewRequestEndsTheOlderOneAndKeepsItsBytes() async throws {
+        let (_, replica) = try await UploadsSuite.start()
+        defer { replica.process.signal(SIGTERM) }
+        let path = try await replica.begin(["Upload-Length": "10"])
+        let older = try await replica.half(
+            "PATCH", path, Self.patch + ["Upload-Offset: 0", "Content-Length: 10"], ByteBuffer(string: "abcd"))
+        try await eventually(describe: "the older one's bytes count") { try await replica.offset(path) == 4 }
+        _ = try await older.heard()
+        let rest = try await replica.tus(.PATCH, path, ["Upload-Offset": "4"], "efghij")
+        #expect(rest.status == 204)
+        #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdefghij")
+    }
+
+    @Test func ofManyWritersAtOnceOneWins() async throws {
+        let (suite, first) = try await UploadsSuite.start()
+        let second = try await suite.replica()
+        defer { for replica in [first, second] { replica.process.signal(SIGTERM) } }
+        let path = try await first.begin(["Upload-Length": "200000"])
+        let bodies = (0..<12).map { noise(200_000, seed: UInt64($0)) }
+        let statuses = try await withThrowingTaskGroup(of: Int?.self) { group in
+            for (index, body) in bodies.enumerated() {
+                let replica = index % 2 == 0 ? first : second
+                group.addTask {
+                    let headers = [
+                        "Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream",
+                        "Upload-Offset": "0",
+                    ]
+                    // One that is ended in flight loses its connection.
+                    return try? await replica.send(.PATCH, path, headers, body).status
+                }
+            }
+            return try await group.reduce(into: [Int?]()) { $0.append($1) }
+        }
+        #expect(statuses.allSatisfy { [nil, 204, 409].contains($0) }, "\(statuses)")
+        #expect(statuses.count { $0 == 204 } <= 1, "\(statuses)")
+        if try await second.offset(path) == 200_000 {
+            let kept = sha256(try await second.send(.GET, path).body)
+            #expect(bodies.map(sha256).contains(kept), "the bytes are one writer's, not several ones'")
+        }
+    }
+
+    @Test func aWriterThatWakesUpLateSpoilsNothing() async throws {
+        let (suite, sleeper) = try await UploadsSuite.start()
+        let rival = try await suite.replica()
+        defer { for replica in [sleeper, rival] { replica.process.signal(SIGTERM) } }
+        let size = 2_000_000
+        let (stale, bytes) = (noise(size, seed: 1), noise(size, seed: 2))
+        let path = try await sleeper.begin(["Upload-Length": "\(size)"])
+        let part = try #require(stale.getSlice(at: 0, length: 700_000))
+        let older = try await sleeper.half(
+            "PATCH", path, Self.patch + ["Upload-Offset: 0", "Content-Length: \(size)"], part)
+        try await eventually(describe: "it has begun to write") { !suite.files.isEmpty }
+        sleeper.process.signal(SIGSTOP)
+        let offset = try #require(try await rival.offset(path))
+        let rest = try #require(bytes.getSlice(at: offset, length: size - offset))
+        let headers = [
+            "Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream", "Upload-Offset": "\(offset)",
+        ]
+        #expect(try await rival.send(.PATCH, path, headers, rest).status == 204)
+        sleeper.process.signal(SIGCONT)
+        try await older.send(try #require(stale.getSlice(at: 700_000, length: size - 700_000)))
+        #expect(try await older.heard("\r\n\r\n").hasPrefix("HTTP/1.1 409"), "it learns that it is not the one")
+        var want = try #require(stale.getSlice(at: 0, length: offset))
+        want.writeImmutableBuffer(rest)
+        for replica in [sleeper, rival] {
+            #expect(sha256(try await replica.send(.GET, path).body) == sha256(want))
+        }
+    }
+
+    @Test func whatGetsNoMoreExpires() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "2"])
+        defer { replica.process.signal(SIGTERM) }
+        let done = try await replica.begin(["Upload-Length": "1"], "a")
+        let path = try await replica.begin(["Upload-Length": "10"], "abc")
+        #expect(try await replica.offset(path) == 3)
+        try await eventually(describe: "it says that it has expired") {
+            try await replica.tus(.HEAD, path).status == 410
+        }
+        try await eventually(describe: "its bytes are gone") { suite.files.count == 1 }
+        try await eventually(describe: "nobody remembers it") { try await replica.tus(.HEAD, path).status == 404 }
+        #expect(String(buffer: try await replica.send(.GET, done).body) == "a", "what is complete stays")
+    }
+
+    @Test func withoutACredentialNothingIsTaken() async throws {
+        let (suite, open) = try await UploadsSuite.start()
+        let path = try await open.begin(["Upload-Length": "3"])
+        open.process.signal(SIGTERM)
+        let closed = try await suite.replica(access: [])
+        defer { closed.process.signal(SIGTERM) }
+        #expect(try await closed.tus(.POST, "/files", ["Upload-Length": "1"], "a").status == 401)
+        #expect(try await closed.tus(.PATCH, path, ["Upload-Offset": "0"], "abc").status == 401)
+        #expect(try await closed.draft("8", .POST, "/uploads", ["Upload-Complete": "?1"], "a").status == 401)
+        #expect(try await closed.draft("8", .HEAD, path).status == 401)
+        for path in ["/files", "/uploads"] { #expect(try await closed.send(.OPTIONS, path).status == 204) }
+    }
+}

@@ -1,0 +1,129 @@
+import AsyncHTTPClient
+import Crypto
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+
+/// `transfer` as an origin of uploads: processes over one database and one directory.
+final class UploadsSuite: Sendable {
+    let cluster: PrivateCluster
+    let database: String
+    let directory: URL
+    private let settings: [String]
+
+    /// A process of it.
+    struct Replica {
+        let port: Int
+        let process: ChildProcess
+    }
+
+    /// - Parameter settings: more of the command line.
+    static func start(_ settings: [String] = []) async throws -> (UploadsSuite, Replica) {
+        let cluster = try await PrivateCluster.shared()
+        let database = try await cluster.makeNamedDatabase()
+        let migration = try ChildProcess.start(
+            ChildProcess.product("transfer"), ["migrate", "--migration-database-url", cluster.url(database: database)])
+        let status = try await migration.exit()
+        guard status == .exited(0) else { throw Unexpected(description: migration.errors.tail()) }
+        let suite = UploadsSuite(cluster, database, settings)
+        return (suite, try await suite.replica())
+    }
+
+    private init(_ cluster: PrivateCluster, _ database: String, _ settings: [String]) {
+        self.cluster = cluster
+        self.database = database
+        self.settings = settings
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: directory) }
+
+    /// Starts one more process, or one anew.
+    func replica(port: Int? = nil, access: [String] = ["--insecure-dev"]) async throws -> Replica {
+        let port = try port ?? freePort()
+        let process = try ChildProcess.start(
+            ChildProcess.product("transfer"),
+            [
+                "serve", "--database-url", cluster.url(database: database), "--log-level", "warning", "--port",
+                "\(port)", "--data-directory", directory.path,
+            ] + access + settings)
+        try await process.waitForLine(containing: "is ready", within: 30)
+        return Replica(port: port, process: process)
+    }
+
+    /// The files of uploads on disk.
+    var files: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory.appendingPathComponent("uploads").path)) ?? []
+    }
+
+    func sql(_ query: String) async throws -> String {
+        try await cluster.sql(query, database: database).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+extension UploadsSuite.Replica {
+    func send(
+        _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: ByteBuffer? = nil
+    ) async throws -> HTTPAnswer {
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        request.method = method
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        request.body = body.map { .bytes($0) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        return HTTPAnswer(
+            status: Int(response.status.code), headers: response.headers,
+            body: try await response.body.collect(upTo: 1 << 26))
+    }
+
+    /// As a client of tus.
+    func tus(
+        _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: String? = nil
+    ) async throws -> HTTPAnswer {
+        var headers = headers
+        if headers["Tus-Resumable"] == nil { headers["Tus-Resumable"] = "1.0.0" }
+        if body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/offset+octet-stream" }
+        return try await send(method, path, headers, body.map { ByteBuffer(string: $0) })
+    }
+
+    /// As a client of the draft.
+    func draft(
+        _ version: String, _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:],
+        _ body: String? = nil
+    ) async throws -> HTTPAnswer {
+        let own = ["Upload-Draft-Interop-Version": version].merging(headers) { $1 }
+        return try await send(method, path, own, body.map { ByteBuffer(string: $0) })
+    }
+
+    /// Begins an upload by tus.
+    ///
+    /// - Returns: its path.
+    func begin(_ headers: [String: String], _ body: String? = nil) async throws -> String {
+        let created = try await tus(.POST, "/files", headers, body)
+        guard created.status == 201, let path = created["Location"] else {
+            throw Unexpected(description: "\(created.status) \(String(buffer: created.body))")
+        }
+        return path
+    }
+
+    /// The offset that HEAD tells by tus.
+    func offset(_ path: String) async throws -> Int? { try await tus(.HEAD, path)["Upload-Offset"].flatMap { Int($0) } }
+}
+
+extension HTTPAnswer {
+    subscript(_ name: String) -> String? { headers.first(name: name) }
+    var code: String? { json["code"]?.string }
+}
+
+/// Bytes that look like nothing, and their hash.
+func noise(_ count: Int, seed: UInt64) -> ByteBuffer {
+    var random = SplitMix64(seed: seed)
+    var buffer = ByteBuffer()
+    for _ in 0..<(count + 7) / 8 { buffer.writeInteger(random.next()) }
+    return buffer.getSlice(at: 0, length: count) ?? buffer
+}
+
+func sha256(_ buffer: ByteBuffer) -> String {
+    SHA256.hash(data: Data(buffer.readableBytesView)).map { String(format: "%02x", $0) }.joined()
+}
