@@ -12,12 +12,13 @@ public enum Transfer {
     public static let port = 8084
 
     /// The settings of its own.
-    public static let settings = [
-        Setting("DATA_DIRECTORY", "data/transfer", "directory of the bytes; replicas share it"),
-        Setting(
-            "ALLOWED_ORIGINS", nil,
-            "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
-    ] + UploadLimits.settings
+    public static let settings =
+        [
+            Setting("DATA_DIRECTORY", "data/transfer", "directory of the bytes; replicas share it"),
+            Setting(
+                "ALLOWED_ORIGINS", nil,
+                "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
+        ] + UploadLimits.settings
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {

@@ -30,8 +30,8 @@ import Testing
         """#
 
     @Test func tuspyUploadsAndResumes() async throws {
-        let (_, replica) = try await UploadsSuite.start()
-        defer { replica.process.signal(SIGTERM) }
+        let (suite, replica) = try await UploadsSuite.start()
+        defer { suite.stop(replica) }
         let python = try await PythonEnvironment.make(Self.packages)
         let lines = try await python.run("-c", [Self.tuspy, "http://127.0.0.1:\(replica.port)"], within: 120)
         #expect(lines == ["0", "1", "1048575", "1048576", "1048577"])
@@ -71,8 +71,8 @@ import Testing
         """#
 
     @Test func h11ReadsTheInterimResponse() async throws {
-        let (_, replica) = try await UploadsSuite.start()
-        defer { replica.process.signal(SIGTERM) }
+        let (suite, replica) = try await UploadsSuite.start()
+        defer { suite.stop(replica) }
         let python = try await PythonEnvironment.make(Self.packages)
         let lines = try await python.run("-c", [Self.h11, "\(replica.port)"])
         #expect(lines == ["Upload Resumption Supported", "Upload Resumption Supported"])

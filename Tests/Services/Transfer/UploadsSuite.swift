@@ -53,9 +53,20 @@ final class UploadsSuite: Sendable {
         return Replica(port: port, process: process)
     }
 
+    /// Ends processes. With that the suite lives until here, and so does its directory.
+    func stop(_ replicas: Replica...) { for replica in replicas { replica.process.signal(SIGTERM) } }
+
     /// The files of uploads on disk.
     var files: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: directory.appendingPathComponent("uploads").path)) ?? []
+    }
+
+    /// How many bytes they have.
+    var bytesOnDisk: Int {
+        files.reduce(0) { sum, name in
+            let path = directory.appendingPathComponent("uploads/\(name)").path
+            return sum + ((try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0)
+        }
     }
 
     func sql(_ query: String) async throws -> String {

@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized) struct TusUploads {
     @Test func everyStatusIsByTheBook() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-max-size", "100"])
-        defer { replica.process.signal(SIGTERM) }
+        defer { suite.stop(replica) }
         try await tellsWhatItUnderstands(replica)
         try await creates(replica)
         try await appends(replica)
@@ -42,7 +42,8 @@ import Testing
             ["Upload-Length": "1", "Upload-Defer-Length": "1"], ["Upload-Defer-Length": "2"],
             ["Upload-Length": "1", "Upload-Metadata": "name !"], ["Upload-Length": "1", "Upload-Metadata": "a,a"],
             ["Upload-Length": "1", "Upload-Concat": "all"], ["Upload-Concat": "final;"],
-            ["Upload-Concat": "final;/files/../../etc/passwd"], ["Upload-Length": "1", "Upload-Checksum": "crc32 AAAA"],
+            ["Upload-Concat": "final;/files/../../etc/passwd"],
+            ["Upload-Length": "1", "Upload-Checksum": "crc32 AAAA"],
         ]
         for headers in wrong {
             let answer = try await replica.tus(.POST, "/files", headers)

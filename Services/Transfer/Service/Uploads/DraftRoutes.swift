@@ -27,19 +27,23 @@ struct DraftRoutes: Sendable {
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }
-        table.add(.head, one, "How far an upload is (IETF draft)", status: .noContent, problems: problems + [.invalidHeader]) {
+        table.add(
+            .head, one, "How far an upload is (IETF draft)", status: .noContent, problems: problems + [.invalidHeader]
+        ) {
             try await head($0, $1, try DraftVersion($0.headers))
         }
         table.add(
             .patch, one, "Appends to an upload (IETF draft)", status: .noContent, again: .created,
             problems: problems + [
-                .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset, .uploadSuperseded, .uploadTooLarge,
+                .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset, .uploadSuperseded,
+                .uploadTooLarge,
                 .uploadType, .uploadCut, .diskFull,
             ]
         ) { request, context in
             try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
         }
-        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: problems) { _, context in
+        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: problems) {
+            _, context in
             try await store.take(context, .operate) { upload, _ in
                 try await store.delete(upload)
                 return Response(status: .noContent)
@@ -60,7 +64,8 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func create(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+    private func create(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response
+    {
         let completes = version.completes(request.headers)
         let length = try length(request, version, completes ?? true, from: 0)
         guard length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
@@ -97,7 +102,8 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func patch(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+    private func patch(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response
+    {
         if version.knowsPartialUpload, request.headers[.contentType] != Self.mediaType {
             throw Problem.uploadType.with(.acceptPatch, Self.mediaType)
         }

@@ -26,7 +26,8 @@ enum DraftVersion: String, Sendable, CaseIterable {
 
     /// Whether the request's content is, or would be, the end of the upload; nil where the client does not say.
     func completes(_ headers: HTTPFields) -> Bool? {
-        let (name, yes, no) = self == .three ? (.uploadIncomplete, "?0", "?1") : (HTTPField.Name.uploadComplete, "?1", "?0")
+        let (name, yes, no) =
+            self == .three ? (.uploadIncomplete, "?0", "?1") : (HTTPField.Name.uploadComplete, "?1", "?0")
         return switch headers[name] {
         case yes: true
         case no: false

@@ -4,8 +4,8 @@ import NIOHTTP1
 import ServiceKit
 
 extension ServiceContext {
-    /// Sends `104 Upload Resumption Supported` ahead of the answer, by the writer beneath the router: handlers there can give
-    /// one answer only, but until then nobody else writes to the connection.
+    /// Sends `104 Upload Resumption Supported` ahead of the answer, by the writer beneath the router: a handler has one
+    /// answer to give, but until then nobody else writes to the connection.
     ///
     /// It is a courtesy. On a connection that is gone, or that is not HTTP/1.1, nothing is sent.
     func sendUploadResumptionSupported(_ fields: HTTPFields) async {

@@ -28,7 +28,8 @@ struct TusCreation: Equatable {
         case (nil, "1") where parts == nil: break
         default:
             throw .invalidHeader.because(
-                "either Upload-Length, a number of bytes, or Upload-Defer-Length: 1 is needed, and for final uploads none")
+                "Upload-Length, a number of bytes, or Upload-Defer-Length: 1 is needed; for final uploads neither"
+            )
         }
         if let text = headers[.uploadMetadata] {
             guard Self.isMetadata(text) else {

@@ -16,7 +16,8 @@ struct TusRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let (all, one) = ("/files", "/files/{upload}")
         for path in [all, one] {
-            table.add(.options, path, "What of tus is understood", access: .open, status: .noContent) { _, _ in options }
+            table.add(.options, path, "What of tus is understood", access: .open, status: .noContent) { _, _ in options
+            }
         }
         table.add(
             .post, all, "Begins an upload, or puts one together from others (tus)", status: .created,
@@ -57,7 +58,8 @@ struct TusRoutes: Sendable {
     private func serve(_ request: Request, _ context: ServiceContext) async throws -> Response {
         switch method(of: request) {
         case .get: try await store.content(try await store.find(context))
-        case .head: try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
+        case .head:
+            try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
         case .patch: try await patch(request, context)
         case .delete:
             try await store.take(context, .operate) { upload, _ in
@@ -163,7 +165,11 @@ struct TusRoutes: Sendable {
 
     private func description(_ upload: Upload) -> HTTPFields {
         var headers: HTTPFields = [.uploadOffset: String(upload.received), .cacheControl: "no-store"]
-        if let length = upload.length { headers[.uploadLength] = String(length) } else { headers[.uploadDeferLength] = "1" }
+        if let length = upload.length {
+            headers[.uploadLength] = String(length)
+        } else {
+            headers[.uploadDeferLength] = "1"
+        }
         headers[.uploadMetadata] = upload.metadata
         headers[.uploadConcat] = upload.concatenation
         headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }

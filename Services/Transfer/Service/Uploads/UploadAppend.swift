@@ -31,7 +31,7 @@ struct UploadAppend: Sendable {
 }
 
 extension UploadStore {
-    /// Takes in the body of a request, as it comes, and makes it durable. A body that is cut off counts as far as it came.
+    /// Takes in the body of a request, as it comes, and makes it durable. One that is cut off counts as far as it came.
     ///
     /// - Parameter progress: hears the offset each time that it is durable and more is to come.
     /// - Returns: the upload as it is then.
@@ -70,14 +70,13 @@ extension UploadStore {
             _ = try await writer.finish(isWhole: false)
             throw Problem.uploadChecksum
         }
-        switch append.completion {
-        case .atLength: writer.upload.isComplete = isWhole && writer.offset == upload.length
-        case .withBody where isWhole && upload.length ?? writer.offset == writer.offset:
-            writer.upload.isComplete = true
-            writer.upload.length = writer.offset
-        case .withBody, .not: break
-        }
-        let result = try await writer.finish(isWhole: isWhole)
+        let isComplete =
+            switch append.completion {
+            case .atLength: writer.offset == upload.length
+            case .withBody: writer.offset == upload.length ?? writer.offset
+            case .not: false
+            }
+        let result = try await writer.finish(isWhole: isWhole, isComplete: isWhole && isComplete)
         guard isWhole else { throw Problem.uploadCut }
         return result
     }
@@ -124,9 +123,13 @@ private struct UploadWriter {
 
     /// Makes everything durable and lets go of the upload.
     ///
-    /// - Parameter isWhole: whether the body has come as a whole; what belongs to a checksum counts only then.
-    mutating func finish(isWhole: Bool) async throws -> Upload {
+    /// - Parameters:
+    ///   - isWhole: whether the body has come as a whole; what belongs to a checksum counts only then.
+    ///   - isComplete: whether the upload is complete with it.
+    mutating func finish(isWhole: Bool, isComplete: Bool = false) async throws -> Upload {
         if isWhole || checksum == nil { try await flush() } else { written = upload.received }
+        upload.isComplete = isComplete
+        if isComplete { upload.length = written }
         try await commit(isHeld: false)
         return upload
     }

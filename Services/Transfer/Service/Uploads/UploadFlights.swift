@@ -3,8 +3,8 @@ import Synchronization
 
 /// The requests of this process that are at an upload: at each at most one. A new one ends the older.
 ///
-/// This makes what the older one has received count before the newer one looks. That only one of them writes, also between
-/// processes, is the work of the epoch in the table.
+/// This makes what the older one has received count before the newer one looks. That only one of them
+/// writes, also between processes, is the work of the epoch in the table.
 final class UploadFlights: Sendable {
     /// A request that has an upload.
     final class Flight: Sendable {

@@ -39,8 +39,8 @@ struct UploadStore: Sendable {
         return try admit(caller, try await table.find(try context.parameters.identifier("upload")))
     }
 
-    /// Takes an upload from whoever has it: an older request is stopped, here at once, in other replicas before its next
-    /// bytes would count.
+    /// Takes an upload from whoever has it: an older request is stopped, here at once, in other replicas before its
+    /// next bytes would count.
     ///
     /// - Throws: `not_found`, `upload_gone`.
     func take<T>(
@@ -54,7 +54,7 @@ struct UploadStore: Sendable {
         }
     }
 
-    /// As ``take(_:_:_:)``, for an upload that has just been created: nobody else can know of it before its first answer.
+    /// As ``take(_:_:_:)``, for an upload that has just been created: nobody knows of it before its first answer.
     func take<T>(
         _ created: Upload, _ context: ServiceContext, _ body: (UploadFlights.Flight) async throws -> T
     ) async throws -> T {
@@ -67,7 +67,7 @@ struct UploadStore: Sendable {
         try await empty(upload.id, upload.segments.map(\.file))
     }
 
-    /// Removes the files of an upload that has ended, then their names: after a crash in between they are removed again.
+    /// Removes the files of an upload that has ended, then their names: after a crash in between it is done again.
     func empty(_ id: String, _ files: [String]) async throws {
         for file in files { try await storage.remove(file, from: .uploads) }
         try await table.emptied(id)
@@ -103,7 +103,9 @@ struct UploadStore: Sendable {
     /// Makes one upload of the bytes of others, without copying them.
     ///
     /// - Throws: `partial_upload_unfinished`, `upload_too_large`, `not_found`, `upload_gone`.
-    func concatenate(_ ids: [String], _ describe: (inout Upload) -> Void, for context: ServiceContext) async throws -> Upload {
+    func concatenate(_ ids: [String], _ describe: (inout Upload) -> Void, for context: ServiceContext) async throws
+        -> Upload
+    {
         let caller = try context.requireCaller(.operate)
         var parts: [Upload] = []
         for id in ids {
