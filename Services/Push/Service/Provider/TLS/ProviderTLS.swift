@@ -131,6 +131,8 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     private func goOn(
         _ name: String?, _ context: ChannelHandlerContext, judge: @escaping @Sendable () async -> ClientCertificate
     ) {
+        // What comes meanwhile stays with the client.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         let judged = context.eventLoop.makePromise(of: ClientCertificate.self)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         judged.futureResult.whenSuccess { bound.value.0.goOn(name, $0, bound.value.1) }
@@ -140,6 +142,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     private func goOn(_ name: String?, _ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {
         patience?.cancel()
+        defer { try? context.channel.syncOptions?.setOption(.autoRead, value: true) }
         do {
             if name == "h2" { try accept(certificate) } else { look(certificate, context) }
             for data in early { context.fireChannelRead(data) }
