@@ -95,6 +95,8 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     private let accept: (ClientCertificate?) throws -> Void
     private var patience: Scheduled<Void>?
     private var early: [NIOAny] = []
+    /// Reads, each of 64 KiB at most.
+    private static let earlyLimit = 32
 
     init(
         time: TimeAmount, authorities: ClientAuthorities, shown: @escaping () -> [NIOSSLCertificate],
@@ -113,7 +115,11 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) { early.append(data) }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Nobody has that much to say before he was heard.
+        guard early.count < Self.earlyLimit else { return context.close(promise: nil) }
+        early.append(data)
+    }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted(let name) = event as? TLSUserEvent else {
@@ -131,8 +137,6 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     private func goOn(
         _ name: String?, _ context: ChannelHandlerContext, judge: @escaping @Sendable () async -> ClientCertificate
     ) {
-        // What comes meanwhile stays with the client.
-        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         let judged = context.eventLoop.makePromise(of: ClientCertificate.self)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         judged.futureResult.whenSuccess { bound.value.0.goOn(name, $0, bound.value.1) }
@@ -142,7 +146,6 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     private func goOn(_ name: String?, _ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {
         patience?.cancel()
-        defer { try? context.channel.syncOptions?.setOption(.autoRead, value: true) }
         do {
             if name == "h2" { try accept(certificate) } else { look(certificate, context) }
             for data in early { context.fireChannelRead(data) }
