@@ -90,7 +90,8 @@ import Testing
             let long = String(repeating: "x", count: 256)
             let many = [String](repeating: String(repeating: "y", count: 255), count: 5).joined(separator: "/")
             let bad = [
-                "../a", "a/../b", "a/..", "%2e%2e/a", "a/./b", "a//b", "a/", "/a", "a%00b", "a/%0d%0ab", "a%7f", "a%c2%85",
+                "../a", "a/../b", "a/..", "%2e%2e/a", "a/./b", "a//b", "a/", "/a", "a%00b", "a/%0d%0ab", "a%7f",
+                "a%c2%85",
                 "a%2fb", "a%", "a%g0", "%ff", long, "a/\(long)", many,
             ]
             for (path, method) in bad.flatMap({ [($0, "PUT"), ($0, "GET"), ($0, "HEAD"), ($0, "DELETE")] }) {

@@ -57,7 +57,8 @@ enum Memory {
             }
             .connect(host: "127.0.0.1", port: port).get()
         try await channel.writeAndFlush(
-            ByteBuffer(string: "GET /content/large HTTP/1.1\r\nHost: a\r\nRange: \(range)\r\n\r\n")).get()
+            ByteBuffer(string: "GET /content/large HTTP/1.1\r\nHost: a\r\nRange: \(range)\r\n\r\n")
+        ).get()
         channel.read()
         try await withTimeout(seconds: 30, "an answer begins") { try await begun.value() }
         return channel
@@ -70,8 +71,10 @@ enum Memory {
         init(_ begun: Signal<Void>) { self.begun = begun }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            #expect(String(buffer: unwrapInboundIn(data)).hasPrefix("HTTP/1.1 206 "))
-            begun.fire()
+            // One read takes a few buffers.
+            let buffer = unwrapInboundIn(data)
+            guard begun.fire() else { return }
+            #expect(String(buffer: buffer).hasPrefix("HTTP/1.1 206 "))
         }
     }
 }

@@ -167,10 +167,14 @@ import Timeline
 /// RFC 9110 section 8.8.3.
 @Suite struct Tags {
     @Test(arguments: [
-        ("*", EntityTags.any), (" * ", .any), ("", .listed([])), ("\"a\"", .listed([EntityTag(text: "\"a\"", isWeak: false)])),
+        ("*", EntityTags.any), (" * ", .any), ("", .listed([])),
+        ("\"a\"", .listed([EntityTag(text: "\"a\"", isWeak: false)])),
         ("W/\"a\"", .listed([EntityTag(text: "\"a\"", isWeak: true)])),
         ("w/\"a\", x, \"b\"", .listed([EntityTag(text: "\"b\"", isWeak: false)])),
-        ("\"a,b\" ,, \"\"", .listed([EntityTag(text: "\"a,b\"", isWeak: false), EntityTag(text: "\"\"", isWeak: false)])),
+        (
+            "\"a,b\" ,, \"\"",
+            .listed([EntityTag(text: "\"a,b\"", isWeak: false), EntityTag(text: "\"\"", isWeak: false)])
+        ),
         ("\"open", .listed([])),
     ])
     func areReadByTheBook(text: String, want: EntityTags) { #expect(EntityTags(text) == want) }

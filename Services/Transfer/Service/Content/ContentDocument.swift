@@ -35,7 +35,8 @@ extension Problem {
         .badRequest, "invalid_path", "A path is segments of 1 to 255 bytes with slashes between, at most 1024 bytes")
     static let bodyCut = Problem(.badRequest, "body_cut", "The body ended before its length")
     /// The title tells what all preconditions have in common, not only `If-Match`.
-    static let contentChanged = Problem.preconditionFailed.because("what is there is not what the preconditions ask for")
+    static let contentChanged = Problem.preconditionFailed.because(
+        "what is there is not what the preconditions ask for")
 
     /// With the size, so that the client can ask again.
     static func rangeNotSatisfiable(size: Int) -> Problem {

@@ -21,7 +21,8 @@ struct ContentPath: Equatable {
         var segments: [String] = []
         for part in target.dropFirst(Self.prefix.count).split(separator: "/", omittingEmptySubsequences: false) {
             guard let segment = part.removingPercentEncoding else {
-                throw .invalidPath.because("a percent sign needs two hexadecimal digits behind it, and all must be UTF-8")
+                throw .invalidPath.because(
+                    "a percent sign needs two hexadecimal digits behind it, and all must be UTF-8")
             }
             segments.append(try Self.checked(segment))
         }

@@ -32,7 +32,8 @@ struct ContentRoutes: Sendable {
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
                     method, path, "A file, or ranges of it", access: .open,
-                    parameters: [Self.path] + Self.preconditions + Self.wishes, again: method == .get ? .partialContent : nil,
+                    parameters: [Self.path] + Self.preconditions + Self.wishes,
+                    again: method == .get ? .partialContent : nil,
                     problems: [.invalidPath, .preconditionFailed] + (method == .get ? [.rangeNotSatisfiable] : []),
                     isDescribed: isDescribed
                 ) { try await get($0, $1) }
