@@ -7,7 +7,7 @@ import Testing
 
 /// Clients that nobody here wrote get every byte, however often they are cut.
 @Suite(.serialized) struct StockDownloaders {
-    private static let sizes = [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12 << 20]
+    private static let sizes = [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4 << 20]
 
     @Test(arguments: [Downloader.curl, .wget, .aria2])
     func resumeWhatWasCut(_ downloader: Downloader) async throws {
@@ -80,16 +80,12 @@ import Testing
                 with: Data(try await Downloader.curl.run(put, within: 300).utf8)) as? [String: Any]
         let sha256 = try #require(document?["sha256"] as? String)
         try #require(try await hash(source) == sha256)
-        for downloader in [Downloader.curl, .aria2] {
-            try await RationedProxy.with(to: suite.transferPort, rations: [700 << 20, 123_456_789]) { proxy in
-                try await downloader.download(
-                    "http://127.0.0.1:\(proxy.port)/content/large", to: folder.url, as: "large", within: 300)
-                #expect(proxy.connections.count > 2)
-            }
-            let got = folder.url.appendingPathComponent("large")
-            #expect(try await hash(got) == sha256, "\(downloader.name)")
-            try FileManager.default.removeItem(at: got)
+        try await RationedProxy.with(to: suite.transferPort, rations: [700 << 20, 123_456_789]) { proxy in
+            try await Downloader.curl.download(
+                "http://127.0.0.1:\(proxy.port)/content/large", to: folder.url, as: "large", within: 300)
+            #expect(proxy.connections.count > 2)
         }
+        #expect(try await hash(folder.url.appendingPathComponent("large")) == sha256)
         #expect(try Memory.most(of: transfer.pid) < 256 << 20)
     }
 
@@ -114,7 +110,8 @@ import Testing
     private func random(_ size: Int) -> ByteBuffer {
         var generator = SplitMix64(seed: UInt64(size))
         var buffer = ByteBuffer()
-        for _ in 0..<size { buffer.writeInteger(UInt8.random(in: .min ... .max, using: &generator)) }
+        for _ in 0..<size / 8 { buffer.writeInteger(generator.next()) }
+        for _ in 0..<size % 8 { buffer.writeInteger(UInt8(truncatingIfNeeded: generator.next())) }
         return buffer
     }
 }
