@@ -148,7 +148,7 @@ var targets: [Target] = [
             "Lives", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix,
             crypto,
         ],
-        resources: [.copy("Traces")]),
+        resources: [.copy("Traces"), .copy("Conformance")]),
     tests(
         "FetchTests", "Services/Fetch",
         durable + [

@@ -18,9 +18,9 @@ public final class HintSender: Service {
     /// Names this process in its hints, so that it can pass over its own.
     public let sender: UUID
     private let logger: Logger
-    private let news = Mutex((partitions: Set<Int>(), types: Set<String>()))
+    private let news = Mutex((partitions: Set<Int>(), types: Set<String>(), isOfAny: false))
     /// A payload takes less than 8,000 bytes; types that need more are not named.
-    private static let typesLimit = 4000
+    private static let payloadLimit = 7900
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     public init(pool: ConnectionPool, sender: UUID, logger: Logger) {
@@ -29,11 +29,16 @@ public final class HintSender: Service {
         self.logger = logger
     }
 
-    /// - Parameter types: of the events that are new.
+    /// - Parameter types: of the events that are new; none where that is not known.
     public func hint(_ partition: Int, types: some Sequence<String>) {
         news.withLock { news in
             news.partitions.insert(partition)
-            for type in types { news.types.insert(type) }
+            var isNamed = false
+            for type in types {
+                isNamed = true
+                news.types.insert(type)
+            }
+            if !isNamed { news.isOfAny = true }
         }
         signal.continuation.yield()
     }
@@ -49,13 +54,13 @@ public final class HintSender: Service {
 
     private func send() async {
         let (partitions, types) = news.withLock { news in
-            defer { news = ([], []) }
-            return (news.partitions.sorted(), news.types.sorted())
+            defer { news = ([], [], false) }
+            return (news.partitions.sorted(), news.isOfAny ? [] : news.types.sorted())
         }
         guard !partitions.isEmpty else { return }
         var payload = sender.uuidString + ":" + partitions.map(String.init).joined(separator: ",")
         let named = types.joined(separator: ",")
-        if !named.isEmpty, named.utf8.count <= Self.typesLimit { payload += ":" + named }
+        if !named.isEmpty, payload.utf8.count + named.utf8.count < Self.payloadLimit { payload += ":" + named }
         do {
             _ = try await pool.run([
                 Call(Statement("SELECT pg_notify($1, $2)"), [.text(Self.channel), .text(payload)])

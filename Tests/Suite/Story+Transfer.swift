@@ -46,7 +46,7 @@ extension Story {
         for _ in 0..<Self.size / 8 { bytes.writeInteger(random.next()) }
         var request = suite.request(.PUT, .transfer, "/content/film")
         request.body = .bytes(bytes)
-        #expect(try await suite.send(request).status == 200)
+        #expect(try await suite.send(request).status == 201)
         return bytes
     }
 

@@ -42,7 +42,7 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages [server] [headers] [curl] [python]: names what is missing, then installs it.
+# need_packages [server] [headers] [curl] [downloaders] [python]: names what is missing, then installs it.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -54,6 +54,10 @@ need_packages() {
                 pkg-config --exists libpq 2>/dev/null || missing+=(libpq-dev)
                 ;;
             curl) command -v curl >/dev/null || missing+=(curl ca-certificates) ;;
+            downloaders)
+                command -v wget >/dev/null || missing+=(wget)
+                command -v aria2c >/dev/null || missing+=(aria2)
+                ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)
                 # Debian keeps what makes private environments in a package of its own.

@@ -59,7 +59,7 @@ public struct PushMachine: Machine {
     public var day = 0
     public var spentToday = 0
 
-    public static let version = 1
+    public static let version = 2
     public static let follows: Set<String> = [
         LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type, LifecycleEvent.DeviceDeregistered.type,
         LifecycleEvent.DevicePowered.type, LifecycleEvent.ConditionsChanged.type, LifecycleEvent.SettingsChanged.type,
@@ -105,6 +105,13 @@ public struct PushMachine: Machine {
         guard let available = silentAvailability(of: app, at: now, policy), available <= now else { return 0 }
         let today = day == Self.day(of: now) ? spentToday : 0
         return min(app.budget.left(at: now, policy), policy.silentDaily - today)
+    }
+
+    /// At most about so many bytes of the state are no notifications on their way.
+    var standingCost: Int {
+        let apps = apps.reduce(0) { $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count }
+        let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }
+        return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
     }
 
     /// In days since 1970.

@@ -23,8 +23,11 @@ public struct PushPolicy: Sendable, Equatable {
     public var pollGrace = Interval.seconds(60.0)
     /// Void tokens are `Unregistered` for so long, then `ExpiredToken`. Our choice.
     public var tokenExpiry = Interval.days(30)
-    /// Bytes that a device's unsettled notifications may have together, each with 256 beside its payload: its state stays below 64 KiB. Our choice.
+    /// Bytes that a device's unsettled notifications may have together, each with 256 beside its payload. Our choice.
     public var backlogBytes = 40960
+    /// Bytes of a device's state that notifications leave to it: it stays below the runtime's 64 KiB. What else it holds comes
+    /// first.
+    public var stateBytes = 57344
     /// Refusals of `lifecycle` after which a silent notification is held again.
     public var temporaryRefusals: Set<WakeRefusal> = [.lowPowerMode, .memoryPressure, .terminating]
     /// After so long a wake is asked for again that was refused for what passes by itself. Our choice.

@@ -10,9 +10,6 @@ import Timeline
 /// Forgets what is of no use any more: old counts, and channels that are gone, where devices still hear them. Each pass does a
 /// bounded part of it; any number of processes may do it at once.
 struct Upkeep: Service {
-    /// At most so many rows of each kind in a pass.
-    static let limit = 500
-
     let counts: NotificationCounts
     let channels: ChannelTables
     let commands: Commands<PushMachine>
@@ -20,6 +17,8 @@ struct Upkeep: Service {
     /// How long counts are kept, by the suite's clock.
     let retention: Interval
     let logger: Logger
+    /// At most so many rows of each kind in a pass.
+    var limit = 500
 
     /// Works until graceful shutdown or cancellation: on while there is something to do, then again in ten minutes.
     func run() async throws {
@@ -29,8 +28,9 @@ struct Upkeep: Service {
             while (try? await Task.sleep(for: pause)) != nil {
                 do {
                     let leftCounts = try await forgetCounts()
-                    place = try await leaveChannels(after: place)
-                    pause = leftCounts || place != nil ? .seconds(1) : .seconds(600)
+                    let pass = try await leaveChannels(after: place)
+                    place = pass.place
+                    pause = leftCounts || !pass.isThrough ? .seconds(1) : .seconds(600)
                 } catch {
                     if Task.isCancelled { return }
                     logger.warning("upkeep waits", metadata: [LogKey.error: "\(error)"])
@@ -47,27 +47,29 @@ struct Upkeep: Service {
         let hour = Int((clock.now - retention).milliseconds / Interval.hours(1).milliseconds)
         var left = false
         for partition in 0..<channels.partitions {
-            let forgotten = try await counts.forget(before: hour, in: partition, limit: Self.limit)
-            if forgotten == Self.limit { left = true }
+            let forgotten = try await counts.forget(before: hour, in: partition, limit: limit)
+            if forgotten == limit { left = true }
         }
         return left
     }
 
     /// Tells devices that a channel is gone which they may hear, and forgets that they may.
     ///
-    /// - Returns: where to go on; nil where all are through.
-    func leaveChannels(after place: ChannelTables.Audience?) async throws -> ChannelTables.Audience? {
-        let audiences = try await channels.audiences(after: place, limit: Self.limit)
-        guard !audiences.isEmpty else { return nil }
+    /// - Returns: where to go on, from the beginning where that is nil; and whether all are through.
+    func leaveChannels(
+        after place: ChannelTables.Audience?
+    ) async throws -> (place: ChannelTables.Audience?, isThrough: Bool) {
+        let audiences = try await channels.audiences(after: place, limit: limit)
         for audience in try await channels.withoutChannel(audiences) {
-            let keys = try await channels.orphans(audience, limit: Self.limit)
+            let keys = try await channels.orphans(audience, limit: limit)
             let told = await tell(keys, audience)
+            // Those that can be told nothing now must not keep the others waiting.
             guard !told.isEmpty else { continue }
             try await channels.forget(told, of: audience)
             // There may be more of this one: it comes first in the next pass.
-            guard keys.count < Self.limit else { return place }
+            guard keys.count < limit else { return (place, false) }
         }
-        return audiences.count < Self.limit ? nil : audiences.last
+        return audiences.count < limit ? (nil, true) : (audiences.last, false)
     }
 
     /// Those that know now. A device that is parked is told another time.

@@ -8,6 +8,8 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import PushService
+
 @Suite(.timeLimit(.minutes(4))) struct ChannelTests {
     @Test func channelsAreMadeReadListedAndDeleted() async throws {
         try await PushSuite.run { suite in
@@ -68,6 +70,27 @@ import Testing
         }
     }
 
+    @Test func noMoreThanAThousandBroadcastsOfAChannelWait() async throws {
+        try await PushSuite.run { suite in
+            let (full, other) = (try await suite.makeChannel(stores: true), try await suite.makeChannel(stores: true))
+            try await suite.withDatabase { pool in
+                // Nobody gets to them.
+                let insert = """
+                    INSERT INTO push.broadcast_relays (partition, broadcast, channel, leased_until)
+                    SELECT 1, -n, '\(full)', 'infinity' FROM generate_series(1, 1000) AS n
+                    """
+                _ = try await pool.run(Call(Statement(insert)))
+            }
+            let refused = try await suite.broadcast(full, "one more")
+            #expect(refused.status == 429 && refused.reason == "TooManyRequests")
+            #expect(try await suite.broadcast(other, "one").status == 200)
+            try await suite.withDatabase { pool in
+                _ = try await pool.run(Call(Statement("DELETE FROM push.broadcast_relays WHERE broadcast = -1")))
+            }
+            #expect(try await suite.broadcast(full, "one more").status == 200)
+        }
+    }
+
     @Test func aBroadcastReachesEverySubscriberOnlineOrNot() async throws {
         try await PushSuite.run { suite in
             let storing = try await suite.makeChannel(stores: true)
@@ -90,6 +113,17 @@ import Testing
                 let words = timeline["statuses"]?.items?.compactMap { $0["status"]?.string }
                 #expect(words == ["Received", "Delivered"])
             }
+            // The id of the request is that of all who heard it: each device finds its own.
+            try await suite.relayed()
+            let shared = try await suite.broadcast(storing, "s3")
+            let request = try #require(shared.headers["apns-request-id"])
+            let received = try #require(try await stream.next())["id"]?.string
+            try await suite.relayed()
+            let tables = NotificationTimeline(pool: try Database(suite).pool, partitions: 4)
+            #expect(try await tables.find(request, of: .device("online"))?.document.id == received)
+            #expect(try await tables.find(request, of: .device("offline"))?.key == .device("offline"))
+            #expect(try await tables.find(request, of: .device("stranger")) == nil)
+            #expect(try await tables.find(request) != nil)
             try await suite.relayed()
             // An ordinary one has a slot of its own.
             let token = try #require(
@@ -98,7 +132,7 @@ import Testing
                 ).json["token"]?.string)
             #expect(try await suite.notify(token, ["text": "alert", "aps": ["alert": "x"]]).status == 200)
             let polled = try await suite.send("GET", "/v1/devices/offline/notifications?wait=0").json["items"]?.items
-            #expect(polled?.compactMap { $0["payload"]?["text"]?.string } == ["s2", "alert"])
+            #expect(polled?.compactMap { $0["payload"]?["text"]?.string } == ["s3", "alert"])
             #expect(try await suite.received()["device:stranger"] == nil)
         }
     }

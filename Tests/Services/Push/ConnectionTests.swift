@@ -181,10 +181,11 @@ import Testing
             }
             // The suite's own process may be as fast; whoever claims it has it alone.
             let long = ConnectionTable(pool: database.pool, partitions: 4, lease: 60)
-            if let claimed = try await long.claim() {
+            #expect(try await long.claim(by: dead) != dead, "whoever looks lives")
+            if let claimed = try await long.claim(by: UUID()) {
                 #expect(claimed == dead)
                 #expect(try await long.page(of: dead, after: nil, limit: 10) == [held])
-                #expect(try await long.claim() == nil)
+                #expect(try await long.claim(by: UUID()) == nil)
                 // What has connections is not buried.
                 try await long.bury(dead, leaves: false)
                 #expect(try await long.page(of: dead, after: held.connection, limit: 10) == [])

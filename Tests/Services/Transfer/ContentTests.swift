@@ -1,7 +1,7 @@
-import NIOCore
+import ServiceKit
+import TestSupport
 import Testing
 import Timeline
-import TransferMachine
 
 @testable import TransferService
 
@@ -26,7 +26,10 @@ import TransferMachine
         ("bytes=4-5,,1-2", 10, .some([4..<6, 1..<3])),
         ("bytes=1-2,20-30", 10, .some([1..<3])),
         ("bytes=20-30,40-50", 10, .unsatisfiable),
-        ("bytes=0-9,0-9", 10, .whole),
+        ("bytes=0-9,0-9", 10, .some([0..<10])),
+        ("bytes=0-1,3-4,2-2", 10, .some([0..<5])),
+        ("bytes=7-8,0-1,1-3,5-6", 10, .some([5..<9, 0..<4])),
+        ("bytes=-5", 0, .whole),
         ("bytes=5-4", 10, .whole),
         ("bytes=-", 10, .whole),
         ("bytes=a-b", 10, .whole),
@@ -49,11 +52,13 @@ import TransferMachine
 /// RFC 9110 section 13, by examples.
 @Suite struct Preconditions {
     static let modified = Instant("1994-11-06T08:49:37.000Z") ?? .epoch
+    static let current = Conditions.Validators(etag: "\"a\"", modifiedAt: modified)
+    static let now = Instant("2026-03-01T00:00:00.000Z") ?? .epoch
     static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
     static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
     static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"
 
-    static let cases: [(change: @Sendable (inout ContentAnswer.Conditions) -> Void, want: ContentAnswer)] = [
+    static let cases: [(change: @Sendable (inout Conditions) -> Void, want: ContentAnswer)] = [
         ({ _ in }, .whole),
         ({ $0.ifMatch = "\"a\"" }, .whole),
         ({ $0.ifMatch = "\"b\", \"a\"" }, .whole),
@@ -115,75 +120,88 @@ import TransferMachine
 
     @Test(arguments: cases.indices)
     func decideInTheirOrder(index: Int) {
-        var conditions = ContentAnswer.Conditions()
+        var conditions = Conditions()
         Self.cases[index].change(&conditions)
-        let answer = ContentAnswer(conditions, etag: "\"a\"", modifiedAt: Self.modified, size: 10, isHead: false)
+        let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: false, now: Self.now)
         #expect(answer == Self.cases[index].want, "case \(index)")
     }
 
     @Test func headKnowsNoRanges() {
-        var conditions = ContentAnswer.Conditions()
+        var conditions = Conditions()
         conditions.range = "bytes=1-2"
-        let answer = ContentAnswer(conditions, etag: "\"a\"", modifiedAt: Self.modified, size: 10, isHead: true)
+        let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: true, now: Self.now)
         #expect(answer == .whole)
-    }
-
-    @Test func datesGoThereAndBack() {
-        #expect(HTTPDate.text(Self.modified) == Self.date)
-        #expect(HTTPDate.instant(Self.date) == Self.modified)
-        #expect(HTTPDate.text(Instant(milliseconds: 951_782_400_000)) == "Tue, 29 Feb 2000 00:00:00 GMT")
-        #expect(HTTPDate.instant("Sunday, 06-Nov-94 08:49:37 GMT") == nil)
     }
 }
 
-@Suite struct Origins {
-    @Test(arguments: [
-        ("http://Files.Example/a?b#c", "http://files.example"), ("https://a.b:443", "https://a.b"),
-        ("http://a:8084/x", "http://a:8084"), ("http://[::1]:80/", "http://[::1]"), ("HTTP://a/", "http://a"),
-        ("https://a:80/", "https://a:80"),
-    ])
-    func areReadFromURLs(url: String, want: String) { #expect(WebOrigin(url: url)?.description == want) }
+/// RFC 9110 section 5.6.7.
+@Suite struct Dates {
+    private static let now = Preconditions.now
 
-    @Test(arguments: [
-        "ftp://a/", "file:///etc/passwd", "http://", "http:///x", "http://a:0/", "http://a:65536/", "http://a:b/",
-        "http://user:secret@a/", "http://a b/", "http://a/\u{E9}", "http:/a", "a", "", "http://[::1", "http://[::1]x/",
-        "http://a\\@b/", "http://a:+80/",
-    ])
-    func areNotMadeOutOfAnythingElse(url: String) { #expect(WebOrigin(url: url) == nil) }
-
-    @Test func onlyListedOnesMayBeFetchedFrom() throws {
-        let origins = try AllowedOrigins("http://127.0.0.1:8084, https://files.example")
-        #expect(origins.mayFetch(try #require(WebOrigin(url: "http://127.0.0.1:8084/content/x"))))
-        #expect(origins.mayFetch(try #require(WebOrigin(url: "https://files.example/"))))
-        #expect(!origins.mayFetch(try #require(WebOrigin(url: "http://files.example/"))))
-        #expect(!origins.mayFetch(try #require(WebOrigin(url: "http://127.0.0.1:5432/"))))
-        #expect(throws: (any Error).self) { try AllowedOrigins("files.example") }
-        #expect(throws: (any Error).self) { try AllowedOrigins("http://files.example/path") }
-    }
-
-    @Test func withAStarPrivateAddressesAreStillRefusedUnlessListed() async throws {
-        let origins = try AllowedOrigins("*,http://127.0.0.1:1")
-        #expect(try await origins.way(to: try #require(WebOrigin(url: "http://127.0.0.1:1/"))) == .direct)
-        #expect(try await origins.way(to: try #require(WebOrigin(url: "http://127.0.0.1:2/"))) == .refused)
-        #expect(try await origins.way(to: try #require(WebOrigin(url: "http://localhost:2/"))) == .refused)
-        #expect(try await origins.way(to: try #require(WebOrigin(url: "http://[::1]:2/"))) == .refused)
-        #expect(try await origins.way(to: try #require(WebOrigin(url: "http://2130706433/"))) == .refused)
-        #expect(
-            try await origins.way(to: try #require(WebOrigin(url: "http://93.184.216.34/")))
-                == .pinned("93.184.216.34"))
+    @Test func goThereAndBack() {
+        #expect(HTTPDate.text(Preconditions.modified) == Preconditions.date)
+        #expect(HTTPDate.text(Instant(milliseconds: 951_782_400_000)) == "Tue, 29 Feb 2000 00:00:00 GMT")
     }
 
     @Test(arguments: [
-        ("8.8.8.8", true), ("0.1.2.3", false), ("10.0.0.1", false), ("100.64.0.1", false), ("100.128.0.1", true),
-        ("127.1.2.3", false), ("169.254.169.254", false), ("172.15.0.1", true), ("172.16.0.1", false),
-        ("172.31.255.255", false), ("172.32.0.1", true), ("192.0.0.1", false), ("192.0.2.1", false),
-        ("192.168.1.1", false), ("198.18.0.1", false), ("198.51.100.1", false), ("198.51.99.1", true),
-        ("203.0.113.9", false), ("224.0.0.1", false), ("255.255.255.255", false), ("::", false), ("::1", false),
-        ("::ffff:10.0.0.1", false), ("::ffff:8.8.8.8", true), ("64:ff9b::a00:1", false), ("fe80::1", false),
-        ("fd00::1", false), ("ff02::1", false), ("2001:db8::1", false), ("2002:a00:1::", false),
-        ("2606:4700::1111", true),
+        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func knowPublicAddresses(text: String, isPublic: Bool) throws {
-        #expect(AllowedOrigins.isPublic(try SocketAddress(ipAddress: text, port: 0)) == isPublic, "\(text)")
+    func areReadInAllThreeForms(text: String) {
+        #expect(HTTPDate.instant(text, now: Self.now) == Preconditions.modified)
+    }
+
+    @Test func ofTwoDigitsAreNotFarAhead() {
+        let near = Instant("2076-11-06T08:49:37.000Z"), past = Instant("1977-11-06T08:49:37.000Z")
+        #expect(HTTPDate.instant("Friday, 06-Nov-76 08:49:37 GMT", now: Self.now) == near)
+        #expect(HTTPDate.instant("Sunday, 06-Nov-77 08:49:37 GMT", now: Self.now) == past)
+    }
+
+    @Test(arguments: [
+        "", "yesterday", "1994-11-06T08:49:37Z", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
+        "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Noo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
+    ])
+    func areNotMadeOutOfAnythingElse(text: String) { #expect(HTTPDate.instant(text, now: Self.now) == nil) }
+}
+
+/// RFC 9110 section 8.8.3.
+@Suite struct Tags {
+    @Test(arguments: [
+        ("*", EntityTags.any), (" * ", .any), ("", .listed([])),
+        ("\"a\"", .listed([EntityTag(text: "\"a\"", isWeak: false)])),
+        ("W/\"a\"", .listed([EntityTag(text: "\"a\"", isWeak: true)])),
+        ("w/\"a\", x, \"b\"", .listed([EntityTag(text: "\"b\"", isWeak: false)])),
+        (
+            "\"a,b\" ,, \"\"",
+            .listed([EntityTag(text: "\"a,b\"", isWeak: false), EntityTag(text: "\"\"", isWeak: false)])
+        ),
+        ("\"open", .listed([])),
+    ])
+    func areReadByTheBook(text: String, want: EntityTags) { #expect(EntityTags(text) == want) }
+}
+
+/// No header and no path, however odd, ends the process.
+@Suite struct OddHeaders {
+    @Test func areReadOrPassedOver() async throws {
+        let words = [
+            "bytes=", "0", "-", ",", "9", "W/", "\"", "a", "*", " ", "\t", "=", ";", "sha-256", "99999999999999999999",
+            "Sun,", "GMT", "é", "\u{301}", "%", "2f", "/", "..", "\u{0}",
+        ]
+        try await propertyTest(count: 2000) { generator in
+            let count = Int.random(in: 0...12, using: &generator)
+            let text = (0..<count).map { _ in words.randomElement(using: &generator) ?? "" }.joined()
+            let size = Int.random(in: 0...20, using: &generator)
+            if case .some(let ranges) = ByteRanges(header: "bytes=" + text, size: size) {
+                try #require(ranges.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= size })
+                try #require(ranges.reduce(0) { $0 + $1.count } <= size, "no byte twice")
+            }
+            _ = EntityTags(text)
+            _ = DigestAlgorithm(wanted: text)
+            _ = HTTPDate.instant(text, now: .epoch)
+            if let path = try? ContentPath(target: "/content/" + text) {
+                let segments = path.text.split(separator: "/", omittingEmptySubsequences: false)
+                try #require(!segments.contains { ["", ".", ".."].contains($0) })
+            }
+        }
     }
 }

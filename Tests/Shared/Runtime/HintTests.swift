@@ -55,7 +55,7 @@ import Testing
             case .clock: break
             }
         }
-        let many = (0..<200).map { "service.something.with.a.long.name.\($0)" }
+        let many = (0..<300).map { "service.something.with.a.long.name.\($0)" }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await sender.run() }
             group.addTask { try await receiver.run() }

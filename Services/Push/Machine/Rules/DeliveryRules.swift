@@ -78,9 +78,15 @@ extension Decision<PushMachine> {
     mutating func store(_ id: String, _ status: ConsoleStatus) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
+        // The window is the app's: one that takes the place of another waits for the rest of it, or nothing would ever go.
+        let begun = state.messages.values.first {
+            $0.place == .stored && $0.waitsForPower && $0.app == message.app && $0.channel == message.channel
+        }
         guard keepsNewest(id, message, in: .stored) else { return }
         // Priority 1 never wakes a device: only a moment at which it is awake lets it go.
-        let due = status == .storedPower && message.priority == 5 ? now + policy.batchingWindow : nil
+        let waits = status == .storedPower && message.priority == 5
+        let end = now + policy.batchingWindow
+        let due = waits ? min(begun?.due ?? end, end) : nil
         emit(
             .notificationStored(
                 .init(
@@ -123,14 +129,16 @@ extension Decision<PushMachine> {
     }
 
     /// Keeps the unsettled payloads of a device within their room: what waits longest goes first, then what a device that does
-    /// not acknowledge was sent. What the device has is not given up: at last its wake is not awaited any more.
+    /// not acknowledge was sent. What the user or the app has is not given up: at last its wake is not awaited any more.
     mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
+        let room = min(policy.backlogBytes, policy.stateBytes - state.standingCost)
         let places: [[PushMessage.Place]] = [[.stored, .held], [.inFlight], [.acknowledged]]
         for (id, message) in places.flatMap({ places in state.messages.filter { places.contains($0.value.place) } })
-        where id != newest && bytes > policy.backlogBytes {
+        where id != newest && bytes > room {
             bytes -= message.cost
-            if message.place == .acknowledged {
+            // The app of a silent one that is not woken yet has nothing of it.
+            if message.place == .acknowledged, !message.silent || message.wake == .granted {
                 abandonWake(id, message)
             } else {
                 discard(id, .discardedStorageFull)

@@ -31,7 +31,7 @@ struct ConnectionTable: Sendable {
         """
         UPDATE push.holders SET swept_until = clock_timestamp() + make_interval(secs => $1) WHERE holder = (
             SELECT holder FROM push.holders
-            WHERE expires_at < clock_timestamp() AND swept_until < clock_timestamp()
+            WHERE expires_at < clock_timestamp() AND swept_until < clock_timestamp() AND holder <> $2
             ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING holder
         """)
@@ -74,9 +74,9 @@ struct ConnectionTable: Sendable {
         _ = try await pool.run(Call(Self.remove, place(held)))
     }
 
-    /// A dead holder that nobody sweeps; nil where there is none.
-    func claim() async throws(PostgresError) -> UUID? {
-        try await pool.run(Call(Self.claim, [.double(lease)])).first?.uuid(0)
+    /// A dead holder that nobody sweeps; nil where there is none. Who asks is not dead, however late its lease.
+    func claim(by sweeper: UUID) async throws(PostgresError) -> UUID? {
+        try await pool.run(Call(Self.claim, [.double(lease), .uuid(sweeper)])).first?.uuid(0)
     }
 
     /// The next connections of a dead holder; nil where it lives again.
@@ -138,18 +138,18 @@ struct ConnectionTable: Sendable {
         SELECT count(*)::int8 FROM lost
         """)
 
-    /// Gives the connections their rows that the log tells of and that have none, in what was added to the log since the last
-    /// time.
+    /// The partitions whose log has more than was searched.
+    func behind() async throws(PostgresError) -> [Int] {
+        try await pool.run(Call(Self.behind)).map { row throws(PostgresError) in try row.int(0) }
+    }
+
+    /// Gives the connections of a partition their rows that the log tells of and that have none, in what was added to the log
+    /// since the last time.
     ///
     /// - Returns: how many had none.
-    func restore() async throws(PostgresError) -> Int {
+    func restore(in partition: Int) async throws(PostgresError) -> Int {
         let types: [Parameter] = [.text(PushEvent.DeviceConnected.type), .text(PushEvent.DeviceDisconnected.type)]
-        var lost = 0
-        for row in try await pool.run(Call(Self.behind)) {
-            let rows = try await pool.run(Call(Self.restore, [.int4(Int32(try row.int(0)))] + types))
-            lost += try rows.first?.int(0) ?? 0
-        }
-        return lost
+        return try await pool.run(Call(Self.restore, [.int4(Int32(partition))] + types)).first?.int(0) ?? 0
     }
 
     /// Forgets a holder that has no connections any more.

@@ -94,26 +94,40 @@ final class Connections: Service {
                 group.addTask {
                     await self.again("the lease on connections") { try await self.renew() }
                 }
+                // Nor must the ends of many streams.
+                group.addTask { await self.again("ended connections") { await self.note() } }
                 group.addTask { await self.again("lost connections") { try await self.sweep() } }
             }
         }
         try? await table.bury(holder, leaves: true)
     }
 
-    /// Renews the lease, and notes the ends of streams that could not be noted when they came.
     private func renew() async throws {
         do { try await table.renew(holder) } catch {
             own.withLock { $0.isRenewed = false }
             throw error
         }
-        let unnoted = own.withLock { own in
+        own.withLock { own in
             // Where the database was away, the leases of the living have run out too: they get the time to renew them.
             if !own.isRenewed { own.sweepsFrom = .now + Self.grace }
             own.isRenewed = true
-            defer { own.unnoted = [] }
-            return own.unnoted
         }
-        for held in unnoted { await leave(held, .closed, nil) }
+    }
+
+    /// Notes the ends of streams that could not be noted when they came.
+    private func note() async {
+        var rest = own.withLock { own in
+            defer { own.unnoted = [] }
+            return own.unnoted[...]
+        }
+        while !rest.isEmpty {
+            await withDiscardingTaskGroup { group in
+                for held in rest.prefix(Self.page) {
+                    group.addTask { await self.leave(held, .closed, nil) }
+                }
+            }
+            rest = rest.dropFirst(Self.page)
+        }
     }
 
     private func again(_ what: String, _ round: () async throws -> Void) async {
@@ -128,9 +142,8 @@ final class Connections: Service {
     /// Disconnects the devices of dead processes, page by page.
     func sweep() async throws {
         guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
-        let lost = try await table.restore()
-        if lost > 0 { logger.notice("connections had no holder", metadata: ["count": "\(lost)"]) }
-        while let dead = try await table.claim() {
+        try await restore()
+        while let dead = try await table.claim(by: holder) {
             // A device that is parked keeps its holder for long: that is said once.
             if own.withLock({ $0.told.insert(dead).inserted }) {
                 logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
@@ -141,6 +154,22 @@ final class Connections: Service {
                 try await table.remove(await disconnected(page), of: dead)
             }
             try await table.bury(dead, leaves: false)
+        }
+    }
+
+    /// Looks for connections that have no holder. What can't be searched now holds up neither the other partitions nor the
+    /// sweep.
+    private func restore() async throws {
+        for partition in try await table.behind() {
+            do {
+                let lost = try await table.restore(in: partition)
+                guard lost > 0 else { continue }
+                logger.notice("connections had no holder", metadata: ["count": "\(lost)", "partition": "\(partition)"])
+            } catch {
+                logger.warning(
+                    "connections without a holder are not looked for",
+                    metadata: [LogKey.error: "\(error)", "partition": "\(partition)"])
+            }
         }
     }
 

@@ -115,7 +115,9 @@ struct DeviceRoutes: Sendable {
             response: TimelineDocument.self, problems: [.invalidHeader, .behind]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
-            guard let timeline = try await timelines.find(id) else { throw Problem.notFound }
+            var own: AggregateKey?
+            if case .device(let device, _) = try context.requireCaller() { own = .device(device) }
+            guard let timeline = try await timelines.find(id, of: own) else { throw Problem.notFound }
             // Another's notification is as if it were not there.
             _ = try await commands.read(timeline.key, request, context)
             return Response(timeline.document, etag: timeline.etag)

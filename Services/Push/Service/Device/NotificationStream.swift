@@ -77,30 +77,34 @@ struct NotificationStream: Sendable {
             }
         } catch let refusal as PushRefusal { throw refusal.problem }
         let list = try NotificationList(jsonBytes: answer)
-        guard list.items.isEmpty, wait > .zero, try await isDelivered(to: key, after: offset, within: wait),
+        guard list.items.isEmpty, wait > .zero,
+            let event = try await delivery(to: key, after: offset, within: wait),
             let found = try await commands.runtime.state(key)
         else { return list }
-        return NotificationList(inFlight: found.aggregate.state)
+        var waiting = NotificationList(inFlight: found.aggregate.state)
+        // Its wake may have been granted since, which settles a silent one; the device has not seen it yet.
+        if waiting.items.isEmpty, let document = NotificationDocument(event) { waiting.items = [document] }
+        return waiting
     }
 
     /// Waits until something is delivered to a device.
-    private func isDelivered(to key: AggregateKey, after offset: Int, within wait: Interval) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
+    private func delivery(to key: AggregateKey, after offset: Int, within wait: Interval) async throws -> Event? {
+        try await withThrowingTaskGroup(of: Event?.self) { group in
             group.addTask {
                 for try await event in tail.events(of: key, after: offset)
                 where event.type == PushEvent.NotificationDelivered.type {
-                    return true
+                    return event
                 }
-                return false
+                return nil
             }
             group.addTask {
                 try? await cancelWhenGracefulShutdown {
                     try await Task.sleep(for: .milliseconds(wait.milliseconds))
                 }
-                return false
+                return nil
             }
             defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return try await group.next() ?? nil
         }
     }
 }
@@ -118,11 +122,19 @@ private func isEnd(_ event: Event, of connection: String) -> Bool {
 }
 
 private func told(_ event: Event) -> ServerSentEvent? {
-    guard event.type == PushEvent.NotificationDelivered.type,
-        let delivered = try? PushEvent.NotificationDelivered(jsonBytes: event.data, lenient: true)
-    else { return nil }
-    let document = NotificationDocument(delivered, at: event.time)
-    return ServerSentEvent(
-        id: "\(event.partition):\(event.offset)", event: "notification",
-        data: String(decoding: document.jsonBytes, as: UTF8.self))
+    NotificationDocument(event).map { document in
+        ServerSentEvent(
+            id: "\(event.partition):\(event.offset)", event: "notification",
+            data: String(decoding: document.jsonBytes, as: UTF8.self))
+    }
+}
+
+extension NotificationDocument {
+    /// What an event delivers; nil for others.
+    fileprivate init?(_ event: Event) {
+        guard event.type == PushEvent.NotificationDelivered.type,
+            let delivered = try? PushEvent.NotificationDelivered(jsonBytes: event.data, lenient: true)
+        else { return nil }
+        self.init(delivered, at: event.time)
+    }
 }

@@ -17,8 +17,17 @@ struct NotificationTimeline: Sendable {
     static let received = Statement(
         """
         WITH following AS MATERIALIZED (
-            SELECT log_offset, type, data FROM bus.events WHERE partition = $1 AND correlationid = $2)
-        SELECT data ->> 'notification' FROM following WHERE type = 'push.notification.received'
+            SELECT log_offset, type, time, data FROM bus.events WHERE partition = $1 AND correlationid = $2 LIMIT 10000)
+        SELECT data ->> 'notification', time FROM following WHERE type = 'push.notification.received'
+        ORDER BY log_offset DESC LIMIT 1
+        """)
+    // A broadcast's id is that of all who heard it.
+    static let receivedByDevice = Statement(
+        """
+        WITH following AS MATERIALIZED (
+            SELECT log_offset, type, time, data FROM bus.events
+            WHERE partition = $1 AND correlationid = $2 AND key = $3)
+        SELECT data ->> 'notification', time FROM following WHERE type = 'push.notification.received'
         ORDER BY log_offset DESC LIMIT 1
         """)
     static let history = Statement(
@@ -29,20 +38,33 @@ struct NotificationTimeline: Sendable {
         SELECT type, version::int8, data::text, time, log_offset, key FROM told ORDER BY log_offset
         """)
 
-    /// - Parameter id: its `apns-unique-id`, or its `apns-id` (of several with the same, the last).
-    func find(_ id: String) async throws -> Found? {
+    /// - Parameters:
+    ///   - id: its `apns-unique-id`, or its `apns-id` (of several with the same, the last).
+    ///   - device: whose it is; nil for anyone's.
+    func find(_ id: String, of device: AggregateKey? = nil) async throws -> Found? {
         if let unique = NotificationID(id), let found = try await timeline(unique) { return found }
-        guard let apnsID = UUID(uuidString: id), let unique = try await notification(apnsID: apnsID) else { return nil }
+        guard let apnsID = UUID(uuidString: id), let unique = try await notification(apnsID, of: device) else {
+            return nil
+        }
         return try await timeline(unique)
     }
 
     /// The last notification that was sent with an `apns-id`: what follows from a notification is correlated by that.
-    private func notification(apnsID: UUID) async throws -> NotificationID? {
-        let calls = (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
-        for rows in try await pool.run(calls) {
-            if let row = rows.first { return NotificationID(try row.text(0)) }
-        }
-        return nil
+    private func notification(_ apnsID: UUID, of device: AggregateKey?) async throws -> NotificationID? {
+        let calls =
+            if let device {
+                [
+                    Call(
+                        Self.receivedByDevice,
+                        [
+                            .int4(Int32(device.partition(of: partitions))), .uuid(apnsID), .text(device.description),
+                        ])
+                ]
+            } else {
+                (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
+            }
+        let found = try await pool.run(calls).compactMap(\.first).map { (try $0.text(0), try $0.int(1)) }
+        return found.max { $0.1 < $1.1 }.flatMap { NotificationID($0.0) }
     }
 
     private func timeline(_ id: NotificationID) async throws -> Found? {

@@ -17,11 +17,3 @@ CREATE TABLE push.connections (
     CONSTRAINT connections_one PRIMARY KEY (partition, key, connection)
 );
 CREATE INDEX connections_holder ON push.connections (holder, connection);
-
--- Up to where the log of each partition was searched for connections that have no row.
-CREATE TABLE push.connection_positions (
-    partition integer NOT NULL,
-    log_offset bigint NOT NULL DEFAULT 0,
-    CONSTRAINT connection_positions_one PRIMARY KEY (partition)
-) WITH (fillfactor = 50);
-INSERT INTO push.connection_positions (partition) SELECT partition FROM bus.partitions;

@@ -69,6 +69,7 @@ extension ProviderEndpoint {
     ) async throws(APNsReason) {
         let configuration = try await configuration(of: draft.channel, app)
         try draft.requireExpiration(of: configuration)
+        guard try await !stored({ try await channels.tables.isFull(draft.channel) }) else { throw .tooManyRequests }
         let broadcast = IncomingBroadcast(
             app: app, channel: draft.channel.description, environment: environment, requestID: requestID,
             priority: draft.priority, expiration: suiteTime(ofExpiration: draft.expiration),

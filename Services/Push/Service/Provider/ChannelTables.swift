@@ -11,6 +11,9 @@ struct ChannelTables: Sendable {
     /// So many channels an app has in each environment (Apple, "Sending channel management requests to APNs").
     static let channelLimit = 10_000
 
+    /// So many broadcasts of a channel may wait for devices. Our choice.
+    static let waitingLimit = 1000
+
     let pool: ConnectionPool
     let partitions: Int
 
@@ -112,6 +115,11 @@ struct ChannelTables: Sendable {
 
     // MARK: Broadcasts
 
+    private static let waiting = Statement(
+        """
+        SELECT coalesce(max(n), 0)::int8 FROM generate_series(0, $2 - 1) AS p, LATERAL (SELECT count(*) AS n FROM (
+            SELECT FROM push.broadcast_relays AS r WHERE r.partition = p AND r.channel = $1 LIMIT $3) AS few) AS counted
+        """)
     // One statement, so one transaction: the broadcast, and what is left to do for it in each partition that has a device that
     // may hear it. The channel's lock makes the numbers of its broadcasts ascend in the order of their commits.
     private static let publish = Statement(
@@ -132,6 +140,14 @@ struct ChannelTables: Sendable {
             SELECT p, broadcast, $4 FROM noted, targets)
         SELECT channel FROM channel
         """)
+
+    /// Whether so many broadcasts of a channel wait for their devices that no more may come now.
+    func isFull(_ channel: ChannelID) async throws(PostgresError) -> Bool {
+        let limit = Parameter.int(Self.waitingLimit)
+        let rows = try await pool.run(
+            Call(Self.waiting, [.text(channel.description), .int4(Int32(partitions)), limit], rowsExpected: 1))
+        return try rows[0].int(0) >= Self.waitingLimit
+    }
 
     /// Commits a broadcast.
     ///

@@ -87,6 +87,7 @@ struct ChannelCall {
             summary: "Sends a notification to all who hear the channel in apns-channel-id", parameters: .ofBroadcasts,
             reasons: ofOne + [
                 .badExpirationDate, .badPriority, .missingPushType, .invalidPushType, .payloadEmpty, .payloadTooLarge,
+                .tooManyRequests,
             ]),
     ]
 }

@@ -85,7 +85,8 @@ struct ProviderRoutes: Sendable {
             let key = try await request.document(as: ProviderKeyDocument.self)
             let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(key)")
             do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
-            try await keys.refresh()
+            // It is committed; that it is not read at once costs a few seconds.
+            try? await keys.refresh()
             return Response(key, status: .created)
         }
         table.add(
@@ -102,7 +103,8 @@ struct ProviderRoutes: Sendable {
             guard try await tables.removeKey(try context.parameters.identifier("key"), team: team) else {
                 throw Problem.notFound
             }
-            try await keys.refresh()
+            // It is committed; that it is not read at once costs a few seconds.
+            try? await keys.refresh()
             return Response(status: .noContent)
         }
     }

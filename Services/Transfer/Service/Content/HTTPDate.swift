@@ -1,11 +1,12 @@
 import Timeline
 
-/// Dates of HTTP (RFC 9110 section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Dates of HTTP (RFC 9110 section 5.6.7).
 enum HTTPDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
+    private static let longDays = ["Thurs", "Fri", "Satur", "Sun", "Mon", "Tues", "Wednes"].map { $0 + "day" }
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// The text of a moment; what is less than a second is cut off.
+    /// The text of a moment, as `Sun, 06 Nov 1994 08:49:37 GMT`; what is less than a second is cut off.
     static func text(_ instant: Instant) -> String {
         let seconds = Int(instant.milliseconds) / 1000
         // "1994-11-06T08:49:37.000Z"
@@ -15,13 +16,31 @@ enum HTTPDate {
         return "\(weekday), \(parts[2]) \(month) \(parts[0]) \(parts[3]):\(parts[4]):\(parts[5]) GMT"
     }
 
-    /// The moment that a text names; nil where it is not in today's form, which is the only one that is sent any more.
-    static func instant(_ text: some StringProtocol) -> Instant? {
-        let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else {
-            return nil
+    /// The moment that a text names, in today's form or one of the two obsolete ones that recipients still have to read.
+    ///
+    /// - Parameter now: tells the century of a year with two digits: one that seems more than 50 years ahead is past.
+    /// - Returns: nil for all else; a header with such a text counts as none.
+    static func instant(_ text: String, now: Instant) -> Instant? {
+        let parts = text.split(separator: " ").map { String($0) }
+        switch parts.count {
+        case 6 where parts[5] == "GMT" && days.contains { $0 + "," == parts[0] }:
+            return instant(parts[3], parts[2], parts[1], parts[4])
+        case 4 where parts[3] == "GMT" && longDays.contains { $0 + "," == parts[0] }:
+            let date = parts[1].split(separator: "-")
+            guard date.count == 3, date[2].count == 2, let year = Int(date[2]) else { return nil }
+            let thisYear = Int(now.description.prefix(4)) ?? 0
+            let recent = thisYear / 100 * 100 + year
+            let full = recent > thisYear + 50 ? recent - 100 : recent
+            return instant("\(full)", "\(date[1])", "\(date[0])", parts[2])
+        case 5 where days.contains(parts[0]):
+            return instant(parts[4], parts[1], parts[2].count == 1 ? "0" + parts[2] : parts[2], parts[3])
+        default: return nil
         }
-        let number = month < 9 ? "0\(month + 1)" : "\(month + 1)"
-        return Instant("\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z")
+    }
+
+    private static func instant(_ year: String, _ month: String, _ day: String, _ time: String) -> Instant? {
+        guard let index = months.firstIndex(of: month) else { return nil }
+        let number = index < 9 ? "0\(index + 1)" : "\(index + 1)"
+        return Instant("\(year)-\(number)-\(day)T\(time)Z")
     }
 }

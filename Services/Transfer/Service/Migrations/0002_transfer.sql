@@ -5,6 +5,7 @@ CREATE TABLE transfer.contents (
     file text NOT NULL,
     size bigint NOT NULL,
     sha256 text NOT NULL,
+    sha512 text NOT NULL,
     content_type text NOT NULL,
     -- Real time, whole seconds in milliseconds since 1970: what Last-Modified can tell.
     modified_at bigint NOT NULL,

@@ -95,6 +95,8 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     private let accept: (ClientCertificate?) throws -> Void
     private var patience: Scheduled<Void>?
     private var early: [NIOAny] = []
+    /// Reads, each of 64 KiB at most.
+    private static let earlyLimit = 32
 
     init(
         time: TimeAmount, authorities: ClientAuthorities, shown: @escaping () -> [NIOSSLCertificate],
@@ -113,7 +115,11 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) { early.append(data) }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Nobody has that much to say before he was heard.
+        guard early.count < Self.earlyLimit else { return context.close(promise: nil) }
+        early.append(data)
+    }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard case .handshakeCompleted(let name) = event as? TLSUserEvent else {

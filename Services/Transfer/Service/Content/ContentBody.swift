@@ -1,0 +1,57 @@
+import Hummingbird
+import NIOCore
+
+/// A part of an answer's body.
+enum BodyPiece: Sendable {
+    case text(String)
+    case file(FilePiece)
+
+    var length: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .file(let piece): piece.range.count
+        }
+    }
+
+    /// Hands the bytes over in order, as fast as they are taken: never more than ``FilePiece/chunk`` of them are in memory.
+    func forEachChunk(_ body: (ByteBuffer) async throws -> Void) async throws {
+        switch self {
+        case .text(let text): try await body(ByteBuffer(string: text))
+        case .file(let piece): try await piece.forEachChunk(body)
+        }
+    }
+}
+
+/// A body that is read while it is sent, never whole in memory.
+func body(of pieces: [BodyPiece]) -> ResponseBody {
+    ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
+        for piece in pieces { try await piece.forEachChunk { try await writer.write($0) } }
+        try await writer.finish(nil)
+    }
+}
+
+/// Several ranges as `multipart/byteranges` (RFC 9110 section 14.6).
+struct MultipartRanges {
+    let boundary: String
+    let pieces: [BodyPiece]
+
+    /// - Parameter boundary: nothing that the file could have in it by chance.
+    init(_ ranges: [Range<Int>], of content: StoredContent, _ file: StoredFile, boundary: String) {
+        var pieces: [BodyPiece] = []
+        for range in ranges {
+            let head =
+                "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\nContent-Type: \(content.contentType)\r\n"
+                + "Content-Range: \(Self.contentRange(range, content.size))\r\n\r\n"
+            pieces += [.text(head), .file(FilePiece(file: file, range: range))]
+        }
+        self.boundary = boundary
+        self.pieces = pieces + [.text("\r\n--\(boundary)--\r\n")]
+    }
+
+    var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
+
+    /// Section 14.4.
+    static func contentRange(_ range: Range<Int>, _ size: Int) -> String {
+        "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
+    }
+}

@@ -1,0 +1,94 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import NIOCore
+
+/// Both digests of bytes as they pass.
+struct ContentHash {
+    private var sha256 = SHA256()
+    private var sha512 = SHA512()
+
+    mutating func update(_ buffer: ByteBuffer) {
+        buffer.withUnsafeReadableBytes { bytes in
+            sha256.update(bufferPointer: bytes)
+            sha512.update(bufferPointer: bytes)
+        }
+    }
+
+    /// In hexadecimal.
+    func finalize() -> (sha256: String, sha512: String) {
+        (sha256.finalize().hexadecimal, sha512.finalize().hexadecimal)
+    }
+}
+
+extension DigestAlgorithm {
+    /// More than this is not read twice to tell its digest beforehand: whoever may read could keep the disk busy.
+    static let longestPart = 64 << 20
+
+    /// The digest of a whole file, which is known since it was put there.
+    func field(of content: StoredContent) -> String {
+        switch self {
+        case .sha256: field(Array(hexadecimal: content.sha256))
+        case .sha512: field(Array(hexadecimal: content.sha512))
+        }
+    }
+
+    /// The digest of a body that is not a whole file. Reads it once, a chunk at a time.
+    ///
+    /// - Returns: nil for a long one.
+    func field(of pieces: [BodyPiece]) async throws -> String? {
+        guard pieces.reduce(0, { $0 + $1.length }) <= Self.longestPart else { return nil }
+        switch self {
+        case .sha256: return field(Array(try await digest(of: pieces, SHA256())))
+        case .sha512: return field(Array(try await digest(of: pieces, SHA512())))
+        }
+    }
+
+    private func digest<Hash: HashFunction>(of pieces: [BodyPiece], _ hash: Hash) async throws -> Hash.Digest {
+        var hash = hash
+        for piece in pieces {
+            try await piece.forEachChunk { buffer in
+                buffer.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            }
+        }
+        return hash.finalize()
+    }
+
+    /// A dictionary of one byte sequence (RFC 9530 section 2).
+    private func field(_ digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
+}
+
+extension HTTPField.Name {
+    /// RFC 9530.
+    static let reprDigest = HTTPField.Name("Repr-Digest")!
+    static let wantReprDigest = HTTPField.Name("Want-Repr-Digest")!
+    static let contentDigest = HTTPField.Name("Content-Digest")!
+    static let wantContentDigest = HTTPField.Name("Want-Content-Digest")!
+}
+
+extension SHA256 {
+    mutating func update(_ buffer: ByteBuffer) {
+        buffer.withUnsafeReadableBytes { update(bufferPointer: $0) }
+    }
+}
+
+extension Sequence<UInt8> {
+    var hexadecimal: String {
+        map { byte in
+            let digits = String(byte, radix: 16)
+            return byte < 16 ? "0" + digits : digits
+        }.joined()
+    }
+}
+
+extension [UInt8] {
+    /// Up to the first that is no digit.
+    fileprivate init(hexadecimal text: String) {
+        self = []
+        var rest = text[...]
+        while let byte = UInt8(rest.prefix(2), radix: 16) {
+            append(byte)
+            rest = rest.dropFirst(2)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceKit
+import Timeline
+
+extension ContentRoutes {
+    /// RFC 9110 section 9.3.4.
+    func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let path = try ContentPath(target: request.uri.path).text
+        // A part that was taken for the whole would spoil the file (section 14.5).
+        guard request.headers[.contentRange] == nil else {
+            throw Problem.invalidHeader.because("Content-Range: a file is put as a whole")
+        }
+        let type = try contentType(request)
+        let conditions = Conditions(request.headers)
+        // Looked at before the body comes, so that nobody sends it in vain; it counts when the file takes its place.
+        try conditions.require(of: try await table.find(path), now: clock.now)
+        let name = UUID().lowercased
+        do {
+            var content = try await receive(request, path, name)
+            content.contentType = type
+            let isNew = try await place(&content, conditions)
+            var response = Response(ContentDocument(content), status: isNew ? .created : .ok)
+            response.headers[.eTag] = content.etag
+            return response
+        } catch let error as PlacingFailed {
+            // It may have its place none the less: at worst its space is lost.
+            throw error.reason
+        } catch {
+            await discard(name)
+            throw error as? StorageError == .full ? Problem.diskFull : error
+        }
+    }
+
+    /// RFC 9110 section 9.3.5.
+    func delete(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let path = try ContentPath(target: request.uri.path).text
+        let conditions = Conditions(request.headers)
+        while true {
+            let found = try await table.find(path)
+            try conditions.require(of: found, now: clock.now)
+            guard let found else { throw Problem.notFound }
+            guard try await table.remove(found) else { continue }
+            await discard(found.file)
+            return Response(status: .noContent)
+        }
+    }
+
+    /// The database failed while a file was given its place.
+    private struct PlacingFailed: Error { let reason: any Error }
+
+    /// Gives a file its place, if the preconditions hold at that moment. Each who comes in between delays it once.
+    ///
+    /// - Returns: whether nothing was there.
+    private func place(_ content: inout StoredContent, _ conditions: Conditions) async throws -> Bool {
+        while true {
+            let former = try await table.find(content.path)
+            let now = clock.now
+            try conditions.require(of: former, now: now)
+            let second = now.milliseconds / 1000
+            // Two states within a second would have one date, and a download could be made of both.
+            let next = former.map { $0.modifiedAt.milliseconds / 1000 + 1 } ?? second
+            content.modifiedAt = Instant(milliseconds: max(second, next) * 1000)
+            do {
+                guard try await table.put(content, inPlaceOf: former) else { continue }
+            } catch { throw PlacingFailed(reason: error) }
+            if let former { await discard(former.file) }
+            return former == nil
+        }
+    }
+
+    /// Writes the body as it comes, and makes it durable.
+    private func receive(_ request: Request, _ path: String, _ name: String) async throws -> StoredContent {
+        let file = try await storage.create(name, in: .contents)
+        var hash = ContentHash()
+        var size = 0
+        var pending = ByteBuffer()
+        for try await buffer in request.body {
+            hash.update(buffer)
+            pending.writeImmutableBuffer(buffer)
+            guard pending.readableBytes >= FilePiece.chunk else { continue }
+            try await file.write(pending, at: size)
+            size += pending.readableBytes
+            pending.clear()
+        }
+        try await file.write(pending, at: size)
+        size += pending.readableBytes
+        // The framework takes the end of a connection for the end of the body.
+        if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }
+        try await file.sync()
+        let (sha256, sha512) = hash.finalize()
+        return StoredContent(
+            path: path, file: name, size: size, sha256: sha256, sha512: sha512, contentType: "", modifiedAt: .epoch)
+    }
+
+    /// It comes back in headers, and in the heads of parts: one line of ASCII.
+    private func contentType(_ request: Request) throws(Problem) -> String {
+        guard let type = request.headers[.contentType] else { return "application/octet-stream" }
+        guard type.utf8.count <= 255, type.contains("/"), type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+            throw .invalidHeader.because("Content-Type: not a media type of at most 255 characters")
+        }
+        return type
+    }
+}

@@ -1,0 +1,82 @@
+import Contracts
+import Postgres
+import Timeline
+
+/// The state of a path: what is needed to answer for it.
+struct StoredContent: Sendable, Equatable {
+    var path: String
+    /// The generated name of the file; no other state of any path has it.
+    var file: String
+    var size: Int
+    /// In hexadecimal, as the next.
+    var sha256: String
+    var sha512: String
+    var contentType: String
+    /// Whole seconds, and later than that of the former state.
+    var modifiedAt: Instant
+
+    /// Strong: it changes with every byte, and with nothing else.
+    var etag: String { "\"\(sha256.prefix(32))\"" }
+}
+
+/// The table `transfer.contents`.
+///
+/// Changes are made on a condition: that the path still is as it was found. Whoever is refused looks again. So preconditions of
+/// requests hold at the moment of the change, and each replaced file is known to exactly one who removes it.
+struct ContentTable: Sendable {
+    let pool: ConnectionPool
+    let partitions: Int
+
+    private static let find = Statement(
+        """
+        SELECT file, size, sha256, sha512, content_type, modified_at FROM transfer.contents
+        WHERE partition = $1 AND path = $2
+        """)
+    private static let add = Statement(
+        """
+        INSERT INTO transfer.contents (partition, path, file, size, sha256, sha512, content_type, modified_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT ON CONSTRAINT contents_one DO NOTHING RETURNING true
+        """)
+    private static let replace = Statement(
+        """
+        UPDATE transfer.contents
+        SET file = $3, size = $4, sha256 = $5, sha512 = $6, content_type = $7, modified_at = $8
+        WHERE partition = $1 AND path = $2 AND file = $9 RETURNING true
+        """)
+    private static let remove = Statement(
+        "DELETE FROM transfer.contents WHERE partition = $1 AND path = $2 AND file = $3 RETURNING true")
+
+    private func partition(_ path: String) -> Parameter {
+        .int4(Int32(AggregateKey("content:" + path).partition(of: partitions)))
+    }
+
+    func find(_ path: String) async throws(PostgresError) -> StoredContent? {
+        guard let row = try await pool.run(Call(Self.find, [partition(path), .text(path)])).first else { return nil }
+        return StoredContent(
+            path: path, file: try row.text(0), size: try row.int(1), sha256: try row.text(2), sha512: try row.text(3),
+            contentType: try row.text(4), modifiedAt: Instant(milliseconds: Int64(try row.int(5))))
+    }
+
+    /// Makes a path name a file, in one step.
+    ///
+    /// - Parameter former: what it named when it was looked at; nil for nothing.
+    /// - Returns: false where it names another by now; nothing is changed then.
+    func put(_ content: StoredContent, inPlaceOf former: StoredContent?) async throws(PostgresError) -> Bool {
+        var parameters: [Parameter] = [
+            partition(content.path), .text(content.path), .text(content.file), .int(content.size),
+            .text(content.sha256), .text(content.sha512), .text(content.contentType),
+            .int(Int(content.modifiedAt.milliseconds)),
+        ]
+        guard let former else { return try await !pool.run(Call(Self.add, parameters)).isEmpty }
+        parameters.append(.text(former.file))
+        return try await !pool.run(Call(Self.replace, parameters)).isEmpty
+    }
+
+    /// Makes a path name nothing.
+    ///
+    /// - Returns: false where it names another file by now; nothing is changed then.
+    func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
+        let parameters: [Parameter] = [partition(content.path), .text(content.path), .text(content.file)]
+        return try await !pool.run(Call(Self.remove, parameters)).isEmpty
+    }
+}

@@ -1,0 +1,129 @@
+import Crypto
+import Foundation
+import NIOCore
+import NIOHTTP1
+import TestSupport
+import Testing
+
+/// Clients that nobody here wrote get every byte, however often they are cut.
+@Suite(.serialized) struct StockDownloaders {
+    private static let sizes = [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4 << 20]
+
+    @Test(arguments: [Downloader.curl, .wget, .aria2])
+    func resumeWhatWasCut(_ downloader: Downloader) async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        let folder = try Folder()
+        for size in Self.sizes {
+            let path = "/content/downloads/\(size)"
+            let content = random(size)
+            _ = try await suite.send(.PUT, suite.transferPort, path, content)
+            try await propertyTest(seedsFrom: UInt64(size), count: 2) { generator in
+                // Behind the head of the answer, and together less than the file: all three cuts happen.
+                let rations = size < 4096 ? [] : (0..<3).map { _ in Int.random(in: 1000...size / 4, using: &generator) }
+                let file = "\(size)"
+                try? FileManager.default.removeItem(at: folder.url.appendingPathComponent(file))
+                try await RationedProxy.with(to: suite.transferPort, rations: rations) { proxy in
+                    try await downloader.download(
+                        "http://127.0.0.1:\(proxy.port)\(path)", to: folder.url, as: file)
+                    try #require(proxy.connections.count > rations.count, "it was cut")
+                    // Heads of answers have less than a thousand bytes.
+                    let most = size + 1000 * proxy.connections.count
+                    try #require(!downloader.isFrugal || proxy.bytes <= most, "it went on, not back")
+                }
+                let got = try Data(contentsOf: folder.url.appendingPathComponent(file))
+                try #require(SHA256.hash(data: got) == SHA256.hash(data: Data(content.readableBytesView)))
+            }
+        }
+    }
+
+    @Test func curlGetsTheRangesThatItAsksFor() async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        let url = "http://127.0.0.1:\(suite.transferPort)/content/digits"
+        _ = try await suite.send(.PUT, suite.transferPort, "/content/digits", ByteBuffer(string: "0123456789"))
+        for (range, want) in [("0-3", "0123"), ("4-", "456789"), ("-2", "89")] {
+            #expect(try await Downloader.curl.run(["-sS", "-f", "--noproxy", "*", "-r", range, url]) == want)
+        }
+        let parts = try await Downloader.curl.run(["-sS", "-f", "--noproxy", "*", "-r", "0-1,5-6", url])
+        #expect(parts.contains("Content-Range: bytes 5-6/10\r\n\r\n56"))
+    }
+
+    @Test func whatChangedBetweenTwoPartsIsSentAsAWhole() async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        let url = "http://127.0.0.1:\(suite.transferPort)/content/changing"
+        func put(_ text: String) async throws {
+            _ = try await suite.send(.PUT, suite.transferPort, "/content/changing", ByteBuffer(string: text))
+        }
+        try await put("old old old")
+        let old = try await suite.send(.GET, suite.transferPort, "/content/changing", headers: ["Range": "bytes=0-3"])
+        let validators = ["ETag", "Last-Modified"].map { old.headers.first(name: $0) ?? "" }
+        // Within the same second: the date alone tells them apart, too.
+        try await put("new new new")
+        for validator in validators {
+            let rest = ["-sS", "-f", "--noproxy", "*", "-r", "4-", "-H", "If-Range: \(validator)", url]
+            #expect(try await Downloader.curl.run(rest) == "new new new", "\(validator)")
+        }
+    }
+
+    @Test func twoGiBPassInBoundedMemory() async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        let folder = try Folder()
+        let source = folder.url.appendingPathComponent("source")
+        try makeSparseFile(source, size: 2 << 30)
+        let url = "http://127.0.0.1:\(suite.transferPort)/content/large"
+        let put = ["-sS", "-f", "--noproxy", "*", "-H", "Expect:", "-T", source.path, url]
+        let document =
+            try JSONSerialization.jsonObject(
+                with: Data(try await Downloader.curl.run(put, within: 300).utf8)) as? [String: Any]
+        let sha256 = try #require(document?["sha256"] as? String)
+        try #require(try await hash(source) == sha256)
+        try await RationedProxy.with(to: suite.transferPort, rations: [700 << 20, 123_456_789]) { proxy in
+            try await Downloader.curl.download(
+                "http://127.0.0.1:\(proxy.port)/content/large", to: folder.url, as: "large", within: 300)
+            #expect(proxy.connections.count > 2)
+        }
+        #expect(try await hash(folder.url.appendingPathComponent("large")) == sha256)
+        #expect(try Memory.most(of: transfer.pid) < 256 << 20)
+    }
+
+    /// Zeros, which take no space, with a number here and there that tells its place.
+    private func makeSparseFile(_ url: URL, size: Int) throws {
+        try #require(FileManager.default.createFile(atPath: url.path, contents: nil))
+        let file = try FileHandle(forWritingTo: url)
+        defer { try? file.close() }
+        try file.truncate(atOffset: UInt64(size))
+        for place in stride(from: 5, to: size, by: 33_333_333) {
+            try file.seek(toOffset: UInt64(place))
+            try file.write(contentsOf: Data("\(place)".utf8))
+        }
+    }
+
+    private func hash(_ url: URL) async throws -> String {
+        let process = try ChildProcess.start("/usr/bin/sha256sum", [url.path])
+        _ = try await process.exit(within: 120)
+        return String(process.output.lines.first?.prefix(64) ?? "")
+    }
+
+    private func random(_ size: Int) -> ByteBuffer {
+        var generator = SplitMix64(seed: UInt64(size))
+        var buffer = ByteBuffer()
+        for _ in 0..<size / 8 { buffer.writeInteger(generator.next()) }
+        for _ in 0..<size % 8 { buffer.writeInteger(UInt8(truncatingIfNeeded: generator.next())) }
+        return buffer
+    }
+}
+
+/// A folder that goes with its test.
+private final class Folder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A client that nobody here wrote.
+struct Downloader: Sendable, CustomTestStringConvertible {
+    let name: String
+    /// The Debian package that has it.
+    let package: String
+    /// What makes it go on with the file that is there, and come again by itself where it can.
+    let arguments: @Sendable (_ url: String, _ folder: URL, _ file: String) -> [String]
+    /// Whether it asks for one stretch of bytes at a time, and for none twice.
+    let isFrugal: Bool
+    var testDescription: String { name }
+
+    static let curl = Downloader(
+        name: "curl", package: "curl",
+        arguments: { url, folder, file in
+            ["-sS", "-f", "--noproxy", "*", "-C", "-", "-o", folder.appendingPathComponent(file).path, url]
+        }, isFrugal: true)
+    static let wget = Downloader(
+        name: "wget", package: "wget",
+        arguments: { url, folder, file in
+            ["-q", "-c", "--no-proxy", "--tries=20", "--waitretry=0", "-P", folder.path, url]
+        }, isFrugal: true)
+    static let aria2 = Downloader(
+        name: "aria2c", package: "aria2",
+        arguments: { url, folder, file in
+            [
+                "-q", "-c", "-x8", "-s8", "-k1M", "--no-conf", "--no-proxy=*", "--max-tries=40", "--retry-wait=0",
+                "--file-allocation=none", "--dir", folder.path, "--out", file, url,
+            ]
+        }, isFrugal: false)
+
+    /// Runs it, again and again, until it has the file.
+    ///
+    /// - Parameter file: the last segment of the URL; wget calls the file so.
+    func download(_ url: String, to folder: URL, as file: String, within seconds: Double = 60) async throws {
+        var said = ""
+        for _ in 0..<10 {
+            let process = try start(arguments(url, folder, file))
+            if try await process.exit(within: seconds) == .exited(0) { return }
+            said = process.errors.tail()
+        }
+        throw Unexpected(description: "\(name) does not get the file: \(said)")
+    }
+
+    /// Runs it with other arguments, which must succeed.
+    ///
+    /// - Returns: what it wrote to standard output, without the last end of line.
+    @discardableResult
+    func run(_ arguments: [String], within seconds: Double = 60) async throws -> String {
+        let process = try start(arguments)
+        guard try await process.exit(within: seconds) == .exited(0) else {
+            throw Unexpected(description: "\(name) \(arguments): \(process.errors.tail())")
+        }
+        return process.output.lines.joined(separator: "\n")
+    }
+
+    private func start(_ arguments: [String]) throws -> ChildProcess {
+        let path = "/usr/bin/" + name
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw Unexpected(description: "\(path) is missing; on Debian: apt-get install \(package)")
+        }
+        return try ChildProcess.start(path, arguments)
+    }
+}

@@ -1,0 +1,80 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+import TestSupport
+
+/// A TCP proxy that cuts its first connections after so many bytes to the client have gone through.
+///
+/// To the byte, other than `TCPProxy`, which cuts when the test says so: a file that is smaller than the buffers of the sockets is
+/// still cut in the middle.
+struct RationedProxy {
+    /// The port on 127.0.0.1 where it listens.
+    let port: Int
+    /// How many connections there were.
+    let connections = Tally()
+    private let passed = Passed()
+    /// How many bytes went to clients.
+    var bytes: Int { passed.count.withLock(\.self) }
+
+    private final class Passed: Sendable { let count = Mutex(0) }
+    private struct Cut: Error {}
+    private typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+
+    /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow are not cut.
+    static func with(
+        to target: Int, rations: [Int], _ body: @Sendable (RationedProxy) async throws -> Void
+    ) async throws {
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 256)
+            .bind(host: "127.0.0.1", port: 0) { channel in
+                channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
+            }
+        let proxy = RationedProxy(port: server.channel.localAddress?.port ?? 0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await server.executeThenClose { clients in
+                    await withTaskGroup(of: Void.self) { links in
+                        defer { links.cancelAll() }
+                        var rest = rations[...]
+                        var iterator = clients.makeAsyncIterator()
+                        // What is cut, by us or by a side that goes, is no fault.
+                        while let client = try? await iterator.next() {
+                            proxy.connections.add()
+                            let ration = rest.popFirst() ?? Int.max
+                            links.addTask { try? await proxy.relay(client, to: target, ration) }
+                        }
+                    }
+                }
+            }
+            try await body(proxy)
+            group.cancelAll()
+        }
+    }
+
+    private func relay(_ client: Stream, to target: Int, _ ration: Int) async throws {
+        let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: target) { channel in
+                channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
+            }
+        try await server.executeThenClose { fromServer, toServer in
+            try await client.executeThenClose { fromClient, toClient in
+                // Whichever side ends first ends both.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    defer { group.cancelAll() }
+                    group.addTask { for try await buffer in fromClient { try await toServer.write(buffer) } }
+                    group.addTask {
+                        var left = ration
+                        for try await var buffer in fromServer {
+                            let length = min(left, buffer.readableBytes)
+                            left -= length
+                            passed.count.withLock { $0 += length }
+                            if let slice = buffer.readSlice(length: length) { try await toClient.write(slice) }
+                            if left == 0 { throw Cut() }
+                        }
+                    }
+                    try await group.next()
+                }
+            }
+        }
+    }
+}
