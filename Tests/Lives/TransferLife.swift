@@ -109,7 +109,7 @@ package struct TransferLife: Life {
             configuration.sessionSendsLaunchEvents = roll(4) != 0
             return .openSession(app: app, session: id, configuration)
         case 2, 3:
-            var request = DownloadRequest(url: "http://files.example/")
+            var request = TransferRequest(url: "http://files.example/")
             if roll(4) == 0 { request.earliestBeginDate = now + .seconds(Int64(roll(60))) }
             request.priority = Double(roll(3)) / 2
             return .download(app: app, session: id, request)

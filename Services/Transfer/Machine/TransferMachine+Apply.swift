@@ -7,7 +7,7 @@ extension TransferMachine {
         switch event {
         case .deviceNoted(let event): apply(event)
         case .deviceForgotten: self = TransferMachine()
-        case .appNoted(let event): apply(event)
+        case .appNoted(let event): apply(event, at: time)
         case .appForgotten(let event):
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)
@@ -23,7 +23,7 @@ extension TransferMachine {
             sessions[event.session]?.isAttached = true
         case .sessionInvalidated(let event):
             sessions[event.session]?.isInvalidated = true
-            removeIfDone(event.session)
+        case .sessionEnded(let event): sessions.removeValue(forKey: event.session)
         case .taskCreated(let event): apply(event)
         case .taskResumed(let event): change(event) { $0.state = .running }
         case .taskSuspended(let event):
@@ -43,16 +43,51 @@ extension TransferMachine {
         case .attemptStarted(let event): apply(event, at: time)
         case .attemptEnded(let event): apply(event)
         case .responseReceived(let event): apply(event)
+        case .redirectFollowed(let event): change(event) { $0.currentURL = event.url }
         case .progressMade(let event):
             change(event) { task in
                 guard let last = task.segments.indices.last else { return }
                 task.segments[last].length += event.bytesWritten
+                task.noteProgress(at: time, untold: event.isTold || task.kind == .upload ? 0 : event.bytesWritten)
             }
+        case .bodySent(let event):
+            change(event) { task in
+                task.bytesSent = event.totalBytesSent
+                task.noteProgress(at: time, untold: event.isTold ? 0 : event.bytesSent)
+            }
+        case .progressTold(let event):
+            change(event) { task in
+                task.untoldBytes = 0
+                task.untoldResume = nil
+            }
+        case .downloadFinished(let event): apply(event)
+        case .downloadReturned(let event): apply(event)
+        case .fileReserved(let event): change(event) { $0.claimedAs = event.claimedAs }
+        case .fileStored(let event):
+            guard let app = event.app else { return }
+            apps[app]?.files[event.name] = event.file
+        case .fileRemoved(let event):
+            guard let app = event.app else { return }
+            apps[app]?.files.removeValue(forKey: event.name)
+        case .challengeReceived(let event):
+            change(event) { task in
+                var pending = PendingChallenge()
+                pending.id = event.id
+                pending.challenge = event.challenge
+                task.challenge = pending
+            }
+            sessions[event.session]?.hasNewChallenge = true
+        case .challengePresented(let event): change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
+        case .challengeAnswered(let event): apply(event)
         case .eventsDelivered(let event): apply(event)
         case .wakeRequested(let event):
             sessions[event.session]?.wake = .requested
             sessions[event.session]?.hasNews = false
-        case .wakeBegun(let event): sessions[event.session]?.wake = .begun
+            sessions[event.session]?.hasNewChallenge = false
+        case .wakeBegun(let event):
+            sessions[event.session]?.wake = .begun
+            sessions[event.session]?.hasFinishedEvents = false
+            sessions[event.session]?.relaunches += 1
         case .wakeEnded(let event): sessions[event.session]?.wake = .none
         }
     }
@@ -70,7 +105,12 @@ extension TransferMachine {
         fleet = event.fleet ?? fleet
         if event.poweredOn == true, !isPoweredOn {
             // Who could not be woken while it was off may be now.
-            for id in sessions.keys where sessions[id]?.untold.isEmpty == false { sessions[id]?.hasNews = true }
+            for id in sessions.keys {
+                if sessions[id]?.untold.isEmpty == false { sessions[id]?.hasNews = true }
+                if sessions[id]?.tasks.contains(where: { $0.challenge != nil }) == true {
+                    sessions[id]?.hasNewChallenge = true
+                }
+            }
         }
         isPoweredOn = event.poweredOn ?? isPoweredOn
         battery = event.battery ?? battery
@@ -88,12 +128,11 @@ extension TransferMachine {
         }
     }
 
-    private mutating func apply(_ event: TransferEvent.AppNoted) {
+    private mutating func apply(_ event: TransferEvent.AppNoted, at time: Instant) {
         guard let app = event.app else { return }
         apps[app, default: AppView()].state = event.state
         apps[app]?.forceQuit = event.forceQuit
-        guard event.state == .notRunning else { return }
-        for id in sessions.keys where sessions[id]?.app == app { sessions[id]?.isAttached = false }
+        for id in sessions.keys where sessions[id]?.app == app { sessions[id]?.note(event.state, at: time) }
     }
 
     private mutating func apply(_ event: TransferEvent.TaskCreated) {
@@ -104,6 +143,11 @@ extension TransferMachine {
         task.isDiscretionary = event.discretionary
         task.deadline = event.deadline
         task.file = event.file
+        task.body = event.body
+        task.delayedUntil = event.delayedUntil
+        if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
+            task.takeOver(left)
+        }
         sessions[event.session]?.lastTask = event.task
         sessions[event.session]?.tasks.append(task)
     }
@@ -116,6 +160,10 @@ extension TransferMachine {
             task.waiting = nil
             task.waitsUntil = nil
             task.retryAt = nil
+            task.challenge = nil
+        }
+        if let data = event.error?.resumeData, let app = event.app, let task = task(event.place) {
+            apps[app]?.keep(ResumableDownload(task), as: data)
         }
         sessions[event.session]?.untold.append(event.task)
         sessions[event.session]?.hasNews = true
@@ -131,6 +179,9 @@ extension TransferMachine {
             task.waiting = nil
             task.waitsUntil = nil
             task.retryAt = nil
+            task.bytesSent = 0
+            task.progressAt = nil
+            task.currentURL = nil
             if event.from == 0 { task.forgetBytes() }
         }
     }
@@ -155,6 +206,7 @@ extension TransferMachine {
             let rest = event.response.contentLength.map { $0 + event.from }
             task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
             if let last = task.attempts.indices.last { task.attempts[last].from = event.from }
+            if event.from > 0, !event.isTold { task.untoldResume = event.from }
         }
     }
 
@@ -177,17 +229,78 @@ extension TransferMachine {
         guard var session = sessions[event.session] else { return }
         session.untold.removeAll { event.tasks.contains($0) }
         session.hasNews = false
+        if event.finishesEvents { session.hasFinishedEvents = true }
         let told = session.tasks.filter { $0.state == .completed && !session.untold.contains($0.task) }.map(\.task)
         let dropped = told.dropLast(Self.keptTasks)
         session.tasks.removeAll { dropped.contains($0.task) }
         sessions[event.session] = session
-        removeIfDone(event.session)
     }
 
-    /// An invalidated session goes with the last thing that was to be told of it.
-    private mutating func removeIfDone(_ id: String) {
-        guard let session = sessions[id], session.isInvalidated else { return }
-        if !session.hasUnfinishedTasks && session.untold.isEmpty { sessions.removeValue(forKey: id) }
+    private mutating func apply(_ event: TransferEvent.DownloadFinished) {
+        change(event) { $0.fate = .offered }
+        var finishing = FinishingDownload()
+        finishing.task = event.task
+        finishing.countdown = Countdown(until: event.until)
+        sessions[event.session]?.finishing = finishing
+    }
+
+    private mutating func apply(_ event: TransferEvent.DownloadReturned) {
+        change(event) { task in
+            task.fate = event.claimedAs == nil ? .gone : .claimed
+            task.claimedAs = event.claimedAs
+        }
+        sessions[event.session]?.finishing = nil
+        guard let app = event.app, let name = event.claimedAs, let task = task(event.place) else { return }
+        var file = AppFile()
+        file.pieces = task.pieces
+        file.sha256 = task.sha256
+        file.contentType = task.response?.contentType
+        apps[app]?.files[name] = file
+    }
+
+    private mutating func apply(_ event: TransferEvent.ChallengeAnswered) {
+        guard let pending = task(event.place)?.challenge else { return }
+        change(event) { task in
+            task.challenge = nil
+            guard event.disposition != .useCredential else { return }
+            task.declined.removeAll { $0.challenge.isOfSameSpace(as: pending.challenge) }
+            task.declined.append(DeclinedSpace(pending.challenge, event.disposition))
+        }
+        guard let credential = event.credential else { return }
+        let held = HeldCredential(id: credential, challenge: pending.challenge)
+        sessions[event.session]?.credentials.removeAll { $0.challenge.isOfSameSpace(as: held.challenge) }
+        sessions[event.session]?.credentials.append(held)
+    }
+}
+
+extension AppView {
+    fileprivate mutating func keep(_ left: ResumableDownload, as data: String) {
+        resumable[data] = left
+        if resumable.count > TransferMachine.keptResumeData { resumable.removeFirst() }
+    }
+}
+
+extension BackgroundSession {
+    /// What an app's state means to its sessions.
+    fileprivate mutating func note(_ state: AppPresence, at time: Instant) {
+        switch state {
+        case .notRunning:
+            isAttached = false
+            // Whatever was not returned from is told to the next process.
+            if let index = tasks.firstIndex(where: { $0.fate == .offered }) { tasks[index].fate = .kept }
+            finishing = nil
+            for index in tasks.indices { tasks[index].challenge?.countdown = nil }
+        case .suspended:
+            finishing?.countdown.stop(at: time)
+            for index in tasks.indices { tasks[index].challenge?.countdown?.stop(at: time) }
+        case .background, .foreground:
+            finishing?.countdown.goOn(at: time)
+            for index in tasks.indices { tasks[index].challenge?.countdown?.goOn(at: time) }
+        }
+        guard state == .foreground else { return }
+        // The user is back: nothing is held against the app's wakes any more.
+        relaunches = 0
+        for index in tasks.indices { tasks[index].delayedUntil = nil }
     }
 }
 
@@ -196,5 +309,17 @@ extension TransferTask {
         segments = []
         response = nil
         bytesExpected = nil
+    }
+
+    fileprivate mutating func noteProgress(at time: Instant, untold bytes: Int) {
+        progressAt = time
+        untoldBytes += bytes
+    }
+
+    fileprivate mutating func takeOver(_ left: ResumableDownload) {
+        epoch = left.epoch
+        segments = left.segments
+        response = left.response
+        bytesExpected = left.bytesExpected
     }
 }

@@ -38,7 +38,7 @@ public struct TransferMachine: Machine {
     /// By identifier: one device has one session of a name, whichever app's it is.
     public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 
-    public static let version = 1
+    public static let version = 2
     public static let follows: Set<String> = [
         LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type,
         LifecycleEvent.DeviceDeregistered.type, LifecycleEvent.DevicePowered.type,
@@ -64,10 +64,13 @@ public struct TransferMachine: Machine {
     public var nextDeadline: Instant? {
         var earliest: Instant?
         for session in sessions.values {
+            var moments = [session.finishing?.countdown.until].compactMap { $0 }
             for task in session.tasks where task.state != .completed {
-                let next = min(task.deadline, task.waitsUntil ?? task.deadline)
-                earliest = min(earliest ?? next, next)
+                moments.append(task.deadline)
+                if let moment = task.waitsUntil { moments.append(moment) }
+                if let moment = task.challenge?.countdown?.until { moments.append(moment) }
             }
+            for moment in moments { earliest = min(earliest ?? moment, moment) }
         }
         return earliest
     }
@@ -84,7 +87,7 @@ public struct TransferMachine: Machine {
         switch input {
         case .command(let command): try decision.obey(command)
         case .event(let event): try decision.follow(event)
-        case .deadline: decision.expire()
+        case .deadline: decision.passTime()
         }
         decision.settle()
     }
@@ -98,12 +101,26 @@ extension Decision<TransferMachine> {
             try openSession(app, session, configuration)
         case .invalidateSession(let app, let session, let cancels):
             try invalidateSession(app, session, cancels: cancels)
-        case .download(let app, let session, let request): try download(app, session, request)
+        case .download(let app, let session, let request):
+            try create(.download, app, session, request)
+        case .downloadResuming(let app, let session, let resumeData, let changes):
+            try createResuming(app, session, resumeData, changes)
+        case .upload(let app, let session, let request, let source):
+            try create(.upload, app, session, request, try body(source, of: app))
         case .resume(let place): try resume(place)
         case .suspend(let place): try suspend(place)
-        case .cancel(let place): try cancel(place)
+        case .cancel(let place): try cancel(place, producesResumeData: false)
+        case .cancelByProducingResumeData(let place): try cancel(place, producesResumeData: true)
+        case .claim(let place, let name): try claim(place, as: name)
+        case .storeFile(let app, let name, let file): try store(file, as: name, of: app)
+        case .removeFile(let app, let name): try remove(name, of: app)
+        case .answerChallenge(let app, let session, let id, let disposition):
+            try answer(app, session, id, disposition)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
+        case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)
+        case .reportSent(let attempt, let total): try reportSent(attempt, total: total)
+        case .challenge(let attempt, let asked): try challenge(attempt, asked)
         case .report(let attempt, let total): try report(attempt, total: total)
         case .finish(let attempt, let total, let sha256): try finish(attempt, total: total, sha256: sha256)
         case .fail(let attempt, let total, let end): try fail(attempt, total: total, end)
@@ -111,9 +128,17 @@ extension Decision<TransferMachine> {
         }
     }
 
+    /// What time itself brings.
+    fileprivate mutating func passTime() {
+        expireTasks()
+        expireChallenges()
+        expireCallbacks()
+    }
+
     /// What follows from the rest: who may move now, who may not, and what the apps are told.
     fileprivate mutating func settle() {
         for session in state.sessions.keys { arrange(session) }
         for session in state.sessions.keys { tell(session) }
+        for session in state.sessions.keys { end(session) }
     }
 }

@@ -13,8 +13,18 @@ public struct TransferPolicy: Sendable, Equatable {
     public var connectTries = 5
     /// An unplugged battery from this level on is as good as power for discretionary tasks.
     public var fullEnough = 0.8
+    /// How long an app has to answer a challenge, while its code runs.
+    public var challengeTime = Interval.seconds(30)
+    /// When `didFinishDownloadingTo` is taken to have returned, unless the app says so earlier; while its code runs.
+    public var callbackTime = Interval.seconds(10)
+    /// How long a task waits that is started in the first wake for its session: the resume-rate limiter doubles it with each
+    /// further one (Apple's engineers on the developer forums: "Testing Background Session Code").
+    public var firstDelay = Interval.seconds(60)
+    /// The longest that the limiter lets a task wait.
+    public var longestDelay = Interval.hours(24)
     public var sessionsPerDevice = 16
     public var tasksPerSession = 64
+    public var filesPerApp = 64
 
     public init() {}
 }
@@ -24,4 +34,6 @@ extension TransferMachine {
     public static let keptTasks = 16
     /// How many attempts a task remembers.
     public static let keptAttempts = 8
+    /// How many resume data an app may hold.
+    public static let keptResumeData = 16
 }

@@ -12,6 +12,14 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
     case sessionInUse(String)
     case sessionInvalidated(String)
     case unsupportedURL
+    /// Nothing has this resume data, or it was used.
+    case unusableResumeData
+    case unknownFile(String)
+    /// No challenge has this identifier, or it was answered.
+    case unknownChallenge(String)
+    /// The task has no file that could be the app's.
+    case nothingToClaim(Int)
+    case tooManyFiles(limit: Int)
     case tooManySessions(limit: Int)
     case tooManyTasks(limit: Int)
     /// Another attempt has taken its place, or it is over.
@@ -30,6 +38,11 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case .sessionInUse: "session_in_use"
         case .sessionInvalidated: "session_invalidated"
         case .unsupportedURL: "unsupported_url"
+        case .unusableResumeData: "unusable_resume_data"
+        case .unknownFile: "unknown_file"
+        case .unknownChallenge: "unknown_challenge"
+        case .nothingToClaim: "nothing_to_claim"
+        case .tooManyFiles: "too_many_files"
         case .tooManySessions: "too_many_sessions"
         case .tooManyTasks: "too_many_tasks"
         case .staleAttempt: "stale_attempt"
@@ -48,6 +61,12 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
             "The session \(session) is another app's (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996)."
         case .sessionInvalidated(let session): "The session \(session) was invalidated and takes no more tasks."
         case .unsupportedURL: "A background session moves only http and https URLs without credentials in them."
+        case .unusableResumeData: "Nothing goes on from this resume data: it was used already, or is too old."
+        case .unknownFile(let name): "The app has no file \(name)."
+        case .unknownChallenge(let id): "No challenge \(id) waits for an answer."
+        case .nothingToClaim(let task):
+            "Task \(task) has no file to claim: it is no download, it failed, or didFinishDownloadingTo has returned."
+        case .tooManyFiles(let limit): "An app has at most \(limit) files."
         case .tooManySessions(let limit): "A device has at most \(limit) sessions."
         case .tooManyTasks(let limit): "A session has at most \(limit) unfinished tasks."
         case .staleAttempt: "The attempt is over."

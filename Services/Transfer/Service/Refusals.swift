@@ -7,9 +7,11 @@ extension TransferRefusal: ProblemConvertible {
     public var problem: Problem {
         let status: HTTPResponse.Status
         switch self {
-        case .deviceNotRegistered, .appNotInstalled, .unknownSession, .unknownTask: status = .notFound
-        case .unsupportedURL: status = .unprocessableContent
-        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .staleAttempt:
+        case .deviceNotRegistered, .appNotInstalled, .unknownSession, .unknownTask, .unknownFile, .unknownChallenge:
+            status = .notFound
+        case .unsupportedURL, .unusableResumeData: status = .unprocessableContent
+        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .tooManyFiles,
+            .nothingToClaim, .staleAttempt:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }
@@ -23,5 +25,8 @@ extension Problem {
     static let originNotAllowed = Problem(
         .unprocessableContent, "origin_not_allowed", "This origin is not among those that may be fetched from")
     static let fileNotReady = Problem(.conflict, "file_not_ready", "The task has no finished file")
-    static let fileGone = Problem(.gone, "file_gone", "The file is no longer there")
+    static let fileGone = Problem(
+        .gone, "file_gone", "didFinishDownloadingTo has returned, and the app did not claim the file")
+    static let credentialMismatch = Problem(
+        .unprocessableContent, "credential_mismatch", "The credential is not of the kind that the challenge asks for")
 }

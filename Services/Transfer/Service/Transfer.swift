@@ -24,11 +24,13 @@ public enum Transfer {
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let tables = String(decoding: PackageResources._002_transfer_sql, as: UTF8.self)
         let uploads = String(decoding: PackageResources._003_uploads_sql, as: UTF8.self)
+        let credentials = String(decoding: PackageResources._004_credentials_sql, as: UTF8.self)
         try await DurableService.migrate(
             TransferMachine.self, configuration, logger: logger,
             migrations: [
                 try Migration(fileName: "0002_transfer.sql", sql: tables),
                 try Migration(fileName: "0003_uploads.sql", sql: uploads),
+                try Migration(fileName: "0004_credentials.sql", sql: credentials),
             ])
     }
 
@@ -46,12 +48,17 @@ public enum Transfer {
         try await DurableService.serve(
             TransferMachine.self, configuration, policy: TransferPolicy(), logger: logger
         ) { parts, table in
-            TransferRoutes(commands: parts.commands, storage: storage, origins: origins).add(to: &table)
+            let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
+            let files = AppFiles(storage: storage, uploads: uploads)
+            let credentials = CredentialTable(pool: parts.pool, partitions: configuration.partitions)
+            let routes = TransferRoutes(commands: parts.commands, files: files, origins: origins)
+            routes.add(to: &table)
+            FileRoutes(routes: routes, files: files).add(to: &table)
+            ChallengeRoutes(routes: routes, credentials: credentials).add(to: &table)
             ContentRoutes(
                 storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
                 clock: RealClock(), logger: logger
             ).add(to: &table)
-            let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
             return [Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads)]

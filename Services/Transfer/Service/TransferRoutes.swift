@@ -12,7 +12,7 @@ struct TransferRoutes: Sendable {
     static let sessions = "/v1/devices/{device}/apps/{app}/sessions"
 
     let commands: Commands<TransferMachine>
-    let storage: Storage
+    let files: AppFiles
     let origins: AllowedOrigins
 
     func add(to table: inout RouteTable) {
@@ -62,15 +62,21 @@ struct TransferRoutes: Sendable {
             problems: [.originNotAllowed]
         ) { request, context in
             let download = try await request.document(as: DownloadRequest.self)
-            if let origin = WebOrigin(url: download.url), !origins.mayFetch(origin) {
-                throw Problem.originNotAllowed.because("\(origin) may not be fetched from")
+            try requireAllowed(download.url)
+            return try await createTask(request, context) { app, session in
+                try download.command(app: app, session: session)
             }
-            let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
-            let key = AggregateKey.device(try context.parameters.identifier("device"))
-            return try await commands.submit(
-                .download(app: app, session: id, download), to: key, request, context, status: .created
-            ) { aggregate, _ in
-                aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
+        }
+        table.add(
+            .post, session + "/uploads", "Creates a task that uploads a file, which begins at once",
+            request: UploadRequest.self, response: TaskDocument.self, status: .created,
+            problems: [.originNotAllowed, .uploadIncomplete, .uploadGone]
+        ) { request, context in
+            let upload = try await request.document(as: UploadRequest.self)
+            try requireAllowed(upload.url)
+            let source = try await files.source(upload.file, for: try context.requireCaller(.operate))
+            return try await createTask(request, context) { app, session in
+                .upload(app: app, session: session, upload.transferRequest, source)
             }
         }
         table.add(.get, task, "A task", response: TaskDocument.self) { request, context in
@@ -80,18 +86,55 @@ struct TransferRoutes: Sendable {
         let actions: [(String, String, @Sendable (TaskPlace) -> TransferCommand)] = [
             ("resume", "Resumes a suspended task", { .resume($0) }),
             ("suspend", "Suspends a task", { .suspend($0) }), ("cancel", "Cancels a task", { .cancel($0) }),
+            (
+                "cancel-by-producing-resume-data",
+                "Cancels a task; error.resumeData names what is there, where a later download can go on from it",
+                { .cancelByProducingResumeData($0) }
+            ),
         ]
         for (word, summary, command) in actions {
             table.add(.post, task + "/" + word, summary, response: TaskDocument.self) { request, context in
-                let place = try taskPlace(context)
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                return try await commands.submit(command(place), to: key, request, context) { aggregate, _ in
-                    aggregate.state.task(place).map { TaskDocument($0).jsonBytes } ?? []
-                }
+                try await submitToTask(command(try taskPlace(context)), request, context)
             }
         }
-        table.add(.get, task + "/file", "The file that a task has downloaded", problems: [.fileNotReady, .fileGone]) {
-            try await file($0, $1)
+        table.add(
+            .post, task + "/claim", "The app takes a download's file as its own, now or as soon as it has come",
+            request: ClaimRequest.self, response: TaskDocument.self
+        ) { request, context in
+            let claim = try await request.document(as: ClaimRequest.self)
+            return try await submitToTask(.claim(try taskPlace(context), name: claim.name), request, context)
+        }
+        table.add(
+            .get, task + "/file", "The file that a task has downloaded, or what the server said to an upload",
+            problems: [.fileNotReady, .fileGone]
+        ) { try await file($0, $1) }
+    }
+
+    private func requireAllowed(_ url: String?) throws(Problem) {
+        guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return }
+        throw .originNotAllowed.because("\(origin) may not be fetched from")
+    }
+
+    private func createTask(
+        _ request: Request, _ context: ServiceContext,
+        _ command: (_ app: String, _ session: String) throws -> TransferCommand
+    ) async throws -> Response {
+        let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
+        let key = AggregateKey.device(try context.parameters.identifier("device"))
+        return try await commands.submit(
+            try command(app, id), to: key, request, context, status: .created
+        ) { aggregate, _ in
+            aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
+        }
+    }
+
+    private func submitToTask(
+        _ command: TransferCommand, _ request: Request, _ context: ServiceContext
+    ) async throws -> Response {
+        let place = try taskPlace(context)
+        let key = AggregateKey.device(try context.parameters.identifier("device"))
+        return try await commands.submit(command, to: key, request, context) { aggregate, _ in
+            aggregate.state.task(place).map { TaskDocument($0).jsonBytes } ?? []
         }
     }
 
@@ -99,19 +142,12 @@ struct TransferRoutes: Sendable {
     private func file(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (task, _) = try await findTask(request, context)
         guard task.state == .completed, task.error == nil, let sha256 = task.sha256 else { throw Problem.fileNotReady }
-        var pieces: [BodyPiece] = []
-        do {
-            for segment in task.segments where segment.length > 0 {
-                let file = try await storage.open(task.segmentName(segment), in: .segments)
-                pieces.append(.file(FilePiece(file: file, range: 0..<segment.length)))
-            }
-        } catch StorageError.missing { throw Problem.fileGone }
-        return Response(
-            status: .ok,
-            headers: [
-                .contentType: task.response?.contentType ?? "application/octet-stream",
-                .eTag: "\"\(sha256.prefix(32))\"",
-            ], body: body(of: pieces))
+        guard task.fate != .gone else { throw Problem.fileGone }
+        var file = AppFile()
+        file.pieces = task.pieces
+        file.sha256 = sha256
+        file.contentType = task.response?.contentType
+        return try await files.answer(file)
     }
 
     private func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {
@@ -128,7 +164,7 @@ struct TransferRoutes: Sendable {
         return (task, etag)
     }
 
-    private func read(_ request: Request, _ context: ServiceContext) async throws -> (TransferMachine, ETag) {
+    func read(_ request: Request, _ context: ServiceContext) async throws -> (TransferMachine, ETag) {
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         guard let found = try await commands.read(key, request, context), found.aggregate.state.isRegistered else {
             throw TransferRefusal.deviceNotRegistered.problem

@@ -36,26 +36,102 @@ public struct SessionConfiguration: Record, Equatable {
 private let hours24 = Interval.hours(24)
 private let days30 = Interval.days(30)
 
-/// What a download task is created from.
-public struct DownloadRequest: Record, Equatable {
+/// `URLRequest` and what else a task is created from.
+public struct TransferRequest: Record, Equatable {
     /// http or https.
     public var url = ""
+    /// Of HTTP. Downloads that are to be resumed need GET.
+    public var method = "GET"
     public var headers: OrderedDictionary<String, String> = [:]
     public var earliestBeginDate: Instant?
     /// From 0 to 1; the higher goes first.
     public var priority = 0.5
+    /// In bytes; hints, as on the platform.
+    public var countOfBytesClientExpectsToReceive: Int?
+    public var countOfBytesClientExpectsToSend: Int?
 
     public init() {}
 
     public init(url: String) { self.url = url }
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.visit(
-            "earliestBeginDate", &earliestBeginDate, .omittable,
-            Rule("must be in the years 1970 to 9999") { $0.map { Instant.documented.contains($0) } ?? true })
-        fields.defaulted("headers", &headers, .requestHeaders)
-        fields.defaulted("priority", &priority, .range(0...1))
-        fields.field("url", &url, .text(1...2048))
+        fields.omittable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive)
+        fields.omittable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend)
+        fields.omittable("earliestBeginDate", &earliestBeginDate)
+        fields.defaulted("headers", &headers)
+        fields.defaulted("method", &method)
+        fields.defaulted("priority", &priority)
+        fields.field("url", &url)
+    }
+}
+
+/// A stretch of what an app has in files: from the beginning of one of the storage's.
+public struct StoredPiece: Record, Equatable {
+    /// Its name in storage.
+    public var name = ""
+    /// In bytes; what lies behind them in storage does not count.
+    public var length = 0
+
+    public init() {}
+
+    public init(name: String, length: Int) {
+        self.name = name
+        self.length = length
+    }
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("length", &length)
+        fields.field("name", &name)
+    }
+}
+
+/// A file of an app: what it may upload, and what it claimed of what it has downloaded.
+public struct AppFile: Record, Equatable {
+    public var pieces: [StoredPiece] = []
+    /// Of all the bytes, in hexadecimal; nil where nobody has looked at them as a whole.
+    public var sha256: String?
+    public var contentType: String?
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.omittable("contentType", &contentType)
+        fields.field("pieces", &pieces)
+        fields.omittable("sha256", &sha256)
+    }
+
+    /// In bytes.
+    public var length: Int { pieces.reduce(0) { $0 + $1.length } }
+}
+
+/// What a server asks of an app (`URLAuthenticationChallenge`).
+public struct AuthenticationChallenge: Record, Equatable {
+    public var authenticationMethod = AuthenticationMethod.basic
+    public var host = ""
+    public var port = 0
+    /// Of HTTP.
+    public var realm: String?
+    public var isProxy = false
+    public var previousFailureCount = 0
+    /// Of `serverTrust`: SHA-256 of the server's certificate, in hexadecimal.
+    public var fingerprint: String?
+
+    public init() {}
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("authenticationMethod", &authenticationMethod)
+        fields.omittable("fingerprint", &fingerprint)
+        fields.field("host", &host)
+        fields.defaulted("isProxy", &isProxy)
+        fields.field("port", &port)
+        fields.defaulted("previousFailureCount", &previousFailureCount)
+        fields.omittable("realm", &realm)
+    }
+
+    /// Whether another is about the same protection space (`URLProtectionSpace`).
+    public func isOfSameSpace(as other: Self) -> Bool {
+        (authenticationMethod, host, port, realm) == (other.authenticationMethod, other.host, other.port, other.realm)
+            && isProxy == other.isProxy && fingerprint == other.fingerprint
     }
 }
 
@@ -98,18 +174,25 @@ public struct TransferFailure: Record, Equatable {
     public var domain = TransferFailure.domain
     /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 the user ended the app.
     public var reason: Int?
+    /// `NSURLSessionDownloadTaskResumeData`: names what is there of a download that can go on from it.
+    public var resumeData: String?
+    /// What exactly failed, where the code alone does not tell.
+    public var detail: String?
 
     public init() {}
 
-    public init(code: Int, reason: Int? = nil) {
+    public init(code: Int, reason: Int? = nil, detail: String? = nil) {
         self.code = code
         self.reason = reason
+        self.detail = detail
     }
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("code", &code)
+        fields.omittable("detail", &detail)
         fields.field("domain", &domain)
         fields.omittable("reason", &reason)
+        fields.omittable("resumeData", &resumeData)
     }
 
     /// NSURLError.h.
@@ -119,7 +202,15 @@ public struct TransferFailure: Record, Equatable {
     public static let cannotFindHost = TransferFailure(code: -1003)
     public static let cannotConnectToHost = TransferFailure(code: -1004)
     public static let httpTooManyRedirects = TransferFailure(code: -1007)
+    public static let userCancelledAuthentication = TransferFailure(code: -1012)
+    public static let userAuthenticationRequired = TransferFailure(code: -1013)
+    public static let fileDoesNotExist = TransferFailure(code: -1100)
+    public static let secureConnectionFailed = TransferFailure(code: -1200)
+    public static let serverCertificateUntrusted = TransferFailure(code: -1202)
     public static let cannotWriteToFile = TransferFailure(code: -3003)
+    /// `NSURLErrorCannotDecodeContentData`.
+    public static let digestMismatch = TransferFailure(
+        code: -1016, detail: "The bytes that came are not those that Repr-Digest promises.")
 }
 
 extension Rule where T == Interval {
@@ -135,7 +226,7 @@ extension Rule where T == Interval {
 
 extension Rule where T == OrderedDictionary<String, String> {
     /// At most 32 fields of 4 KiB together, none of those that the daemon sets itself.
-    fileprivate static var requestHeaders: Rule<OrderedDictionary<String, String>> {
+    public static var requestHeaders: Rule<OrderedDictionary<String, String>> {
         Rule(
             "must have at most 32 header fields of 4096 bytes together, with lawful names and values, "
                 + "and none that the transfer sets itself"

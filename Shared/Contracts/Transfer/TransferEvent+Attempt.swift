@@ -59,6 +59,8 @@ extension TransferEvent {
         public var from = 0
         /// Bytes that were there are dropped: the resource is another one, or the server can't resume.
         public var restarts = false
+        /// Whether there is a delegate that hears of it now.
+        public var isTold = true
 
         public init() {}
 
@@ -66,6 +68,7 @@ extension TransferEvent {
             visitPlace(&fields)
             fields.field("epoch", &epoch)
             fields.field("from", &from)
+            fields.defaulted("isTold", &isTold)
             fields.field("response", &response)
             fields.field("restarts", &restarts)
         }
@@ -85,6 +88,8 @@ extension TransferEvent {
         public var totalBytesWritten = 0
         /// Nil where the server did not say.
         public var totalBytesExpectedToWrite: Int?
+        /// Whether there is a delegate that hears of it now.
+        public var isTold = true
 
         public init() {}
 
@@ -94,6 +99,92 @@ extension TransferEvent {
             fields.field("epoch", &epoch)
             fields.field("totalBytesExpectedToWrite", &totalBytesExpectedToWrite)
             fields.field("totalBytesWritten", &totalBytesWritten)
+        }
+    }
+
+    /// Bytes of an upload have left: `didSendBodyData`.
+    public struct BodySent: TransferTaskEventData {
+        public static let type = "transfer.body.sent"
+        public static let summary = "Bytes of an upload have left: didSendBodyData."
+
+        public var app: String?
+        public var session = ""
+        public var task = 0
+        public var epoch = 0
+        /// Since the last report.
+        public var bytesSent = 0
+        public var totalBytesSent = 0
+        public var totalBytesExpectedToSend = 0
+        /// Whether there is a delegate that hears of it now.
+        public var isTold = true
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            visitPlace(&fields)
+            fields.field("bytesSent", &bytesSent)
+            fields.field("epoch", &epoch)
+            fields.defaulted("isTold", &isTold)
+            fields.field("totalBytesExpectedToSend", &totalBytesExpectedToSend)
+            fields.field("totalBytesSent", &totalBytesSent)
+        }
+    }
+
+    /// What a delegate has missed while its app was suspended: the latest of a task.
+    public struct ProgressTold: TransferTaskEventData {
+        public static let type = "transfer.progress.told"
+        public static let summary = "What a delegate has missed while its app was suspended: the latest of a task."
+
+        public var app: String?
+        public var session = ""
+        public var task = 0
+        public var kind = TransferKind.download
+        /// Since the delegate last heard: written, or sent.
+        public var bytes = 0
+        public var totalBytes = 0
+        /// Nil where it is not known.
+        public var totalBytesExpected: Int?
+        /// Where the transfer went on from bytes that were there: `didResumeAtOffset`.
+        public var resumedAt: Int?
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            visitPlace(&fields)
+            fields.field("bytes", &bytes)
+            fields.field("kind", &kind)
+            fields.omittable("resumedAt", &resumedAt)
+            fields.field("totalBytes", &totalBytes)
+            fields.omittable("totalBytesExpected", &totalBytesExpected)
+        }
+    }
+
+    /// A redirect was followed, without asking the app, as background sessions do.
+    public struct RedirectFollowed: TransferTaskEventData {
+        public static let type = "transfer.redirect.followed"
+        public static let summary = "A redirect was followed, without asking the app, as background sessions do."
+
+        public var app: String?
+        public var session = ""
+        public var task = 0
+        public var epoch = 0
+        /// Of HTTP.
+        public var status = 0
+        /// The method and the URL of the next request.
+        public var method = ""
+        public var url = ""
+        /// Another origin: credentials are not sent on.
+        public var crossesOrigins = false
+
+        public init() {}
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            visitPlace(&fields)
+            fields.field("crossesOrigins", &crossesOrigins)
+            fields.field("epoch", &epoch)
+            fields.field("method", &method)
+            fields.field("status", &status)
+            fields.field("url", &url)
         }
     }
 

@@ -11,23 +11,32 @@ extension TransferEvent {
         public var session = ""
         public var task = 0
         public var kind = TransferKind.download
-        public var request = DownloadRequest()
+        public var request = TransferRequest()
         /// Asked for, or forced since the app is in the background.
         public var discretionary = false
         /// When it fails unless it has finished: `timeoutIntervalForResource`.
         public var deadline = Instant.epoch
         /// Names its bytes in storage.
         public var file = ""
+        /// What it sends, of an upload.
+        public var body: AppFile?
+        /// It was started in a wake, and may begin no earlier: the resume-rate limiter.
+        public var delayedUntil: Instant?
+        /// It goes on from what an earlier task has left, which can't be used again.
+        public var resumeData: String?
 
         public init() {}
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             visitPlace(&fields)
+            fields.omittable("body", &body)
             fields.field("deadline", &deadline)
+            fields.omittable("delayedUntil", &delayedUntil)
             fields.field("discretionary", &discretionary)
             fields.field("file", &file)
             fields.field("kind", &kind)
             fields.field("request", &request)
+            fields.omittable("resumeData", &resumeData)
         }
     }
 
@@ -103,7 +112,10 @@ extension TransferEvent {
         public var app: String?
         public var session = ""
         public var task = 0
+        public var kind = TransferKind.download
         public var bytesReceived = 0
+        /// Of the body of an upload, in the last attempt.
+        public var bytesSent: Int?
         public var error: TransferFailure?
         /// Of the whole file, in hexadecimal.
         public var sha256: String?
@@ -115,7 +127,9 @@ extension TransferEvent {
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
             visitPlace(&fields)
             fields.field("bytesReceived", &bytesReceived)
+            fields.omittable("bytesSent", &bytesSent)
             fields.omittable("error", &error)
+            fields.defaulted("kind", &kind)
             fields.omittable("sha256", &sha256)
             fields.omittable("status", &status)
         }

@@ -20,10 +20,22 @@ public enum TransferEvent: EventFamily {
     case attemptEnded(AttemptEnded)
     case responseReceived(ResponseReceived)
     case progressMade(ProgressMade)
+    case bodySent(BodySent)
+    case progressTold(ProgressTold)
+    case redirectFollowed(RedirectFollowed)
     case eventsDelivered(EventsDelivered)
     case wakeRequested(WakeRequested)
     case wakeBegun(WakeBegun)
     case wakeEnded(WakeEnded)
+    case downloadFinished(DownloadFinished)
+    case downloadReturned(DownloadReturned)
+    case challengeReceived(ChallengeReceived)
+    case challengePresented(ChallengePresented)
+    case challengeAnswered(ChallengeAnswered)
+    case fileReserved(FileReserved)
+    case fileStored(FileStored)
+    case fileRemoved(FileRemoved)
+    case sessionEnded(SessionEnded)
 
     public static let source = "transfer"
 
@@ -46,10 +58,22 @@ public enum TransferEvent: EventFamily {
         EventKind(TransferEvent.attemptEnded),
         EventKind(TransferEvent.responseReceived),
         EventKind(TransferEvent.progressMade),
+        EventKind(TransferEvent.bodySent),
+        EventKind(TransferEvent.progressTold),
+        EventKind(TransferEvent.redirectFollowed),
         EventKind(TransferEvent.eventsDelivered),
         EventKind(TransferEvent.wakeRequested),
         EventKind(TransferEvent.wakeBegun),
         EventKind(TransferEvent.wakeEnded),
+        EventKind(TransferEvent.downloadFinished),
+        EventKind(TransferEvent.downloadReturned),
+        EventKind(TransferEvent.challengeReceived),
+        EventKind(TransferEvent.challengePresented),
+        EventKind(TransferEvent.challengeAnswered),
+        EventKind(TransferEvent.fileReserved),
+        EventKind(TransferEvent.fileStored),
+        EventKind(TransferEvent.fileRemoved),
+        EventKind(TransferEvent.sessionEnded),
     ]
 
     public var data: any EventData {
@@ -72,10 +96,22 @@ public enum TransferEvent: EventFamily {
         case .attemptEnded(let data): data
         case .responseReceived(let data): data
         case .progressMade(let data): data
+        case .bodySent(let data): data
+        case .progressTold(let data): data
+        case .redirectFollowed(let data): data
         case .eventsDelivered(let data): data
         case .wakeRequested(let data): data
         case .wakeBegun(let data): data
         case .wakeEnded(let data): data
+        case .downloadFinished(let data): data
+        case .downloadReturned(let data): data
+        case .challengeReceived(let data): data
+        case .challengePresented(let data): data
+        case .challengeAnswered(let data): data
+        case .fileReserved(let data): data
+        case .fileStored(let data): data
+        case .fileRemoved(let data): data
+        case .sessionEnded(let data): data
         }
     }
 }

@@ -73,7 +73,7 @@ extension TransferLife {
         try deliver(LifecycleEvent.AppLaunched(app: "a", callbacks: []))
         let place = TaskPlace(app: "a", session: "a-0", task: 1)
         try submit(.openSession(app: "a", session: "a-0", SessionConfiguration()))
-        try submit(.download(app: "a", session: "a-0", DownloadRequest(url: "http://files.example/")))
+        try submit(.download(app: "a", session: "a-0", TransferRequest(url: "http://files.example/")))
         return try (1...count).map { epoch in
             let claim = AttemptClaim(place, epoch: epoch, mover: "m")
             try submit(.startAttempt(claim))

@@ -85,10 +85,39 @@ extension TraceScript<TransferMachine> {
                 let moment = player.moment + .seconds(seconds - step.at)
                 request = request.overlaid(with: ["earliestBeginDate": .string(moment.description)])
             }
-            return .download(app: app, session: session, try DownloadRequest(json: request))
+            return .download(app: app, session: session, try TransferRequest(json: request))
+        case "downloadResuming":
+            // The resume data of a task that was told of, by its identifier.
+            let left = TaskPlace(app: app, session: session, task: with.int ?? 1)
+            return .downloadResuming(
+                app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init())
+        case "storeFile":
+            var file = AppFile()
+            file.pieces = [StoredPiece(name: "piece", length: with["length"]?.int ?? 1000)]
+            return .storeFile(app: app, name: with["name"]?.string ?? "f", file)
+        case "removeFile": return .removeFile(app: app, name: with.string ?? "f")
+        case "upload":
+            let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
+            return .upload(app: app, session: session, try TransferRequest(json: blank.overlaid(with: with)), .file("f"))
         case "resume": return .resume(place)
         case "suspend": return .suspend(place)
         case "cancel": return .cancel(place)
+        case "cancelByProducingResumeData": return .cancelByProducingResumeData(place)
+        case "claim": return .claim(place, name: with.string ?? "mine")
+        case "challenge":
+            let blank: JSON = ["host": "files.example", "port": 80, "realm": "r", "authenticationMethod": "basic"]
+            return .challenge(claim, try AuthenticationChallenge(json: blank.overlaid(with: with)))
+        case "answer":
+            // The challenge that a task waits for.
+            let id = player.state.task(place)?.challenge?.id ?? "none"
+            return .answerChallenge(app: app, session: session, id: id, try ChallengeDisposition(json: with))
+        case "redirect":
+            return .followRedirect(
+                claim,
+                Redirect(
+                    status: with["status"]?.int ?? 302, method: with["method"]?.string ?? "GET",
+                    url: with["url"]?.string ?? "http://other.example/f", crossesOrigins: true))
+        case "sent": return .reportSent(claim, total: total)
         case "start": return .startAttempt(claim)
         case "receive":
             let blank: JSON = ["acceptsRanges": true]

@@ -2,7 +2,10 @@ import Contracts
 import Records
 
 extension TransferEvent: OrderGiver {
-    static let orderTypes: Set<String> = [EventsDelivered.type, ProgressMade.type, ResponseReceived.type]
+    static let orderTypes: Set<String> = [
+        EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressTold.type,
+        DownloadFinished.type, ChallengePresented.type, SessionEnded.type,
+    ]
 
     /// What the delegate of a session is told (URLSessionTaskDelegate, URLSessionDownloadDelegate).
     var told: Told? {
@@ -10,6 +13,11 @@ extension TransferEvent: OrderGiver {
         case .eventsDelivered(let event): event.told
         case .progressMade(let event): event.told
         case .responseReceived(let event): event.told
+        case .bodySent(let event): event.told
+        case .progressTold(let event): event.told
+        case .downloadFinished(let event): event.told
+        case .challengePresented(let event): event.told
+        case .sessionEnded(let event): event.told
         default: nil
         }
     }
@@ -25,16 +33,34 @@ extension TransferEvent.EventsDelivered {
     }
 }
 
+extension TransferTaskEventData {
+    /// Which task an order is about.
+    fileprivate var place: [JSON.Member] { [.init("session", .string(session)), .init("task", .int(task))] }
+}
+
 extension TransferEvent.ProgressMade {
     /// At most one a task in 250 ms, and in 1 MiB, and one at the end of each attempt: so sparingly are bytes reported.
     fileprivate var told: Told? {
-        Told(
+        guard isTold else { return nil }
+        return Told(
             .transferProgress, "didWriteData",
-            [
-                .init("bytesWritten", .int(bytesWritten)), .init("session", .string(session)),
-                .init("task", .int(task)),
+            place + [
+                .init("bytesWritten", .int(bytesWritten)),
                 .init("totalBytesExpectedToWrite", totalBytesExpectedToWrite.map { .int($0) } ?? .null),
                 .init("totalBytesWritten", .int(totalBytesWritten)),
+            ])
+    }
+}
+
+extension TransferEvent.BodySent {
+    fileprivate var told: Told? {
+        guard isTold else { return nil }
+        return Told(
+            .transferProgress, "didSendBodyData",
+            place + [
+                .init("bytesSent", .int(bytesSent)),
+                .init("totalBytesExpectedToSend", .int(totalBytesExpectedToSend)),
+                .init("totalBytesSent", .int(totalBytesSent)),
             ])
     }
 }
@@ -42,12 +68,62 @@ extension TransferEvent.ProgressMade {
 extension TransferEvent.ResponseReceived {
     /// Where the transfer goes on from bytes that were there.
     fileprivate var told: Told? {
-        guard from > 0 else { return nil }
+        guard isTold, from > 0 else { return nil }
         return Told(
             .transferProgress, "didResumeAtOffset",
-            [
+            place + [
                 .init("expectedTotalBytes", response.completeLength.map { .int($0) } ?? .null),
-                .init("fileOffset", .int(from)), .init("session", .string(session)), .init("task", .int(task)),
+                .init("fileOffset", .int(from)),
             ])
     }
+}
+
+extension TransferEvent.ProgressTold {
+    /// What the app has missed while it was suspended, as its last callback would have said it.
+    fileprivate var told: Told? {
+        var data = place
+        if let resumedAt { data.append(.init("fileOffset", .int(resumedAt))) }
+        let expected: JSON = totalBytesExpected.map { .int($0) } ?? .null
+        switch kind {
+        case .download where bytes == 0:
+            return Told(.transferProgress, "didResumeAtOffset", data + [.init("expectedTotalBytes", expected)])
+        case .download:
+            data += [
+                .init("bytesWritten", .int(bytes)), .init("totalBytesExpectedToWrite", expected),
+                .init("totalBytesWritten", .int(totalBytes)),
+            ]
+            return Told(.transferProgress, "didWriteData", data)
+        case .upload:
+            data += [
+                .init("bytesSent", .int(bytes)), .init("totalBytesExpectedToSend", expected),
+                .init("totalBytesSent", .int(totalBytes)),
+            ]
+            return Told(.transferProgress, "didSendBodyData", data)
+        }
+    }
+}
+
+extension TransferEvent.DownloadFinished {
+    /// The file stays until this has returned: with a claim, or at the deadline.
+    fileprivate var told: Told? { Told(["didFinishDownloadingTo"], deadline: until, place) }
+}
+
+extension TransferEvent.ChallengePresented {
+    /// `URLAuthenticationChallenge` with its protection space.
+    fileprivate var told: Told? {
+        Told(
+            .challenge, "didReceiveChallenge", deadline: until,
+            place + [
+                .init("authenticationMethod", .string(challenge.authenticationMethod.rawValue)),
+                .init("fingerprint", challenge.fingerprint.map { .string($0) } ?? .null),
+                .init("host", .string(challenge.host)), .init("id", .string(id)),
+                .init("isProxy", .bool(challenge.isProxy)), .init("port", .int(challenge.port)),
+                .init("previousFailureCount", .int(challenge.previousFailureCount)),
+                .init("realm", challenge.realm.map { .string($0) } ?? .null),
+            ])
+    }
+}
+
+extension TransferEvent.SessionEnded {
+    fileprivate var told: Told? { Told(["didBecomeInvalidWithError"], [.init("session", .string(session))]) }
 }

@@ -5,7 +5,9 @@ import Timeline
 
 /// What a device is told to do: a view of one event of the log. At least once; repeats carry the same `order`.
 struct Order: Record {
-    enum Kind: String, Word { case callback, wake, expiration, suspend, terminate, transferProgress, taskExpiration }
+    enum Kind: String, Word {
+        case callback, wake, expiration, suspend, terminate, challenge, transferProgress, taskExpiration
+    }
 
     /// `partition:offset` of the event.
     var order = ""

@@ -26,10 +26,12 @@ extension Decision<TransferMachine> {
         case .restart: from = 0
         case .contradiction: return endAttempt(claim.place, .resourceChanged)
         }
+        let isTold = isListening(claim.place.session)
         emit(
             .responseReceived(
                 .init(claim.place) { event in
                     event.epoch = claim.epoch
+                    event.isTold = isTold
                     event.response = head
                     event.from = from
                     event.restarts = from < held
@@ -41,13 +43,43 @@ extension Decision<TransferMachine> {
         let written = total - task.bytesReceived
         guard written >= 0, task.segments.last?.epoch == claim.epoch || written == 0 else { throw .staleAttempt }
         guard written > 0 else { return }
+        let isTold = isListening(claim.place.session)
         emit(
             .progressMade(
                 .init(claim.place) { event in
                     event.epoch = claim.epoch
+                    event.isTold = isTold
                     event.bytesWritten = written
                     event.totalBytesWritten = total
                     event.totalBytesExpectedToWrite = task.bytesExpected
+                }))
+    }
+
+    mutating func reportSent(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
+        let task = try claimed(claim)
+        guard let length = task.body?.length, total > task.bytesSent else { return }
+        let isTold = isListening(claim.place.session)
+        emit(
+            .bodySent(
+                .init(claim.place) { event in
+                    event.epoch = claim.epoch
+                    event.bytesSent = total - task.bytesSent
+                    event.totalBytesSent = total
+                    event.totalBytesExpectedToSend = length
+                    event.isTold = isTold
+                }))
+    }
+
+    mutating func follow(_ claim: AttemptClaim, _ redirect: Redirect) throws(TransferRefusal) {
+        _ = try claimed(claim)
+        emit(
+            .redirectFollowed(
+                .init(claim.place) { event in
+                    event.epoch = claim.epoch
+                    event.status = redirect.status
+                    event.method = redirect.method
+                    event.url = redirect.url
+                    event.crossesOrigins = redirect.crossesOrigins
                 }))
     }
 
@@ -69,6 +101,11 @@ extension Decision<TransferMachine> {
         case .hostNotFound where isHopeless: give(up: claim.place, end, .cannotFindHost)
         case .connectionLost, .timedOut, .cannotConnect, .hostNotFound: retry(claim.place, end)
         case .tooManyRedirects: give(up: claim.place, end, .httpTooManyRedirects)
+        case .authenticationRequired: give(up: claim.place, end, .userAuthenticationRequired)
+        case .serverUntrusted: give(up: claim.place, end, .serverCertificateUntrusted)
+        case .secureConnectionFailed: give(up: claim.place, end, .secureConnectionFailed)
+        case .digestMismatch: give(up: claim.place, end, .digestMismatch)
+        case .fileMissing: give(up: claim.place, end, .fileDoesNotExist)
         case .originNotAllowed: give(up: claim.place, end, .cannotConnectToHost)
         case .cannotWrite: give(up: claim.place, end, .cannotWriteToFile)
         case .resourceChanged: endAttempt(claim.place, .resourceChanged)
@@ -112,7 +149,7 @@ extension Decision<TransferMachine> {
         endAttempt(place, end, retryAt: now + pause * percent / 100)
     }
 
-    private func claimed(_ claim: AttemptClaim) throws(TransferRefusal) -> TransferTask {
+    func claimed(_ claim: AttemptClaim) throws(TransferRefusal) -> TransferTask {
         let task = try task(claim.place)
         guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover == claim.mover else {
             throw .staleAttempt

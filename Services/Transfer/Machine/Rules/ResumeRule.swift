@@ -35,6 +35,12 @@ public enum ResumeRule {
         return known.lastModified
     }
 
+    /// From where the next attempt of a task may go on, in bytes; 0 where it begins again.
+    static func offset(_ task: TransferTask) -> Int {
+        guard task.kind == .download, task.request.method == "GET", validator(task.response) != nil else { return 0 }
+        return task.bytesReceived
+    }
+
     private static func isSame(_ head: ResponseHead, _ known: ResponseHead?) -> Bool {
         if let tag = head.etag, let old = known?.etag, tag != old { return false }
         if let date = head.lastModified, let old = known?.lastModified, date != old { return false }
@@ -43,4 +49,9 @@ public enum ResumeRule {
         }
         return complete == old
     }
+}
+
+extension TransferTask {
+    /// Whether what is there is worth anything to another task.
+    var canBeResumed: Bool { ResumeRule.offset(self) > 0 }
 }

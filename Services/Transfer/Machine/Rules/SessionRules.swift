@@ -32,6 +32,14 @@ extension Decision<TransferMachine> {
         emit(.sessionInvalidated(.init(app: app, session: id, cancels: cancels)))
     }
 
+    /// An invalidated session goes with the last thing that was to be told of it.
+    mutating func end(_ id: String) {
+        guard let session = state.sessions[id], session.isInvalidated, !session.hasUnfinishedTasks,
+            session.untold.isEmpty, session.finishing == nil
+        else { return }
+        emit(.sessionEnded(.init(app: session.app, session: id)))
+    }
+
     func session(_ app: String, _ id: String) throws(TransferRefusal) -> BackgroundSession {
         guard let session = state.sessions[id], session.app == app else { throw .unknownSession(id) }
         return session

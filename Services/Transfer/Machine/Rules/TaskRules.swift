@@ -5,27 +5,72 @@ import Timeline
 
 // Tasks: created, suspended, resumed, cancelled, timed out.
 extension Decision<TransferMachine> {
-    mutating func download(_ app: String, _ id: String, _ request: DownloadRequest) throws(TransferRefusal) {
+    mutating func create(
+        _ kind: TransferKind, _ app: String, _ id: String, _ request: TransferRequest, _ body: AppFile? = nil
+    ) throws(TransferRefusal) {
+        let session = try sessionForNewTask(app, id)
+        guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
+        let file = identifier()
+        create(session, id) { event in
+            event.kind = kind
+            event.request = request
+            event.body = body
+            event.file = file
+        }
+    }
+
+    mutating func createResuming(
+        _ app: String, _ id: String, _ resumeData: String, _ changes: RequestChanges
+    ) throws(TransferRefusal) {
+        let session = try sessionForNewTask(app, id)
+        guard let left = state.apps[app]?.resumable[resumeData] else { throw .unusableResumeData }
+        create(session, id) { event in
+            event.request = left.request
+            event.request.earliestBeginDate = changes.earliestBeginDate
+            event.request.priority = changes.priority ?? left.request.priority
+            event.file = left.file
+            event.resumeData = resumeData
+        }
+    }
+
+    private func sessionForNewTask(_ app: String, _ id: String) throws(TransferRefusal) -> BackgroundSession {
         try requireRunning(app)
         let session = try session(app, id)
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
-        guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
         guard session.tasks.count(where: { $0.state != .completed }) < policy.tasksPerSession else {
             throw .tooManyTasks(limit: policy.tasksPerSession)
         }
+        return session
+    }
+
+    private mutating func create(
+        _ session: BackgroundSession, _ id: String, _ fill: (inout TransferEvent.TaskCreated) -> Void
+    ) {
+        let isInForeground = state.apps[session.app]?.state == .foreground
+        let place = TaskPlace(app: session.app, session: id, task: session.lastTask + 1)
+        var created = TransferEvent.TaskCreated(place)
         // Apple, "isDiscretionary": for tasks started while the app is in the background it is as if it were true.
-        let isDiscretionary = session.configuration.isDiscretionary || state.apps[app]?.state != .foreground
-        let deadline = now + session.configuration.timeoutIntervalForResource
-        let file = identifier()
-        let place = TaskPlace(app: app, session: id, task: session.lastTask + 1)
-        emit(
-            .taskCreated(
-                .init(place) { event in
-                    event.request = request
-                    event.discretionary = isDiscretionary
-                    event.deadline = deadline
-                    event.file = file
-                }))
+        created.discretionary = session.configuration.isDiscretionary || !isInForeground
+        created.deadline = now + session.configuration.timeoutIntervalForResource
+        if !isInForeground { created.delayedUntil = delay(session.relaunches).map { now + $0 } }
+        fill(&created)
+        emit(.taskCreated(created))
+    }
+
+    /// The resume-rate limiter: whoever is woken for a session and starts tasks there waits the longer, the more often that
+    /// has happened since the user last used the app.
+    private func delay(_ relaunches: Int) -> Interval? {
+        guard relaunches > 0 else { return nil }
+        return min(policy.longestDelay, policy.firstDelay * (1 << Int64(min(relaunches - 1, 20))))
+    }
+
+    func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
+        switch source {
+        case .body(let file): return file
+        case .file(let name):
+            guard let file = state.apps[app]?.files[name] else { throw .unknownFile(name) }
+            return file
+        }
     }
 
     /// Nothing happens to a task that is not suspended, as on the platform.
@@ -42,35 +87,42 @@ extension Decision<TransferMachine> {
         emit(.taskSuspended(.init(place)))
     }
 
-    mutating func cancel(_ place: TaskPlace) throws(TransferRefusal) {
+    mutating func cancel(_ place: TaskPlace, producesResumeData: Bool) throws(TransferRefusal) {
         try requireRunning(place.app)
         guard try task(place).state != .completed else { return }
-        cancel(place, .cancelled)
+        cancel(place, .cancelled, producesResumeData: producesResumeData)
     }
 
-    mutating func cancel(_ place: TaskPlace, _ error: TransferFailure) {
+    mutating func cancel(_ place: TaskPlace, _ error: TransferFailure, producesResumeData: Bool = false) {
         emit(.taskCancelled(.init(place)))
         endAttempt(place, .cancelled)
-        complete(place, error)
+        complete(place, error, producesResumeData: producesResumeData)
     }
 
     /// `timeoutIntervalForResource`: the one limit that a background task has, whatever becomes of its app.
-    mutating func expire() {
+    mutating func expireTasks() {
         for (id, session) in state.sessions {
             for task in session.tasks where task.state != .completed && task.deadline <= now {
                 let place = TaskPlace(app: session.app, session: id, task: task.task)
                 endAttempt(place, .expired)
-                complete(place, .timedOut)
+                complete(place, .timedOut, producesResumeData: true)
             }
         }
     }
 
-    mutating func complete(_ place: TaskPlace, _ error: TransferFailure?, sha256: String? = nil) {
+    /// - Parameter producesResumeData: whether the error tells how to go on, where that is possible at all.
+    mutating func complete(
+        _ place: TaskPlace, _ error: TransferFailure?, sha256: String? = nil, producesResumeData: Bool = false
+    ) {
         guard let task = state.task(place) else { return }
+        var error = error
+        if producesResumeData, task.canBeResumed { error?.resumeData = identifier() }
         emit(
             .taskCompleted(
                 .init(place) { event in
+                    event.kind = task.kind
                     event.bytesReceived = task.bytesReceived
+                    event.bytesSent = task.kind == .upload ? task.bytesSent : nil
                     event.error = error
                     event.sha256 = sha256
                     event.status = task.response?.status

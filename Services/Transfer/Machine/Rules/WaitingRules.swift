@@ -32,7 +32,7 @@ extension Decision<TransferMachine> {
     }
 
     private mutating func schedule(_ place: TaskPlace, _ task: TransferTask) {
-        let from = ResumeRule.validator(task.response) == nil ? 0 : task.bytesReceived
+        let from = ResumeRule.offset(task)
         emit(
             .attemptScheduled(
                 .init(place) { event in
@@ -45,7 +45,9 @@ extension Decision<TransferMachine> {
     /// something.
     private func waiting(_ task: TransferTask, _ id: String) -> (WaitingReason, until: Instant?)? {
         if let date = task.request.earliestBeginDate, date > now { return (.waitingForBeginDate, date) }
+        if let date = task.delayedUntil, date > now { return (.rateLimited, date) }
         if let date = task.retryAt, date > now { return (.backingOff, date) }
+        if task.challenge != nil { return (.waitingForAuthentication, nil) }
         guard let session = state.sessions[id] else { return nil }
         if let obstacle = obstacle(task, session.configuration) { return (obstacle, nil) }
         let host = WebOrigin(url: task.request.url)?.host

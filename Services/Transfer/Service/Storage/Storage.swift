@@ -81,8 +81,8 @@ struct Storage: Sendable {
     }
 
     /// Gives a file a second name; its bytes stay until both are removed.
-    func link(_ name: String, as other: String, in folder: Folder) async throws {
-        let (path, second) = (path(folder, name), path(folder, other))
+    func link(_ name: String, as other: String, in folder: Folder, from source: Folder? = nil) async throws {
+        let (path, second) = (path(source ?? folder, name), path(folder, other))
         try await onThread {
             guard Glibc.link(path, second) == 0 else { throw StorageError("linking a file") }
         }

@@ -39,6 +39,15 @@ struct UploadStore: Sendable {
         return try admit(caller, try await table.find(try context.parameters.identifier("upload")))
     }
 
+    /// An upload that something else is to be made of.
+    ///
+    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`.
+    func complete(_ id: String, for caller: Caller) async throws -> Upload {
+        let upload = try admit(caller, try await table.find(id))
+        guard upload.isComplete else { throw Problem.uploadIncomplete }
+        return upload
+    }
+
     /// Takes an upload from whoever has it: an older request is stopped, here at once, in other replicas before its
     /// next bytes would count.
     ///

@@ -1,0 +1,83 @@
+import Contracts
+import Machines
+import OrderedCollections
+import Timeline
+
+// What servers ask of apps: presented while the app's code runs, answered or not (Apple, "Handling an authentication
+// challenge").
+extension Decision<TransferMachine> {
+    mutating func challenge(_ claim: AttemptClaim, _ challenge: AuthenticationChallenge) throws(TransferRefusal) {
+        _ = try claimed(claim)
+        endAttempt(claim.place, .authenticationRequired)
+        let id = identifier()
+        emit(
+            .challengeReceived(
+                .init(claim.place) { event in
+                    event.id = id
+                    event.challenge = challenge
+                }))
+    }
+
+    /// Asks the app what it was not asked yet.
+    mutating func present(_ id: String, _ session: BackgroundSession) {
+        for task in session.tasks {
+            guard let pending = task.challenge, pending.countdown == nil else { continue }
+            emit(
+                .challengePresented(
+                    .init(TaskPlace(app: session.app, session: id, task: task.task)) { event in
+                        event.id = pending.id
+                        event.challenge = pending.challenge
+                        event.until = now + policy.challengeTime
+                    }))
+        }
+    }
+
+    mutating func answer(
+        _ app: String, _ id: String, _ challenge: String, _ disposition: ChallengeDisposition
+    ) throws(TransferRefusal) {
+        try requireRunning(app)
+        let session = try session(app, id)
+        guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }), let asked = task.challenge
+        else { throw .unknownChallenge(challenge) }
+        settle(TaskPlace(app: app, session: id, task: task.task), asked, disposition, credential: challenge)
+        guard disposition == .useCredential else { return }
+        // A credential is the session's: whoever waits for the same one goes on with it.
+        for other in session.tasks where other.task != task.task {
+            guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
+            settle(TaskPlace(app: app, session: id, task: other.task), pending, disposition, credential: challenge)
+        }
+    }
+
+    mutating func expireChallenges() {
+        for (id, session) in state.sessions {
+            for task in session.tasks {
+                guard let pending = task.challenge, let until = pending.countdown?.until, until <= now else { continue }
+                settle(
+                    TaskPlace(app: session.app, session: id, task: task.task), pending, .performDefaultHandling,
+                    timedOut: true)
+            }
+        }
+    }
+
+    private mutating func settle(
+        _ place: TaskPlace, _ pending: PendingChallenge, _ disposition: ChallengeDisposition,
+        credential: String? = nil, timedOut: Bool = false
+    ) {
+        emit(
+            .challengeAnswered(
+                .init(place) { event in
+                    event.id = pending.id
+                    event.disposition = disposition
+                    event.credential = disposition == .useCredential ? credential : nil
+                    event.timedOut = timedOut
+                }))
+        let isTrust = pending.challenge.authenticationMethod == .serverTrust
+        switch disposition {
+        case .useCredential: break
+        case .cancelAuthenticationChallenge: cancel(place, .userCancelledAuthentication)
+        // There is no other way to trust a server, and the default is not to.
+        case .performDefaultHandling, .rejectProtectionSpace:
+            if isTrust { complete(place, .serverCertificateUntrusted) }
+        }
+    }
+}

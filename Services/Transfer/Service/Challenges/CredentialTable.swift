@@ -1,0 +1,52 @@
+import Contracts
+import Postgres
+import Records
+
+/// The table `transfer.credentials`: what apps answered challenges with. Beside the log, since whatever is in the log stays.
+struct CredentialTable: Sendable {
+    let pool: ConnectionPool
+    let partitions: Int
+
+    private static let insert = Statement(
+        """
+        INSERT INTO transfer.credentials (partition, device, challenge, credential, stored_at)
+        VALUES ($1, $2, $3, $4, now())
+        ON CONFLICT ON CONSTRAINT credentials_one DO UPDATE SET credential = EXCLUDED.credential, stored_at = now()
+        """)
+    private static let find = Statement(
+        "SELECT credential FROM transfer.credentials WHERE partition = $1 AND device = $2 AND challenge = $3")
+    private static let remove = Statement(
+        "DELETE FROM transfer.credentials WHERE partition = $1 AND device = $2 AND challenge = $3")
+    private static let old = Statement(
+        """
+        SELECT device, challenge FROM transfer.credentials
+        WHERE partition = $1 AND stored_at < now() - $2 * interval '1 second'
+        """)
+
+    private func place(_ key: AggregateKey, _ challenge: String) -> [Parameter] {
+        [.int4(Int32(key.partition(of: partitions))), .text(key.description), .text(challenge)]
+    }
+
+    func store(_ credential: CredentialDocument, for key: AggregateKey, _ challenge: String) async throws(PostgresError)
+    {
+        _ = try await pool.run(Call(Self.insert, place(key, challenge) + [.bytes(credential.binary)]))
+    }
+
+    func find(_ key: AggregateKey, _ challenge: String) async throws(PostgresError) -> CredentialDocument? {
+        guard let row = try await pool.run(Call(Self.find, place(key, challenge))).first else { return nil }
+        return CredentialDocument(binary: try row.bytes(0))
+    }
+
+    func remove(_ key: AggregateKey, _ challenge: String) async throws(PostgresError) {
+        _ = try await pool.run(Call(Self.remove, place(key, challenge)))
+    }
+
+    /// Those that have been there for so many seconds.
+    func old(
+        _ partition: Int, seconds: Double
+    ) async throws(PostgresError) -> [(device: AggregateKey, challenge: String)] {
+        try await pool.run(Call(Self.old, [.int4(Int32(partition)), .double(seconds)])).map { row throws(PostgresError) in
+            (AggregateKey(try row.text(0)), try row.text(1))
+        }
+    }
+}

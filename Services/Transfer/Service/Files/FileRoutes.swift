@@ -1,0 +1,104 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import Machines
+import OrderedCollections
+import Records
+import ServiceKit
+import TransferMachine
+
+/// The files of apps: what they may upload, and what they claimed of what they have downloaded.
+struct FileRoutes: Sendable {
+    static let files = "/v1/devices/{device}/apps/{app}/files"
+
+    let routes: TransferRoutes
+    let files: AppFiles
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, Self.files, "The files of an app", response: FileList.self) { request, context in
+            let (view, etag) = try await view(request, context)
+            return Response(FileList(view.files), etag: etag)
+        }
+        let file = Self.files + "/{name}"
+        table.add(
+            .put, file, "Puts a file there, in place of another", response: FileDocument.self, status: .created,
+            problems: [.diskFull, .bodyCut, .uploadTooLarge]
+        ) { try await put($0, $1) }
+        for method in [HTTPRequest.Method.get, .head] {
+            table.add(method, file, "The bytes of a file", problems: [.fileGone]) { request, context in
+                let name = try context.parameters.identifier("name")
+                let (view, _) = try await view(request, context)
+                guard let found = view.files[name] else { throw TransferRefusal.unknownFile(name).problem }
+                return try await files.answer(found)
+            }
+        }
+        table.add(.delete, file, "Removes a file", status: .noContent) { request, context in
+            let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
+            let key = AggregateKey.device(try context.parameters.identifier("device"))
+            return try await routes.commands.submit(
+                .removeFile(app: app, name: name), to: key, request, context, status: .noContent
+            ) { _, _ in [] }
+        }
+    }
+
+    private func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
+        let key = AggregateKey.device(try context.parameters.identifier("device"))
+        // Looked at before the body comes, so that nobody sends it in vain.
+        _ = try context.requireCaller(.operate)
+        _ = try await view(request, context)
+        var file = try await files.receive(request)
+        file.contentType = request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
+        return try await routes.commands.submit(
+            .storeFile(app: app, name: name, file), to: key, request, context, status: .created
+        ) { aggregate, _ in
+            aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []
+        }
+    }
+
+    private func view(_ request: Request, _ context: ServiceContext) async throws -> (AppView, ETag) {
+        let app = try context.parameters.identifier("app")
+        let (state, etag) = try await routes.read(request, context)
+        guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
+        return (view, etag)
+    }
+}
+
+/// A file of an app.
+struct FileDocument: Record {
+    var name = ""
+    var length = 0
+    var sha256: String?
+    var contentType: String?
+
+    init() {}
+
+    init(_ name: String, _ file: AppFile) {
+        self.name = name
+        length = file.length
+        sha256 = file.sha256
+        contentType = file.contentType
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("contentType", &contentType)
+        fields.field("length", &length)
+        fields.field("name", &name)
+        fields.field("sha256", &sha256)
+    }
+}
+
+/// All files of an app.
+struct FileList: Record {
+    var items: [FileDocument] = []
+    var next: String?
+
+    init() {}
+
+    init(_ files: OrderedDictionary<String, AppFile>) { items = files.map { FileDocument($0.key, $0.value) } }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
