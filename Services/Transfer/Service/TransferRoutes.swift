@@ -150,7 +150,7 @@ struct TransferRoutes: Sendable {
         return try await files.answer(file)
     }
 
-    private func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {
+    func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {
         let app = try context.parameters.identifier("app")
         let session = try context.parameters.identifier("identifier")
         guard let task = Int(try context.parameters.identifier("task")), task > 0 else { throw .notFound }

@@ -98,7 +98,8 @@ extension TraceScript<TransferMachine> {
         case "removeFile": return .removeFile(app: app, name: with.string ?? "f")
         case "upload":
             let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
-            return .upload(app: app, session: session, try TransferRequest(json: blank.overlaid(with: with)), .file("f"))
+            let request = try TransferRequest(json: blank.overlaid(with: with))
+            return .upload(app: app, session: session, request, .file("f"))
         case "resume": return .resume(place)
         case "suspend": return .suspend(place)
         case "cancel": return .cancel(place)
