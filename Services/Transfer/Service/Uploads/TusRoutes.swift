@@ -7,9 +7,12 @@ import ServiceKit
 struct TusRoutes: Sendable {
     static let version = "1.0.0"
     static let mediaType = "application/offset+octet-stream"
-    /// `checksum-trailer` is not among them: the web framework does not hand trailers on.
-    static let extensions =
-        "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation"
+    static let extensions = [
+        "creation", "creation-with-upload", "creation-defer-length", "expiration", "checksum", "checksum-trailer",
+        "termination", "concatenation",
+    ].joined(separator: ",")
+
+    static let algorithms = UploadChecksum.Algorithm.allCases.map(\.rawValue).joined(separator: ",")
 
     let store: UploadStore
 
@@ -81,7 +84,7 @@ struct TusRoutes: Sendable {
             status: .noContent,
             headers: [
                 .tusResumable: Self.version, .tusVersion: Self.version, .tusExtension: Self.extensions,
-                .tusMaxSize: String(store.limits.maxSize), .tusChecksumAlgorithm: UploadChecksum.algorithms,
+                .tusMaxSize: String(store.limits.maxSize), .tusChecksumAlgorithm: Self.algorithms,
             ])
     }
 
@@ -117,7 +120,7 @@ struct TusRoutes: Sendable {
         guard wishes.length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
         let hasBody = try hasBody(request)
         var append = UploadAppend(request, .atLength)
-        append.checksum = try checksum(request)
+        append.check = try UploadCheck(request.headers, context)
         // Refused before anything is made of it.
         if let announced = append.announced, announced > wishes.length ?? store.limits.maxSize {
             throw Problem.uploadTooLarge
@@ -142,7 +145,7 @@ struct TusRoutes: Sendable {
             throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
         }
         var append = UploadAppend(request, .atLength)
-        append.checksum = try checksum(request)
+        append.check = try UploadCheck(request.headers, context)
         let upload = try await store.take(context, .operate) { [append] upload, flight in
             var upload = upload
             guard !upload.isFinal else { throw Problem.uploadFinal }
@@ -182,13 +185,5 @@ struct TusRoutes: Sendable {
         guard !isEmpty else { return false }
         guard request.headers[.contentType] == Self.mediaType else { throw .uploadType }
         return true
-    }
-
-    private func checksum(_ request: Request) throws(Problem) -> UploadChecksum? {
-        guard let header = request.headers[.uploadChecksum] else { return nil }
-        guard let checksum = UploadChecksum(header: header) else {
-            throw .invalidHeader.because("Upload-Checksum must be one of \(UploadChecksum.algorithms) and its base64")
-        }
-        return checksum
     }
 }
