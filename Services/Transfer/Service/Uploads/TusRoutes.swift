@@ -48,11 +48,16 @@ struct TusRoutes: Sendable {
             ),
             (.delete, "Ends an upload (tus)", .noContent, []),
             (.post, "As the method that X-HTTP-Method-Override names (tus)", .noContent, [.methodNotAllowed]),
-            (.get, "The bytes of a complete upload", .ok, [.uploadIncomplete]),
+            (
+                .get, "The bytes of a complete upload, or ranges of them", .ok,
+                [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+            ),
         ]
         for (method, summary, status, problems) in methods {
-            table.add(method, one, summary, status: status, problems: [.tusVersion, .uploadGone] + problems) {
-                request, context in
+            table.add(
+                method, one, summary, status: status, again: method == .get ? .partialContent : nil,
+                problems: [.tusVersion, .uploadGone] + problems
+            ) { request, context in
                 try await answer(request) { try await serve(request, context) }
             }
         }
@@ -60,7 +65,7 @@ struct TusRoutes: Sendable {
 
     private func serve(_ request: Request, _ context: ServiceContext) async throws -> Response {
         switch method(of: request) {
-        case .get: try await store.content(try await store.find(context))
+        case .get: try await store.read(request, context)
         case .head:
             try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
         case .patch: try await patch(request, context)
