@@ -61,7 +61,10 @@ public enum Transfer {
             ).add(to: &table)
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
-            return [Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads)]
+            return [
+                Movers(parts: parts, storage: storage, origins: origins, credentials: credentials),
+                UploadSweep(store: uploads),
+            ]
         }
     }
 }
