@@ -67,7 +67,8 @@ public enum Transfer {
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
             return [
-                Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads),
+                Movers(parts: parts, storage: storage, origins: origins, credentials: credentials),
+                UploadSweep(store: uploads),
                 SegmentSweep(
                     states: MoverTable(pool: parts.pool), partitions: configuration.partitions,
                     credentials: credentials, storage: storage, logger: logger),
