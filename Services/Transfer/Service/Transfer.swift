@@ -47,14 +47,16 @@ public enum Transfer {
             TransferMachine.self, configuration, policy: TransferPolicy(), logger: logger
         ) { parts, table in
             TransferRoutes(commands: parts.commands, storage: storage, origins: origins).add(to: &table)
-            ContentRoutes(
-                storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
-                clock: RealClock(), logger: logger
-            ).add(to: &table)
+            let contents = ContentTable(pool: parts.pool, partitions: configuration.partitions)
+            ContentRoutes(storage: storage, table: contents, clock: RealClock(), logger: logger).add(to: &table)
             let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
-            return [Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads)]
+            return [
+                Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads),
+                StorageSweep(storage: storage, folder: .uploads, logger: logger) { try await uploads.table.inUse($0) },
+                StorageSweep(storage: storage, folder: .contents, logger: logger) { try await contents.inUse($0) },
+            ]
         }
     }
 }

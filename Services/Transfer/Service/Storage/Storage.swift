@@ -47,7 +47,9 @@ struct Storage: Sendable {
         }
     }
 
-    private func path(_ folder: Folder, _ name: String) -> String { "\(root)/\(folder.rawValue)/\(name)" }
+    func path(_ folder: Folder) -> String { "\(root)/\(folder.rawValue)" }
+
+    private func path(_ folder: Folder, _ name: String) -> String { "\(path(folder))/\(name)" }
 
     /// A new empty file; whatever had its name is gone.
     func create(_ name: String, in folder: Folder) async throws -> StoredFile {
@@ -91,7 +93,7 @@ struct Storage: Sendable {
 
     /// Names must be as durable as the bytes.
     private func syncDirectory(_ folder: Folder) async throws {
-        let parent = "\(root)/\(folder.rawValue)"
+        let parent = path(folder)
         try await onThread {
             let directory = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard directory >= 0 else { throw StorageError("opening a directory") }
