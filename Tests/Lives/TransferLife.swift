@@ -100,7 +100,7 @@ package struct TransferLife: Life {
         let claim = AttemptClaim(
             place, epoch: (task?.epoch ?? 1) - (roll(8) == 0 ? 1 : 0), mover: task?.attempt?.mover ?? "m\(roll(2))")
         let held = task?.bytesReceived ?? 0
-        switch roll(16) {
+        switch roll(24) {
         case 0, 1:
             var configuration = SessionConfiguration()
             configuration.httpMaximumConnectionsPerHost = 2
@@ -129,7 +129,40 @@ package struct TransferLife: Life {
         case 12: return .report(claim, total: min(1000, held + roll(500)))
         case 13: return .finish(claim, total: roll(3) == 0 ? held : 1000, sha256: "00")
         case 14: return .fail(claim, total: held, AttemptEnd.allCases[roll(AttemptEnd.allCases.count)])
-        default: return .takeOver(claim)
+        case 15: return .takeOver(claim)
+        case 16: return .storeFile(app: app, name: "f\(roll(3))", AppFile(length: 500))
+        case 17:
+            var request = TransferRequest(url: "http://files.example/up")
+            request.method = "POST"
+            return .upload(app: app, session: id, request, .file("f\(roll(3))"))
+        case 18: return roll(4) == 0 ? .removeFile(app: app, name: "f\(roll(3))") : .reportSent(claim, total: roll(600))
+        case 19:
+            return roll(2) == 0
+                ? .claim(place, name: "c\(roll(3))") : .returnFromCallback(app: app, session: id)
+        case 20: return roll(3) == 0 ? .cancelByProducingResumeData(place) : .followRedirect(claim, .elsewhere)
+        case 21:
+            let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
+            return .downloadResuming(app: app, session: id, resumeData: data, RequestChanges())
+        case 22:
+            var challenge = AuthenticationChallenge()
+            challenge.host = "files.example"
+            challenge.authenticationMethod = AuthenticationMethod.allCases[roll(4)]
+            return .challenge(claim, challenge)
+        default:
+            let asked = tasks.compactMap(\.challenge?.id).randomElement(using: &random) ?? "none"
+            return .answerChallenge(app: app, id: asked, ChallengeDisposition.allCases[roll(4)])
         }
+    }
+}
+
+extension Redirect {
+    fileprivate static let elsewhere = Redirect(
+        status: 302, method: "GET", url: "http://other.example/", crossesOrigins: true)
+}
+
+extension AppFile {
+    fileprivate init(length: Int) {
+        self.init()
+        pieces = [StoredPiece(name: "piece", length: length)]
     }
 }

@@ -32,8 +32,7 @@ extension Story {
         try await suite.proxy.cutAll()
         suite.proxy.resume()
 
-        let progress = try await order("transferProgress", "didWriteData")
-        #expect(progress["data"]?["task"]?.int == 1 && progress["data"]?["totalBytesExpectedToWrite"]?.int == Self.size)
+        // A dead app hears of no progress; it is relaunched when all is there.
         let wake = try await self.wake("transfer", launchCallbacks + ["handleEventsForBackgroundURLSession"])
         try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
         try await attachAndFinish(wake)
@@ -77,6 +76,10 @@ extension Story {
         let session = try await app(.PUT, .transfer, Self.session, [:]).json
         #expect(session["isAttached"]?.bool == true)
         #expect(session["tasks"]?[0]?["state"]?.string == "completed")
+        let finished = try await order("callback", "didFinishDownloadingTo", ["didFinishDownloadingTo"])
+        #expect(finished["data"]?["task"]?.int == 1 && finished["deadline"]?.string != nil)
+        let claimed = try await app(.POST, .transfer, Self.session + "/tasks/1/claim", ["name": "film"])
+        #expect(claimed.json["claimedAs"]?.string == "film")
         #expect(try await eventually("transfer.events.delivered")["data"]?["tasks"]?.items == [1])
         try await order(
             "callback", "urlSessionDidFinishEvents", ["didCompleteWithError", "urlSessionDidFinishEvents"])
@@ -102,5 +105,6 @@ extension Story {
         #expect(answers.map { $0["response"]?["status"]?.int } == [200, 206])
         #expect(answers.map { $0["from"]?.int } == [0, cut])
         #expect(try await app(.GET, .transfer, Self.session + "/tasks/1/file").body == film)
+        #expect(try await app(.GET, .transfer, "/files/film").body == film, "it is the app's for good")
     }
 }

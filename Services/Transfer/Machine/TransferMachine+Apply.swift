@@ -77,7 +77,9 @@ extension TransferMachine {
                 task.challenge = pending
             }
             sessions[event.session]?.hasNewChallenge = true
-        case .challengePresented(let event): change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
+        case .challengePresented(let event):
+            change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
+            sessions[event.session]?.hasNewChallenge = false
         case .challengeAnswered(let event): apply(event)
         case .eventsDelivered(let event): apply(event)
         case .wakeRequested(let event):
@@ -161,6 +163,8 @@ extension TransferMachine {
             task.waitsUntil = nil
             task.retryAt = nil
             task.challenge = nil
+            task.untoldBytes = 0
+            task.untoldResume = nil
         }
         if let data = event.error?.resumeData, let app = event.app, let task = task(event.place) {
             apps[app]?.keep(ResumableDownload(task), as: data)
@@ -242,6 +246,7 @@ extension TransferMachine {
         finishing.task = event.task
         finishing.countdown = Countdown(until: event.until)
         sessions[event.session]?.finishing = finishing
+        sessions[event.session]?.hasNews = false
     }
 
     private mutating func apply(_ event: TransferEvent.DownloadReturned) {
@@ -286,10 +291,20 @@ extension BackgroundSession {
         switch state {
         case .notRunning:
             isAttached = false
-            // Whatever was not returned from is told to the next process.
-            if let index = tasks.firstIndex(where: { $0.fate == .offered }) { tasks[index].fate = .kept }
+            // Whatever was not returned from is told to the next process. It is launched for that, unless it was in a wake
+            // for it: an app that ends each time would be woken without end.
+            let isInWake = wake == .begun
+            for index in tasks.indices {
+                if tasks[index].fate == .offered {
+                    tasks[index].fate = .kept
+                    hasNews = hasNews || !isInWake
+                }
+                if tasks[index].challenge?.countdown != nil {
+                    tasks[index].challenge?.countdown = nil
+                    hasNewChallenge = hasNewChallenge || !isInWake
+                }
+            }
             finishing = nil
-            for index in tasks.indices { tasks[index].challenge?.countdown = nil }
         case .suspended:
             finishing?.countdown.stop(at: time)
             for index in tasks.indices { tasks[index].challenge?.countdown?.stop(at: time) }

@@ -27,6 +27,15 @@ public struct TransferPolicy: Sendable, Equatable {
     public var filesPerApp = 64
 
     public init() {}
+
+    /// The resume-rate limiter: whoever is woken for a session and starts tasks there waits the longer, the more often that
+    /// has happened since the user last used the app.
+    ///
+    /// - Returns: nil before the first wake.
+    public func delay(after relaunches: Int) -> Interval? {
+        guard relaunches > 0 else { return nil }
+        return min(longestDelay, firstDelay * (1 << Int64(min(relaunches - 1, 20))))
+    }
 }
 
 extension TransferMachine {

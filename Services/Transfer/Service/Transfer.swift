@@ -45,8 +45,9 @@ public enum Transfer {
         do { storage = try Storage(directory: directory) } catch {
             throw ConfigurationError("DATA_DIRECTORY (--data-directory) can't be written to")
         }
+        let policy = TransferPolicy()
         try await DurableService.serve(
-            TransferMachine.self, configuration, policy: TransferPolicy(), logger: logger
+            TransferMachine.self, configuration, policy: policy, logger: logger
         ) { parts, table in
             let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
             let files = AppFiles(storage: storage, uploads: uploads)
@@ -55,6 +56,10 @@ public enum Transfer {
             routes.add(to: &table)
             FileRoutes(routes: routes, files: files).add(to: &table)
             ChallengeRoutes(routes: routes, credentials: credentials).add(to: &table)
+            ReportRoutes(
+                routes: routes, timeline: TaskTimeline(pool: parts.pool, partitions: configuration.partitions),
+                clock: parts.clock, policy: policy
+            ).add(to: &table)
             ContentRoutes(
                 storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
                 clock: RealClock(), logger: logger
@@ -64,6 +69,9 @@ public enum Transfer {
             return [
                 Movers(parts: parts, storage: storage, origins: origins, credentials: credentials),
                 UploadSweep(store: uploads),
+                SegmentSweep(
+                    states: MoverTable(pool: parts.pool), partitions: configuration.partitions,
+                    credentials: credentials, storage: storage, logger: logger),
             ]
         }
     }

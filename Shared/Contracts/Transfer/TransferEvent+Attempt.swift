@@ -97,6 +97,7 @@ extension TransferEvent {
             visitPlace(&fields)
             fields.field("bytesWritten", &bytesWritten)
             fields.field("epoch", &epoch)
+            fields.defaulted("isTold", &isTold)
             fields.field("totalBytesExpectedToWrite", &totalBytesExpectedToWrite)
             fields.field("totalBytesWritten", &totalBytesWritten)
         }

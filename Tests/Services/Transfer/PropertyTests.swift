@@ -51,11 +51,21 @@ extension TransferLife {
                 try #require(task.bytesReceived <= task.bytesExpected ?? .max)
                 try #require(task.segments.map(\.epoch) == task.segments.map(\.epoch).sorted())
                 try #require(task.attempt.map { $0.epoch == task.epoch } ?? true)
+                try #require(task.bytesSent <= task.body?.length ?? 0)
+                if task.challenge != nil {
+                    try #require(task.attempt == nil && task.state != .completed, "it waits for the app")
+                }
+                try #require((task.fate == .offered) == (session.finishing?.task == task.task))
             }
+            try #require(session.finishing.map { session.untold.first == $0.task } ?? true, "one callback at a time")
             let finished = Set(session.tasks.filter { $0.state == .completed }.map(\.task))
             try #require(Set(session.untold).isSubset(of: finished))
             try #require(device.apps[session.app] != nil)
             try #require(session.tasks.count { $0.attempt != nil } <= 2, "at most two to the host")
+        }
+        for app in device.apps.values {
+            try #require(app.resumable.count <= TransferMachine.keptResumeData)
+            try #require(app.resumable.values.allSatisfy { !$0.pieces.isEmpty }, "it goes on from something")
         }
         try #require(TransferMachine(binary: device.binary)?.binary == device.binary)
     }

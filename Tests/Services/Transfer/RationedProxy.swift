@@ -3,7 +3,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A TCP proxy that cuts its first connections after so many bytes to the client have gone through.
+/// A TCP proxy that cuts its first connections after so many bytes have gone through one way.
 ///
 /// To the byte, other than `TCPProxy`, which cuts when the test says so: a file that is smaller than the buffers of the sockets is
 /// still cut in the middle.
@@ -13,8 +13,11 @@ struct RationedProxy {
     /// How many connections there were.
     let connections = Tally()
     private let passed = Passed()
-    /// How many bytes went to clients.
+    /// How many bytes went that way.
     var bytes: Int { passed.count.withLock(\.self) }
+
+    /// Which bytes are rationed.
+    enum Way { case toClient, toServer }
 
     private final class Passed: Sendable { let count = Mutex(0) }
     private struct Cut: Error {}
@@ -22,7 +25,7 @@ struct RationedProxy {
 
     /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow are not cut.
     static func with(
-        to target: Int, rations: [Int], _ body: @Sendable (RationedProxy) async throws -> Void
+        to target: Int, rations: [Int], _ way: Way = .toClient, _ body: @Sendable (RationedProxy) async throws -> Void
     ) async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
@@ -41,7 +44,7 @@ struct RationedProxy {
                         while let client = try? await iterator.next() {
                             proxy.connections.add()
                             let ration = rest.popFirst() ?? Int.max
-                            links.addTask { try? await proxy.relay(client, to: target, ration) }
+                            links.addTask { try? await proxy.relay(client, to: target, way, ration) }
                         }
                     }
                 }
@@ -51,7 +54,7 @@ struct RationedProxy {
         }
     }
 
-    private func relay(_ client: Stream, to target: Int, _ ration: Int) async throws {
+    private func relay(_ client: Stream, to target: Int, _ way: Way, _ ration: Int) async throws {
         let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: target) { channel in
                 channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
@@ -61,20 +64,29 @@ struct RationedProxy {
                 // Whichever side ends first ends both.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
-                    group.addTask { for try await buffer in fromClient { try await toServer.write(buffer) } }
-                    group.addTask {
-                        var left = ration
-                        for try await var buffer in fromServer {
-                            let length = min(left, buffer.readableBytes)
-                            left -= length
-                            passed.count.withLock { $0 += length }
-                            if let slice = buffer.readSlice(length: length) { try await toClient.write(slice) }
-                            if left == 0 { throw Cut() }
-                        }
-                    }
+                    group.addTask { try await pass(fromClient, toServer, way == .toServer ? ration : nil) }
+                    group.addTask { try await pass(fromServer, toClient, way == .toClient ? ration : nil) }
                     try await group.next()
                 }
             }
+        }
+    }
+
+    /// - Parameter ration: nil for the way that is not looked at.
+    private func pass(
+        _ source: NIOAsyncChannelInboundStream<ByteBuffer>, _ target: NIOAsyncChannelOutboundWriter<ByteBuffer>,
+        _ ration: Int?
+    ) async throws {
+        guard var left = ration else {
+            for try await buffer in source { try await target.write(buffer) }
+            return
+        }
+        for try await var buffer in source {
+            let length = min(left, buffer.readableBytes)
+            left -= length
+            passed.count.withLock { $0 += length }
+            if let slice = buffer.readSlice(length: length) { try await target.write(slice) }
+            if left == 0 { throw Cut() }
         }
     }
 }

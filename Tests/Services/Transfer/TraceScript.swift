@@ -98,11 +98,13 @@ extension TraceScript<TransferMachine> {
         case "removeFile": return .removeFile(app: app, name: with.string ?? "f")
         case "upload":
             let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
-            return .upload(app: app, session: session, try TransferRequest(json: blank.overlaid(with: with)), .file("f"))
+            let request = try TransferRequest(json: blank.overlaid(with: with))
+            return .upload(app: app, session: session, request, .file("f"))
         case "resume": return .resume(place)
         case "suspend": return .suspend(place)
         case "cancel": return .cancel(place)
         case "cancelByProducingResumeData": return .cancelByProducingResumeData(place)
+        case "return": return .returnFromCallback(app: app, session: session)
         case "claim": return .claim(place, name: with.string ?? "mine")
         case "challenge":
             let blank: JSON = ["host": "files.example", "port": 80, "realm": "r", "authenticationMethod": "basic"]
@@ -110,7 +112,7 @@ extension TraceScript<TransferMachine> {
         case "answer":
             // The challenge that a task waits for.
             let id = player.state.task(place)?.challenge?.id ?? "none"
-            return .answerChallenge(app: app, session: session, id: id, try ChallengeDisposition(json: with))
+            return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with))
         case "redirect":
             return .followRedirect(
                 claim,

@@ -26,7 +26,8 @@ import Testing
         #expect(options["Tus-Checksum-Algorithm"] == "sha1,sha256")
         #expect(
             options["Tus-Extension"]
-                == "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation")
+                == "creation,creation-with-upload,creation-defer-length,expiration,checksum,checksum-trailer,termination,"
+                + "concatenation")
         for version in ["", "0.2.2"] {
             let old = try await replica.tus(.POST, "/files", ["Tus-Resumable": version, "Upload-Length": "1"])
             #expect(old.status == 412 && old["Tus-Version"] == "1.0.0" && old["Tus-Resumable"] == "1.0.0")

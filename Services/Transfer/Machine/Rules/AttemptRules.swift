@@ -57,7 +57,8 @@ extension Decision<TransferMachine> {
 
     mutating func reportSent(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
         let task = try claimed(claim)
-        guard let length = task.body?.length, total > task.bytesSent else { return }
+        guard let length = task.body?.length, min(total, length) > task.bytesSent else { return }
+        let total = min(total, length)
         let isTold = isListening(claim.place.session)
         emit(
             .bodySent(

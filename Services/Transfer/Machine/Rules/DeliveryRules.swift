@@ -1,6 +1,7 @@
 import Contracts
 import Machines
 import OrderedCollections
+public import Records
 import Timeline
 
 // What apps are told of finished tasks, and when they are woken for it (Apple, "Downloading files in the background" and
@@ -9,7 +10,9 @@ extension Decision<TransferMachine> {
     /// Requests the wake, or tells a delegate that can listen: one callback after the other.
     mutating func tell(_ id: String) {
         guard let session = state.sessions[id], let app = state.apps[session.app], state.isPoweredOn else { return }
-        if wantsWake(session, app) { return emit(.wakeRequested(.init(app: session.app, session: id))) }
+        guard !state.reasonsAgainstWake(session, app).isEmpty else {
+            return emit(.wakeRequested(.init(app: session.app, session: id)))
+        }
         guard isListening(id), session.wake != .requested else { return }
         tellProgress(id, session)
         present(id, session)
@@ -20,17 +23,6 @@ extension Decision<TransferMachine> {
     func isListening(_ id: String) -> Bool {
         guard let session = state.sessions[id], let app = state.apps[session.app] else { return false }
         return session.isAttached && app.state.isRunning && state.isPoweredOn
-    }
-
-    /// Only the last task of a session to finish wakes its app, once, and a server that asks for credentials. A force-quit
-    /// app is not woken for anything.
-    private func wantsWake(_ session: BackgroundSession, _ app: AppView) -> Bool {
-        guard session.wake == .none, session.configuration.sessionSendsLaunchEvents, !app.forceQuit,
-            app.state != .foreground
-        else { return false }
-        if session.hasNews, !session.untold.isEmpty, !session.hasUnfinishedTasks { return true }
-        return session.hasNewChallenge && !(session.isAttached && app.state.isRunning)
-            && session.tasks.contains { $0.challenge != nil }
     }
 
     /// What was missed while the app was suspended: of each task the latest.
@@ -92,6 +84,12 @@ extension Decision<TransferMachine> {
         emit(.fileReserved(.init(place) { $0.claimedAs = name }))
     }
 
+    mutating func returnFromCallback(_ app: String, _ id: String) throws(TransferRefusal) {
+        try requireRunning(app)
+        guard let finishing = try session(app, id).finishing else { return }
+        returnFromCallback(TaskPlace(app: app, session: id, task: finishing.task), claiming: nil)
+    }
+
     private mutating func returnFromCallback(_ place: TaskPlace, claiming name: String?) {
         emit(.downloadReturned(.init(place) { $0.claimedAs = name }))
     }
@@ -133,4 +131,37 @@ extension Decision<TransferMachine> {
 extension TransferTask {
     /// Whether `didFinishDownloadingTo` comes before `didCompleteWithError`, and has not come yet.
     fileprivate var hasFileToOffer: Bool { kind == .download && error == nil && fate == .kept }
+}
+
+/// Why an app is not woken for a session.
+public enum WakeHindrance: String, Word {
+    case inForeground, forceQuit, deviceOff
+    /// `sessionSendsLaunchEvents` is false.
+    case sendsNoLaunchEvents
+    /// It was asked for already.
+    case underWay
+    /// Only the last task to finish wakes the app.
+    case unfinishedTasks
+    /// There is nothing that it was not told of, or woken for.
+    case nothingNew
+}
+
+extension TransferMachine {
+    /// Only the last task of a session to finish wakes its app, once, and a server that asks for credentials. A force-quit
+    /// app is not woken for anything. Whether `lifecycle` then grants the wake is its own to say.
+    public func reasonsAgainstWake(_ session: BackgroundSession, _ app: AppView) -> [WakeHindrance] {
+        var reasons: [WakeHindrance] = []
+        if !isPoweredOn { reasons.append(.deviceOff) }
+        if app.state == .foreground { reasons.append(.inForeground) }
+        if app.forceQuit { reasons.append(.forceQuit) }
+        if !session.configuration.sessionSendsLaunchEvents { reasons.append(.sendsNoLaunchEvents) }
+        if session.wake != .none { reasons.append(.underWay) }
+        let asks =
+            session.hasNewChallenge && !(session.isAttached && app.state.isRunning)
+            && session.tasks.contains { $0.challenge != nil }
+        guard !asks else { return reasons }
+        if session.hasUnfinishedTasks { reasons.append(.unfinishedTasks) }
+        if !session.hasNews || session.untold.isEmpty { reasons.append(.nothingNew) }
+        return reasons
+    }
 }

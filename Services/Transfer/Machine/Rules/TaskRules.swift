@@ -52,16 +52,9 @@ extension Decision<TransferMachine> {
         // Apple, "isDiscretionary": for tasks started while the app is in the background it is as if it were true.
         created.discretionary = session.configuration.isDiscretionary || !isInForeground
         created.deadline = now + session.configuration.timeoutIntervalForResource
-        if !isInForeground { created.delayedUntil = delay(session.relaunches).map { now + $0 } }
+        if !isInForeground { created.delayedUntil = policy.delay(after: session.relaunches).map { now + $0 } }
         fill(&created)
         emit(.taskCreated(created))
-    }
-
-    /// The resume-rate limiter: whoever is woken for a session and starts tasks there waits the longer, the more often that
-    /// has happened since the user last used the app.
-    private func delay(_ relaunches: Int) -> Interval? {
-        guard relaunches > 0 else { return nil }
-        return min(policy.longestDelay, policy.firstDelay * (1 << Int64(min(relaunches - 1, 20))))
     }
 
     func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {

@@ -1,7 +1,8 @@
-import Contracts
+public import Contracts
 import Machines
 import OrderedCollections
-import Timeline
+public import Records
+public import Timeline
 
 // Who may move, and the named reason of whoever may not.
 extension Decision<TransferMachine> {
@@ -17,16 +18,16 @@ extension Decision<TransferMachine> {
         for task in order {
             let place = TaskPlace(app: session.app, session: id, task: task.task)
             guard let task = state.task(place), task.attempt == nil else { continue }
-            guard let (reason, until) = waiting(task, id) else {
+            guard let hindrance = waiting(task, id) else {
                 schedule(place, task)
                 continue
             }
-            guard task.waiting != reason || task.waitsUntil != until else { continue }
+            guard task.waiting != hindrance.reason || task.waitsUntil != hindrance.until else { continue }
             emit(
                 .taskHeld(
                     .init(place) { event in
-                        event.waiting = reason
-                        event.until = until
+                        event.waiting = hindrance.reason
+                        event.until = hindrance.until
                     }))
         }
     }
@@ -43,29 +44,74 @@ extension Decision<TransferMachine> {
 
     /// Why a task may not move now; nil where it may. Time comes first, so that a moment that has come always changes
     /// something.
-    private func waiting(_ task: TransferTask, _ id: String) -> (WaitingReason, until: Instant?)? {
-        if let date = task.request.earliestBeginDate, date > now { return (.waitingForBeginDate, date) }
-        if let date = task.delayedUntil, date > now { return (.rateLimited, date) }
-        if let date = task.retryAt, date > now { return (.backingOff, date) }
-        if task.challenge != nil { return (.waitingForAuthentication, nil) }
-        guard let session = state.sessions[id] else { return nil }
-        if let obstacle = obstacle(task, session.configuration) { return (obstacle, nil) }
+    private func waiting(_ task: TransferTask, _ id: String) -> Hindrance? {
+        state.hindrances(of: task, in: id, at: now, policy).first
+    }
+
+    private func obstacle(_ task: TransferTask, _ configuration: SessionConfiguration) -> WaitingReason? {
+        state.obstacles(to: task, configuration, policy).first
+    }
+}
+
+/// Something that keeps a running task from moving.
+public struct Hindrance: Record, Equatable {
+    public var reason = WaitingReason.waitingForConnectivity
+    /// When it ends by itself; nil where it takes more than time.
+    public var until: Instant?
+
+    public init() {}
+
+    init(_ reason: WaitingReason, until: Instant? = nil) {
+        self.reason = reason
+        self.until = until
+    }
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("reason", &reason)
+        fields.field("until", &until)
+    }
+}
+
+extension TransferMachine {
+    /// All that keeps a task that has no attempt from moving, the decisive one first; empty where it may.
+    public func hindrances(
+        of task: TransferTask, in id: String, at now: Instant, _ policy: TransferPolicy
+    ) -> [Hindrance] {
+        guard let session = sessions[id] else { return [] }
+        var found: [Hindrance] = []
+        for (reason, date) in [
+            (WaitingReason.waitingForBeginDate, task.request.earliestBeginDate), (.rateLimited, task.delayedUntil),
+            (.backingOff, task.retryAt),
+        ] {
+            if let date, date > now { found.append(Hindrance(reason, until: date)) }
+        }
+        if task.challenge != nil { found.append(Hindrance(.waitingForAuthentication)) }
+        found += obstacles(to: task, session.configuration, policy).map { Hindrance($0) }
         let host = WebOrigin(url: task.request.url)?.host
-        let busy = session.tasks.count { $0.attempt != nil && WebOrigin(url: $0.request.url)?.host == host }
-        return busy < session.configuration.httpMaximumConnectionsPerHost ? nil : (.queuedPerHost, nil)
+        let busy = session.tasks.count {
+            $0.attempt != nil && $0.task != task.task && WebOrigin(url: $0.request.url)?.host == host
+        }
+        if busy >= session.configuration.httpMaximumConnectionsPerHost { found.append(Hindrance(.queuedPerHost)) }
+        return found
     }
 
     /// What of the device keeps a task from moving. Background sessions never fail for it, they wait.
-    private func obstacle(_ task: TransferTask, _ configuration: SessionConfiguration) -> WaitingReason? {
-        let network = state.network
-        guard state.isPoweredOn, network.kind != .none else { return .waitingForConnectivity }
+    func obstacles(
+        to task: TransferTask, _ configuration: SessionConfiguration, _ policy: TransferPolicy
+    ) -> [WaitingReason] {
+        guard isPoweredOn, network.kind != .none else { return [.waitingForConnectivity] }
+        var found: [WaitingReason] = []
         let isCellular = network.kind == .cellular
-        if isCellular && !configuration.allowsCellularAccess { return .waitingForWiFi }
-        if network.expensive && !configuration.allowsExpensiveNetworkAccess { return .waitingForWiFi }
-        if network.constrained && !configuration.allowsConstrainedNetworkAccess { return .waitingForConnectivity }
-        guard task.isDiscretionary else { return nil }
-        if isCellular { return .waitingForWiFi }
-        if state.isLowPowerMode { return .waitingForPower }
-        return state.battery.charging || state.battery.level >= policy.fullEnough ? nil : .waitingForPower
+        if isCellular && (!configuration.allowsCellularAccess || task.isDiscretionary)
+            || network.expensive && !configuration.allowsExpensiveNetworkAccess
+        {
+            found.append(.waitingForWiFi)
+        }
+        if network.constrained && !configuration.allowsConstrainedNetworkAccess {
+            found.append(.waitingForConnectivity)
+        }
+        let hasPower = !isLowPowerMode && (battery.charging || battery.level >= policy.fullEnough)
+        if task.isDiscretionary && !hasPower { found.append(.waitingForPower) }
+        return found
     }
 }

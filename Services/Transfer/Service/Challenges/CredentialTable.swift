@@ -45,7 +45,8 @@ struct CredentialTable: Sendable {
     func old(
         _ partition: Int, seconds: Double
     ) async throws(PostgresError) -> [(device: AggregateKey, challenge: String)] {
-        try await pool.run(Call(Self.old, [.int4(Int32(partition)), .double(seconds)])).map { row throws(PostgresError) in
+        try await pool.run(Call(Self.old, [.int4(Int32(partition)), .double(seconds)])).map {
+            row throws(PostgresError) in
             (AggregateKey(try row.text(0)), try row.text(1))
         }
     }

@@ -70,7 +70,8 @@ struct UploadRequest: Record, Equatable {
         fields.visit("earliestBeginDate", &earliestBeginDate, .omittable, .documented)
         fields.field("file", &file, .text(1...255))
         fields.defaulted("headers", &headers, .requestHeaders)
-        fields.defaulted("method", &method, Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) })
+        fields.defaulted(
+            "method", &method, Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) })
         fields.omittable("priority", &priority, .range(0...1))
         fields.field("url", &url, .text(1...2048))
     }

@@ -100,6 +100,25 @@ struct Storage: Sendable {
         }
     }
 
+    /// The names of the files that nobody has written to for so long, in real time.
+    func list(_ folder: Folder, olderThan age: Duration) async throws -> [String] {
+        let parent = "\(root)/\(folder.rawValue)"
+        return try await onThread {
+            guard let directory = opendir(parent) else { throw StorageError("opening a directory") }
+            defer { closedir(directory) }
+            let latest = time(nil) - Int(age.components.seconds)
+            var names: [String] = []
+            while let entry = readdir(directory) {
+                let name = withUnsafePointer(to: &entry.pointee.d_name.0) { String(cString: $0) }
+                var status = stat()
+                // One that another has removed meanwhile is not there.
+                guard !name.hasPrefix("."), stat("\(parent)/\(name)", &status) == 0 else { continue }
+                if status.st_mtim.tv_sec <= latest { names.append(name) }
+            }
+            return names
+        }
+    }
+
     /// Removes a file; one that is not there is as good as removed. Whoever has it open reads on.
     func remove(_ name: String, from folder: Folder) async throws {
         let path = path(folder, name)

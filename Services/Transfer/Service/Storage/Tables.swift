@@ -1,5 +1,9 @@
+import Contracts
 import Foundation
+import Machines
 import Postgres
+import Records
+import TransferMachine
 
 // The SQL of the movers; that of contents is in `ContentTable`.
 
@@ -20,7 +24,7 @@ struct MoverTable: Sendable {
     private static let bury = Statement("DELETE FROM transfer.movers WHERE mover = $1 AND expires_at < now()")
     private static let states = Statement(
         """
-        SELECT key, state FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3
+        SELECT key, state, machine_version::int8 FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3
         """)
 
     func enrol(_ mover: UUID, for seconds: Double = MoverTable.lease) async throws(PostgresError) {
@@ -37,11 +41,42 @@ struct MoverTable: Sendable {
 
     func bury(_ mover: UUID) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, [.uuid(mover)])) }
 
+    /// Hands all devices' states over, a page at a time.
+    ///
+    /// - Throws: ``StateUnreadable`` where another version of this service has written one: who acts on what no state names
+    ///   must know all of them.
+    func forEachState(
+        of partitions: Int, page: Int, _ body: (AggregateKey, TransferMachine) async throws -> Void
+    ) async throws {
+        for partition in 0..<partitions {
+            var after = ""
+            while true {
+                let rows = try await states(of: partition, after: after, limit: page)
+                for row in rows {
+                    guard row.version == TransferMachine.version, let state = TransferMachine(binary: row.state) else {
+                        throw StateUnreadable(key: row.key)
+                    }
+                    try await body(AggregateKey(row.key), state)
+                }
+                guard rows.count == page, let last = rows.last else { break }
+                after = last.key
+            }
+        }
+    }
+
     /// A page of the states of a partition, by key.
     func states(
         of partition: Int, after key: String, limit: Int
-    ) async throws(PostgresError) -> [(key: String, state: [UInt8])] {
+    ) async throws(PostgresError) -> [(key: String, state: [UInt8], version: Int)] {
         let call = Call(Self.states, [.int4(Int32(partition)), .text(key), .int(limit)])
-        return try await pool.run(call).map { row throws(PostgresError) in (try row.text(0), try row.bytes(1)) }
+        return try await pool.run(call).map { row throws(PostgresError) in
+            (try row.text(0), try row.bytes(1), try row.int(2))
+        }
     }
+}
+
+/// A device's state is of another version of the machine.
+struct StateUnreadable: Error, CustomStringConvertible {
+    let key: String
+    var description: String { "the state of \(key) is of another version of transfer, which will bring it up to date" }
 }

@@ -49,9 +49,10 @@ struct DraftRoutes: Sendable {
                 return Response(status: .noContent)
             }
         }
-        table.add(.get, one, "The bytes of a complete upload", problems: problems + [.uploadIncomplete]) { _, context in
-            try await store.content(try await store.find(context))
-        }
+        table.add(
+            .get, one, "The bytes of a complete upload, or ranges of them", again: .partialContent,
+            problems: problems + [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+        ) { try await store.read($0, $1) }
     }
 
     private func answer(_ work: () async throws -> Response) async throws -> Response {

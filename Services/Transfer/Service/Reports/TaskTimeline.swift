@@ -1,0 +1,63 @@
+import Contracts
+import Postgres
+import Records
+import Timeline
+import TransferMachine
+
+/// What the log says of one task.
+struct TaskTimeline: Sendable {
+    let pool: ConnectionPool
+    let partitions: Int
+
+    private static let page = Statement(
+        """
+        SELECT log_offset, type, time, data::text FROM bus.events
+        WHERE partition = $1 AND key = $2 AND source = 'transfer' AND app = $3 AND log_offset < $4
+            AND data ->> 'session' = $5 AND data ->> 'task' = $6
+        ORDER BY log_offset DESC LIMIT $7
+        """)
+
+    /// At most `limit` events that come before an offset, newest first.
+    func page(_ key: AggregateKey, _ place: TaskPlace, before offset: Int, limit: Int) async throws -> TimelineDocument
+    {
+        let parameters: [Parameter] = [
+            .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(place.app), .int(offset),
+            .text(place.session), .text(String(place.task)), .int(limit),
+        ]
+        let rows = try await pool.run(Call(Self.page, parameters))
+        var document = TimelineDocument()
+        document.items = try rows.map { row in
+            var entry = TimelineDocument.Entry()
+            entry.type = try row.text(1)
+            entry.time = Instant(milliseconds: Int64(try row.int(2)))
+            entry.data = try JSON(parsing: try row.bytes(3))
+            return entry
+        }
+        if rows.count == limit, let last = rows.last { document.next = String(try last.int(0)) }
+        return document
+    }
+}
+
+/// Events of a task, newest first.
+struct TimelineDocument: Record {
+    struct Entry: Record {
+        var time = Instant.epoch
+        var type = ""
+        var data: JSON = [:]
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("data", &data)
+            fields.field("time", &time)
+            fields.field("type", &type)
+        }
+    }
+
+    var items: [Entry] = []
+    /// `?cursor=` for those that come before.
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
