@@ -28,7 +28,8 @@ final class TransferSuite: Sendable {
     private let lifecycle: ChildProcess
     private let arguments: [String]
 
-    static func start() async throws -> (TransferSuite, transfer: ChildProcess) {
+    /// - Parameter origins: those that may be fetched from besides the proxy.
+    static func start(origins: [String] = []) async throws -> (TransferSuite, transfer: ChildProcess) {
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()
         let url = cluster.url(database: database)
@@ -49,7 +50,7 @@ final class TransferSuite: Sendable {
             database: database, directory: directory, lifecycle: lifecycle,
             arguments: common + [
                 "\(transferPort)", "--data-directory", directory.path, "--allowed-origins",
-                "http://127.0.0.1:\(proxy.port)",
+                (["http://127.0.0.1:\(proxy.port)"] + origins).joined(separator: ","),
             ])
         return (suite, try await suite.startTransfer())
     }

@@ -22,15 +22,18 @@ extension FilePiece {
     }
 }
 
+extension ByteBuffer {
+    /// Always the same for a count.
+    init(randomBytes count: Int) {
+        var generator = seededRandom(UInt64(count))
+        self.init()
+        for _ in 0..<(count + 7) / 8 { writeInteger(generator.next()) }
+        self = readSlice(length: count) ?? self
+    }
+}
+
 /// What uploads send.
 @Suite struct FileBodies {
-    private static func random(_ count: Int) -> ByteBuffer {
-        var generator = seededRandom(UInt64(count))
-        var buffer = ByteBuffer()
-        for _ in 0..<(count + 7) / 8 { buffer.writeInteger(generator.next()) }
-        return buffer.readSlice(length: count) ?? buffer
-    }
-
     private static func sha256(_ buffer: ByteBuffer) -> String {
         SHA256.hash(data: Data(buffer.readableBytesView)).hexadecimal
     }
@@ -40,7 +43,7 @@ extension FilePiece {
         let server = try await CannedServer.start { request in
             ok("\(request.headers.first(name: "Content-Length") ?? "-") \(Self.sha256(request.body))")
         }
-        let parts = sizes.map { Self.random($0) }
+        let parts = sizes.map { ByteBuffer(randomBytes: $0) }
         let body = FileBody(try parts.map { try FilePiece(holding: $0) })
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = body
@@ -58,7 +61,7 @@ extension FilePiece {
             default: ok(Self.sha256(request.body))
             }
         }
-        let bytes = Self.random(1 << 20)
+        let bytes = ByteBuffer(randomBytes: 1 << 20)
         var fetching = try Fetching(server.url(), by: .POST, from: server)
         fetching.request.body = FileBody([try FilePiece(holding: bytes)])
         fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
@@ -81,7 +84,7 @@ extension FilePiece {
 
     @Test func aFileThatIsShorterThanItShouldBeIsMissing() async throws {
         let server = try await CannedServer.start { _ in ok("") }
-        var piece = try FilePiece(holding: Self.random(1000))
+        var piece = try FilePiece(holding: ByteBuffer(randomBytes: 1000))
         piece = FilePiece(file: piece.file, range: 0..<1001)
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = FileBody([piece])
@@ -91,7 +94,7 @@ extension FilePiece {
     @Test func theEndIsAlwaysReported() async throws {
         let server = try await CannedServer.start { _ in ok("") }
         let reports = Reports()
-        let body = FileBody([try FilePiece(holding: Self.random(300_000))]) { sent in
+        let body = FileBody([try FilePiece(holding: ByteBuffer(randomBytes: 300_000))]) { sent in
             reports.all.withLock { $0.append(sent) }
         }
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
