@@ -29,12 +29,15 @@ public struct Commands<M: Machine>: Sendable {
     /// Submits what a request asks for, and answers when it is committed.
     ///
     /// - Parameters:
+    ///   - sameness: what tells this request from another with the same key, where the command has something in it that
+    ///     each repeat makes anew, or that should not be described.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
     ///   - answer: renders the body from the state after the command and the command's own events.
     /// - Throws: ``Problem``.
     public func submit(
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
-        status: HTTPResponse.Status = .ok, registers: Bool = false, answer: @escaping Answering
+        status: HTTPResponse.Status = .ok, sameness: String? = nil, registers: Bool = false,
+        answer: @escaping Answering
     ) async throws -> Response {
         let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
@@ -43,7 +46,7 @@ public struct Commands<M: Machine>: Sendable {
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
             // The command is the decoded request, so its description stands for all that makes two requests the same.
-            idempotency: try request.idempotency(of: caller, content: "\(command)"),
+            idempotency: try request.idempotency(of: caller, content: sameness ?? "\(command)"),
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
                 guard !match.isEmpty else { return }

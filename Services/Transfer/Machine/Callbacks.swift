@@ -24,6 +24,8 @@ public struct Countdown: Record, Equatable {
         self.until = nil
     }
 
+    mutating func extend(by length: Interval) { until = until.map { $0 + length } }
+
     mutating func goOn(at time: Instant) {
         if until == nil { until = time + left }
     }

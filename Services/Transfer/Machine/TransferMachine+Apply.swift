@@ -43,7 +43,7 @@ extension TransferMachine {
         case .attemptStarted(let event): apply(event, at: time)
         case .attemptEnded(let event): apply(event)
         case .responseReceived(let event): apply(event)
-        case .redirectFollowed(let event): change(event) { $0.currentURL = event.url }
+        case .redirectFollowed(let event): change(event) { $0.currentURL = String(event.url.prefix(Self.keptURL)) }
         case .progressMade(let event):
             change(event) { task in
                 guard let last = task.segments.indices.last else { return }
@@ -62,6 +62,9 @@ extension TransferMachine {
             }
         case .downloadFinished(let event): apply(event)
         case .downloadReturned(let event): apply(event)
+        case .outageNoted(let event):
+            let length = event.until - event.from
+            for id in sessions.keys { sessions[id]?.extendLimits(by: length) }
         case .fileReserved(let event): change(event) { $0.claimedAs = event.claimedAs }
         case .fileStored(let event):
             guard let app = event.app else { return }
@@ -126,6 +129,7 @@ extension TransferMachine {
             for index in sessions[id]?.tasks.indices ?? 0..<0 {
                 sessions[id]?.tasks[index].retryAt = nil
                 sessions[id]?.tasks[index].failures = 0
+                sessions[id]?.tasks[index].connectFailures = 0
             }
         }
     }
@@ -206,6 +210,8 @@ extension TransferMachine {
             if event.from == 0 { task.forgetBytes() }
             if task.response == nil { task.response = event.response }
             task.attempt?.from = event.from
+            // Those that brought nothing are nothing.
+            task.segments.removeAll { $0.length == 0 }
             task.segments.append(Segment(epoch: event.epoch, length: 0))
             let rest = event.response.contentLength.map { $0 + event.from }
             task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
@@ -226,6 +232,8 @@ extension TransferMachine {
             if event.end == .resourceChanged { task.forgetBytes() }
             guard event.retryAt != nil else { return }
             task.failures = broughtBytes ? 1 : task.failures + 1
+            let isOfConnecting = event.end == .cannotConnect || event.end == .hostNotFound
+            task.connectFailures = isOfConnecting ? task.connectFailures + 1 : 0
         }
     }
 
@@ -256,11 +264,7 @@ extension TransferMachine {
         }
         sessions[event.session]?.finishing = nil
         guard let app = event.app, let name = event.claimedAs, let task = task(event.place) else { return }
-        var file = AppFile()
-        file.pieces = task.pieces
-        file.sha256 = task.sha256
-        file.contentType = task.response?.contentType
-        apps[app]?.files[name] = file
+        apps[app]?.files[name] = task.receivedFile
     }
 
     private mutating func apply(_ event: TransferEvent.ChallengeAnswered) {
@@ -286,11 +290,18 @@ extension AppView {
 }
 
 extension BackgroundSession {
+    fileprivate mutating func extendLimits(by length: Interval) {
+        finishing?.countdown.extend(by: length)
+        for index in tasks.indices { tasks[index].challenge?.countdown?.extend(by: length) }
+    }
+
     /// What an app's state means to its sessions.
     fileprivate mutating func note(_ state: AppPresence, at time: Instant) {
         switch state {
         case .notRunning:
             isAttached = false
+            // What was invalidated is the process's object: the next process makes one of its own, and is told the rest.
+            isInvalidated = false
             // Whatever was not returned from is told to the next process. It is launched for that, unless it was in a wake
             // for it: an app that ends each time would be woken without end.
             let isInWake = wake == .begun

@@ -48,6 +48,18 @@ public struct TransferMachine: Machine {
         LifecycleEvent.AppTerminated.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
     ]
 
+    /// Callbacks and challenges are returned from and answered by calls.
+    public static let ownsLimits = true
+
+    public static func note(_ outage: Outage, _ decision: inout Decision<TransferMachine>) {
+        let state = decision.state
+        let runs = state.sessions.values.contains { session in
+            session.finishing?.countdown.until != nil
+                || session.tasks.contains { $0.challenge?.countdown?.until != nil }
+        }
+        if runs { decision.emit(.outageNoted(.init(from: outage.from, until: outage.until))) }
+    }
+
     public init() {}
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -112,10 +124,11 @@ extension Decision<TransferMachine> {
         case .cancel(let place): try cancel(place, producesResumeData: false)
         case .cancelByProducingResumeData(let place): try cancel(place, producesResumeData: true)
         case .claim(let place, let name): try claim(place, as: name)
-        case .returnFromCallback(let app, let session): try returnFromCallback(app, session)
+        case .returnFromCallback(let app, let session, let task): try returnFromCallback(app, session, task)
         case .storeFile(let app, let name, let file): try store(file, as: name, of: app)
         case .removeFile(let app, let name): try remove(name, of: app)
-        case .answerChallenge(let app, let id, let disposition): try answer(app, id, disposition)
+        case .answerChallenge(let app, let id, let disposition, let credential):
+            try answer(app, id, disposition, credential)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)

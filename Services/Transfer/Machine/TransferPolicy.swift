@@ -25,6 +25,9 @@ public struct TransferPolicy: Sendable, Equatable {
     public var sessionsPerDevice = 16
     public var tasksPerSession = 64
     public var filesPerApp = 64
+    /// A device whose state has more bytes gets no new tasks and files: what is there must have room to grow. A state has at
+    /// most 64 KiB.
+    public var stateBytes = 40 << 10
 
     public init() {}
 
@@ -45,4 +48,8 @@ extension TransferMachine {
     public static let keptAttempts = 8
     /// How many resume data an app may hold.
     public static let keptResumeData = 16
+    /// How many characters of a redirect's target a task remembers; the log has all of them.
+    public static let keptURL = 256
+    /// What an interrupted download consists of at most; the next attempt begins again.
+    public static let keptSegments = 256
 }

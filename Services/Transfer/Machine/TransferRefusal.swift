@@ -20,6 +20,10 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
     /// The task has no file that could be the app's.
     case nothingToClaim(Int)
     case tooManyFiles(limit: Int)
+    /// The app's present process has not created the session.
+    case sessionNotAttached(String)
+    /// The device has so much on it that nothing new is taken.
+    case deviceFull
     case tooManySessions(limit: Int)
     case tooManyTasks(limit: Int)
     /// Another attempt has taken its place, or it is over.
@@ -43,6 +47,8 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case .unknownChallenge: "unknown_challenge"
         case .nothingToClaim: "nothing_to_claim"
         case .tooManyFiles: "too_many_files"
+        case .sessionNotAttached: "session_not_attached"
+        case .deviceFull: "device_full"
         case .tooManySessions: "too_many_sessions"
         case .tooManyTasks: "too_many_tasks"
         case .staleAttempt: "stale_attempt"
@@ -66,7 +72,10 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case .unknownChallenge(let id): "No challenge \(id) waits for an answer."
         case .nothingToClaim(let task):
             "Task \(task) has no file to claim: it is no download, it failed, or didFinishDownloadingTo has returned."
-        case .tooManyFiles(let limit): "An app has at most \(limit) files."
+        case .tooManyFiles(let limit): "An app has at most \(limit) files, those that it has claimed ahead included."
+        case .sessionNotAttached(let session):
+            "The app was started anew and has not created the session \(session) again: PUT it first."
+        case .deviceFull: "The device has too many tasks and files: let some finish, or remove some."
         case .tooManySessions(let limit): "A device has at most \(limit) sessions."
         case .tooManyTasks(let limit): "A session has at most \(limit) unfinished tasks."
         case .staleAttempt: "The attempt is over."

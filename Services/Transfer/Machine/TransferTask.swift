@@ -29,6 +29,8 @@ public struct TransferTask: Record, Equatable {
     public var bytesExpected: Int?
     /// Attempts in a row that failed without a byte.
     public var failures = 0
+    /// Those of them in a row in which the server could not be found, or connected to.
+    public var connectFailures = 0
     public var retryAt: Instant?
     /// The last ``TransferMachine/keptAttempts``, oldest first.
     public var attempts: [AttemptRecord] = []
@@ -73,6 +75,7 @@ public struct TransferTask: Record, Equatable {
         fields.omittable("response", &response)
         fields.omittable("bytesExpected", &bytesExpected)
         fields.field("failures", &failures)
+        fields.field("connectFailures", &connectFailures)
         fields.omittable("retryAt", &retryAt)
         fields.field("attempts", &attempts)
         fields.omittable("error", &error)
@@ -102,6 +105,15 @@ public struct TransferTask: Record, Equatable {
     /// Where a piece of what it has received is in storage.
     public func storedPiece(_ segment: Segment) -> StoredPiece {
         StoredPiece(name: "\(file)-\(segment.epoch)", length: segment.length)
+    }
+
+    /// What it has received, as a file.
+    public var receivedFile: AppFile {
+        var file = AppFile()
+        file.pieces = pieces
+        file.sha256 = sha256
+        file.contentType = response?.contentType
+        return file
     }
 
     /// All that it has received, in order.

@@ -59,13 +59,14 @@ struct TransferRoutes: Sendable {
         table.add(
             .post, Self.sessions + "/{identifier}/callbacks/{callback}/completion",
             "A callback has returned: didFinishDownloadingTo, whose file goes then unless it was claimed",
-            status: .noContent
+            request: CallbackCompletion.self, status: .noContent
         ) { request, context in
             guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
                 throw Problem.notFound.because("only didFinishDownloadingTo is waited for")
             }
+            let completion = try await request.document(as: CallbackCompletion.self)
             return try await submitToSession(request, context, status: .noContent) {
-                .returnFromCallback(app: $0, session: $1)
+                .returnFromCallback(app: $0, session: $1, task: completion.task)
             }
         }
     }
@@ -92,7 +93,7 @@ struct TransferRoutes: Sendable {
             let upload = try await request.document(as: UploadRequest.self)
             try requireAllowed(upload.url)
             let source = try await files.source(upload.file, for: try context.requireCaller(.operate))
-            return try await createTask(request, context) { app, session in
+            return try await createTask(request, context, sameness: "\(upload)") { app, session in
                 .upload(app: app, session: session, upload.transferRequest, source)
             }
         }
@@ -133,13 +134,13 @@ struct TransferRoutes: Sendable {
     }
 
     private func createTask(
-        _ request: Request, _ context: ServiceContext,
+        _ request: Request, _ context: ServiceContext, sameness: String? = nil,
         _ command: (_ app: String, _ session: String) throws -> TransferCommand
     ) async throws -> Response {
         let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         return try await commands.submit(
-            try command(app, id), to: key, request, context, status: .created
+            try command(app, id), to: key, request, context, status: .created, sameness: sameness
         ) { aggregate, _ in
             aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
         }
@@ -158,13 +159,9 @@ struct TransferRoutes: Sendable {
     /// The bytes of all the attempts, one after the other.
     private func file(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (task, _) = try await findTask(request, context)
-        guard task.state == .completed, task.error == nil, let sha256 = task.sha256 else { throw Problem.fileNotReady }
+        guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
         guard task.fate != .gone else { throw Problem.fileGone }
-        var file = AppFile()
-        file.pieces = task.pieces
-        file.sha256 = sha256
-        file.contentType = task.response?.contentType
-        return try await files.answer(file)
+        return try await files.answer(task.receivedFile)
     }
 
     func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {

@@ -229,7 +229,8 @@ extension Rule where T == OrderedDictionary<String, String> {
     public static var requestHeaders: Rule<OrderedDictionary<String, String>> {
         Rule(
             "must have at most 32 header fields of 4096 bytes together, with lawful names and values, "
-                + "and none that the transfer sets itself"
+                + "and none that the transfer sets itself, nor Authorization, Proxy-Authorization, Cookie: "
+                + "credentials are for challenges"
         ) { headers in
             headers.count <= 32 && headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096
                 && headers.allSatisfy { isFieldName($0.key) && isFieldValue($0.value) }
@@ -240,6 +241,8 @@ extension Rule where T == OrderedDictionary<String, String> {
 /// A token of RFC 9110 section 5.6.2 that a caller may set.
 private func isFieldName(_ name: String) -> Bool {
     let own = [
+        // Secrets: what is here is in the log for good. A challenge is answered beside it.
+        "authorization", "cookie", "proxy-authorization",
         "accept-encoding", "connection", "content-length", "expect", "host", "if-range", "keep-alive", "range", "te",
         "trailer", "transfer-encoding", "upgrade",
     ]

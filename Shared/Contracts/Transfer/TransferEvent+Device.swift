@@ -1,4 +1,5 @@
 public import Records
+public import Timeline
 
 extension TransferEvent {
     /// Something about a device became known that bears on its transfers; only what changed is told.
@@ -71,5 +72,30 @@ extension TransferEvent {
         public init(app: String) { self.app = app }
 
         public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("app", &app) }
+    }
+
+    /// The service could not be reached for a time: what a device's apps had to say in a limited time may be said that much
+    /// later.
+    public struct OutageNoted: EventData {
+        public static let type = "transfer.outage.noted"
+        public static let summary =
+            "The service could not be reached for a time: callbacks and challenges of the device have that much longer."
+
+        /// The last moment at which the device could reach the service.
+        public var from: Instant = .epoch
+        /// The first moment at which it can again.
+        public var until: Instant = .epoch
+
+        public init() {}
+
+        public init(from: Instant, until: Instant) {
+            self.from = from
+            self.until = until
+        }
+
+        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("from", &from)
+            fields.field("until", &until)
+        }
     }
 }

@@ -36,6 +36,7 @@ public enum TransferEvent: EventFamily {
     case fileStored(FileStored)
     case fileRemoved(FileRemoved)
     case sessionEnded(SessionEnded)
+    case outageNoted(OutageNoted)
 
     public static let source = "transfer"
 
@@ -74,6 +75,7 @@ public enum TransferEvent: EventFamily {
         EventKind(TransferEvent.fileStored),
         EventKind(TransferEvent.fileRemoved),
         EventKind(TransferEvent.sessionEnded),
+        EventKind(TransferEvent.outageNoted),
     ]
 
     public var data: any EventData {
@@ -112,6 +114,7 @@ public enum TransferEvent: EventFamily {
         case .fileStored(let data): data
         case .fileRemoved(let data): data
         case .sessionEnded(let data): data
+        case .outageNoted(let data): data
         }
     }
 }

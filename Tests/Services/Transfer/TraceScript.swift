@@ -104,7 +104,7 @@ extension TraceScript<TransferMachine> {
         case "suspend": return .suspend(place)
         case "cancel": return .cancel(place)
         case "cancelByProducingResumeData": return .cancelByProducingResumeData(place)
-        case "return": return .returnFromCallback(app: app, session: session)
+        case "return": return .returnFromCallback(app: app, session: session, task: with.int)
         case "claim": return .claim(place, name: with.string ?? "mine")
         case "challenge":
             let blank: JSON = ["host": "files.example", "port": 80, "realm": "r", "authenticationMethod": "basic"]
@@ -112,7 +112,7 @@ extension TraceScript<TransferMachine> {
         case "answer":
             // The challenge that a task waits for.
             let id = player.state.task(place)?.challenge?.id ?? "none"
-            return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with))
+            return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with), credential: "k")
         case "redirect":
             return .followRedirect(
                 claim,

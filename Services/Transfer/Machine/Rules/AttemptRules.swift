@@ -6,9 +6,10 @@ import Timeline
 extension Decision<TransferMachine> {
     mutating func start(_ claim: AttemptClaim) throws(TransferRefusal) {
         let task = try task(claim.place)
-        guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover == nil else {
-            throw .staleAttempt
-        }
+        guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover ?? claim.mover == claim.mover
+        else { throw .staleAttempt }
+        // It asks once more where it did not hear the answer.
+        guard attempt.mover == nil else { return }
         emit(
             .attemptStarted(
                 .init(claim.place) { event in
@@ -20,6 +21,8 @@ extension Decision<TransferMachine> {
     mutating func receive(_ claim: AttemptClaim, _ head: ResponseHead) throws(TransferRefusal) {
         let task = try claimed(claim)
         let held = task.bytesReceived
+        // A part that nobody has asked for is not the whole, and nothing else either.
+        guard held > 0 || head.status != 206 else { return retry(claim.place, .resourceChanged) }
         let from: Int
         switch ResumeRule.decide(head, held: held, known: task.response) {
         case .resume: from = held
@@ -41,8 +44,8 @@ extension Decision<TransferMachine> {
     mutating func report(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
         let task = try claimed(claim)
         let written = total - task.bytesReceived
-        guard written >= 0, task.segments.last?.epoch == claim.epoch || written == 0 else { throw .staleAttempt }
         guard written > 0 else { return }
+        guard task.segments.last?.epoch == claim.epoch else { throw .staleAttempt }
         let isTold = isListening(claim.place.session)
         emit(
             .progressMade(
@@ -96,7 +99,7 @@ extension Decision<TransferMachine> {
     mutating func fail(_ claim: AttemptClaim, total: Int, _ end: AttemptEnd) throws(TransferRefusal) {
         try report(claim, total: total)
         let task = try claimed(claim)
-        let isHopeless = task.bytesReceived == 0 && task.failures + 1 >= policy.connectTries
+        let isHopeless = task.bytesReceived == 0 && task.connectFailures + 1 >= policy.connectTries
         switch end {
         case .cannotConnect where isHopeless: give(up: claim.place, end, .cannotConnectToHost)
         case .hostNotFound where isHopeless: give(up: claim.place, end, .cannotFindHost)

@@ -33,21 +33,21 @@ extension Decision<TransferMachine> {
     }
 
     mutating func answer(
-        _ app: String, _ challenge: String, _ disposition: ChallengeDisposition
+        _ app: String, _ challenge: String, _ disposition: ChallengeDisposition, _ credential: String?
     ) throws(TransferRefusal) {
         try requireRunning(app)
         guard let place = state.task(asked: challenge, of: app), let task = state.task(place),
             let asked = task.challenge,
             let session = state.sessions[place.session]
         else { throw .unknownChallenge(challenge) }
-        settle(place, asked, disposition, credential: challenge)
+        settle(place, asked, disposition, credential: credential)
         guard disposition == .useCredential else { return }
         // A credential is the session's: whoever waits for the same one goes on with it.
         for other in session.tasks where other.task != task.task {
             guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
             settle(
                 TaskPlace(app: app, session: place.session, task: other.task), pending, disposition,
-                credential: challenge)
+                credential: credential)
         }
     }
 

@@ -75,8 +75,8 @@ extension Decision<TransferMachine> {
         guard task.kind == .download, task.error == nil, task.fate == .kept || task.fate == .offered else {
             throw .nothingToClaim(place.task)
         }
-        let files = state.apps[place.app]?.files ?? [:]
-        guard files[name] != nil || files.count < policy.filesPerApp else {
+        let names = state.names(of: place.app)
+        guard names.contains(name) || names.count < policy.filesPerApp else {
             throw .tooManyFiles(limit: policy.filesPerApp)
         }
         if task.fate == .offered { return returnFromCallback(place, claiming: name) }
@@ -84,9 +84,10 @@ extension Decision<TransferMachine> {
         emit(.fileReserved(.init(place) { $0.claimedAs = name }))
     }
 
-    mutating func returnFromCallback(_ app: String, _ id: String) throws(TransferRefusal) {
+    mutating func returnFromCallback(_ app: String, _ id: String, _ task: Int?) throws(TransferRefusal) {
         try requireRunning(app)
-        guard let finishing = try session(app, id).finishing else { return }
+        // Said again, or too late, it must not end the callback of the next file.
+        guard let finishing = try session(app, id).finishing, task ?? finishing.task == finishing.task else { return }
         returnFromCallback(TaskPlace(app: app, session: id, task: finishing.task), claiming: nil)
     }
 

@@ -5,10 +5,12 @@ import OrderedCollections
 // The files of apps.
 extension Decision<TransferMachine> {
     mutating func store(_ file: AppFile, as name: String, of app: String) throws(TransferRefusal) {
-        guard let view = state.apps[app] else { throw .appNotInstalled(app) }
-        guard view.files[name] != nil || view.files.count < policy.filesPerApp else {
+        guard state.apps[app] != nil else { throw .appNotInstalled(app) }
+        let names = state.names(of: app)
+        guard names.contains(name) || names.count < policy.filesPerApp else {
             throw .tooManyFiles(limit: policy.filesPerApp)
         }
+        try requireRoom()
         emit(.fileStored(.init(app: app, name: name, file: file)))
     }
 
@@ -17,4 +19,16 @@ extension Decision<TransferMachine> {
         guard view.files[name] != nil else { throw .unknownFile(name) }
         emit(.fileRemoved(.init(app: app, name: name)))
     }
+}
+
+extension TransferMachine {
+    /// The names of an app's files, and of those that downloads will become.
+    func names(of app: String) -> Set<String> {
+        let reserved = sessions.values.filter { $0.app == app }.flatMap { $0.tasks.compactMap(\.claimedName) }
+        return Set(apps[app]?.files.keys.elements ?? []).union(reserved)
+    }
+}
+
+extension TransferTask {
+    fileprivate var claimedName: String? { fate == .claimed || error != nil ? nil : claimedAs }
 }

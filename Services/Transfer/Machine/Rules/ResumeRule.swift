@@ -31,13 +31,16 @@ public enum ResumeRule {
     /// What to send as `If-Range`: the strong ETag, else the date; nil where the bytes of this answer can't be gone on from.
     public static func validator(_ known: ResponseHead?) -> String? {
         guard let known, (200..<300).contains(known.status), known.acceptsRanges else { return nil }
-        if let etag = known.etag, etag.hasPrefix("\""), etag.count > 2 { return etag }
+        // With a tag that is weak there is no other way (RFC 9110 section 13.1.5).
+        if let etag = known.etag { return etag.hasPrefix("\"") && etag.utf8.count > 2 ? etag : nil }
         return known.lastModified
     }
 
     /// From where the next attempt of a task may go on, in bytes; 0 where it begins again.
     static func offset(_ task: TransferTask) -> Int {
-        guard task.kind == .download, task.request.method == "GET", validator(task.response) != nil else { return 0 }
+        guard task.kind == .download, task.request.method == "GET", validator(task.response) != nil,
+            task.segments.count < TransferMachine.keptSegments
+        else { return 0 }
         return task.bytesReceived
     }
 

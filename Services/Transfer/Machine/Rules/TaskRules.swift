@@ -1,6 +1,7 @@
 import Contracts
 import Machines
 import OrderedCollections
+import Records
 import Timeline
 
 // Tasks: created, suspended, resumed, cancelled, timed out.
@@ -37,9 +38,11 @@ extension Decision<TransferMachine> {
         try requireRunning(app)
         let session = try session(app, id)
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
-        guard session.tasks.count(where: { $0.state != .completed }) < policy.tasksPerSession else {
-            throw .tooManyTasks(limit: policy.tasksPerSession)
-        }
+        guard session.isAttached else { throw .sessionNotAttached(id) }
+        // Finished ones count until the app was told of them.
+        guard session.tasks.count(where: { $0.state != .completed }) + session.untold.count < policy.tasksPerSession
+        else { throw .tooManyTasks(limit: policy.tasksPerSession) }
+        try requireRoom()
         return session
     }
 
@@ -55,6 +58,11 @@ extension Decision<TransferMachine> {
         if !isInForeground { created.delayedUntil = policy.delay(after: session.relaunches).map { now + $0 } }
         fill(&created)
         emit(.taskCreated(created))
+    }
+
+    /// What is there may grow; what is new must leave it the room.
+    func requireRoom() throws(TransferRefusal) {
+        guard state.binary.count < policy.stateBytes else { throw .deviceFull }
     }
 
     func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {

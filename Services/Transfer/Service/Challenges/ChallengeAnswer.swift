@@ -1,4 +1,6 @@
 import Contracts
+import Crypto
+import Foundation
 import Records
 import ServiceKit
 
@@ -13,6 +15,9 @@ struct ChallengeAnswer: Record, Equatable {
         fields.omittable("credential", &credential)
         fields.field("disposition", &disposition)
     }
+
+    /// Tells this answer from another without telling its credential.
+    var sameness: String { SHA256.hash(data: Data(jsonBytes)).hexadecimal }
 
     /// - Throws: `invalid_document` where there is a credential and none is used, or none to use.
     func requireSense() throws(Problem) {

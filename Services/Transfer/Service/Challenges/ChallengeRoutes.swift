@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import Hummingbird
 import Machines
 import OrderedCollections
@@ -27,14 +28,18 @@ struct ChallengeRoutes: Sendable {
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         let (state, _) = try await routes.read(request, context)
         let place = state.task(asked: challenge, of: app)
+        // By a name of its own: of two answers at once, each has its credential, and one of them counts.
+        let name = UUID().lowercased
         if let credential = answer.credential, let asked = place.flatMap({ state.task($0) })?.challenge {
             _ = try context.requireCaller(.operate)
             guard credential.answers(asked.challenge) else { throw Problem.credentialMismatch }
             // Before the machine knows of it: a mover that goes on with it finds it there.
-            try await credentials.store(credential, for: key, challenge)
+            try await credentials.store(credential, for: key, name)
         }
         return try await routes.commands.submit(
-            .answerChallenge(app: app, id: challenge, answer.disposition), to: key, request, context
+            .answerChallenge(
+                app: app, id: challenge, answer.disposition, credential: answer.credential == nil ? nil : name),
+            to: key, request, context, sameness: answer.sameness
         ) { aggregate, _ in
             place.flatMap { aggregate.state.task($0) }.map { TaskDocument($0).jsonBytes } ?? []
         }

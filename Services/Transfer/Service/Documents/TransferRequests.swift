@@ -103,3 +103,13 @@ extension Rule where T == Instant? {
         Rule("must be in the years 1970 to 9999") { $0.map { Instant.documented.contains($0) } ?? true }
     }
 }
+
+/// That a callback has returned.
+struct CallbackCompletion: Record, Equatable {
+    /// Whose; without it, of the one that is under way.
+    var task: Int?
+
+    init() {}
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.omittable("task", &task, .range(1...Int.max)) }
+}

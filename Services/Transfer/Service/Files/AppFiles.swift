@@ -76,7 +76,11 @@ struct AppFiles: Sendable {
                 pieces.append(.file(FilePiece(file: stored, range: 0..<piece.length)))
             }
         } catch StorageError.missing { throw Problem.fileGone }
-        var headers: HTTPFields = [.contentType: file.contentType ?? "application/octet-stream"]
+        var headers: HTTPFields = [
+            .contentType: file.contentType ?? "application/octet-stream",
+            // Whatever came from elsewhere must not run in a browser in our name.
+            .contentDisposition: "attachment",
+        ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
         return Response(status: .ok, headers: headers, body: body(of: pieces))
     }

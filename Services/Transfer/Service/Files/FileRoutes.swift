@@ -50,7 +50,8 @@ struct FileRoutes: Sendable {
         var file = try await files.receive(request)
         file.contentType = request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
         return try await routes.commands.submit(
-            .storeFile(app: app, name: name, file), to: key, request, context, status: .created
+            .storeFile(app: app, name: name, file), to: key, request, context, status: .created,
+            sameness: "\(file.sha256 ?? "") \(file.contentType ?? "")"
         ) { aggregate, _ in
             aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []
         }

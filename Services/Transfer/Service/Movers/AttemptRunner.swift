@@ -28,6 +28,8 @@ struct AttemptRunner: Sendable {
             // It was taken from us, or the device does without it.
         } catch TransferRefusal.deviceNotRegistered {
         } catch is CancellationError {
+        } catch let error as StorageError {
+            await giveUp(error)
         } catch {
             if Task.isCancelled { return }
             logger.warning("an attempt could not be carried out", metadata: ["error": "\(error)"])
@@ -58,6 +60,13 @@ struct AttemptRunner: Sendable {
         for command in end { try await submit(command) }
     }
 
+    /// Bytes can't be kept or read, whatever the attempt was at.
+    private func giveUp(_ error: StorageError) async {
+        logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
+        // Where not even that is heard, a later look at all attempts finds this one.
+        _ = try? await submit(.fail(claim, total: 0, .cannotWrite))
+    }
+
     /// Submits until the database has answered.
     ///
     /// - Returns: the task after the command; nil where it is no more.
@@ -71,7 +80,7 @@ struct AttemptRunner: Sendable {
                 }
                 return body.isEmpty ? nil : WorkOrder(binary: body)
             } catch let error as RuntimeError {
-                guard error == .overloaded || error == .databaseUnavailable else { throw error }
+                guard [.overloaded, .databaseUnavailable, .outcomeUnknown].contains(error) else { throw error }
                 // All of a mover's commands may be repeated: a second one finds itself done, or stale.
                 try await Task.sleep(for: .seconds(1))
             }

@@ -20,6 +20,8 @@ final class Movers: Service {
     /// At most so many transfers at once in a process.
     static let limit = 1000
     static let renewal = Duration.seconds(3)
+    /// So often is looked, without any cause, for attempts that nobody carries out.
+    static let renewalsBetweenScans = 20
     static let page = 200
 
     /// An attempt that may be taken on.
@@ -79,11 +81,13 @@ final class Movers: Service {
     // MARK: The lease
 
     private func stayAlive() async {
+        var renewals = 0
         while !Task.isCancelled {
             do {
                 try await table.enrol(id)
                 let dead = try await table.dead()
-                if !dead.isEmpty { try await scan() }
+                renewals += 1
+                if !dead.isEmpty || renewals.isMultiple(of: Self.renewalsBetweenScans) { try await scan() }
                 for mover in dead { try await table.bury(mover) }
             } catch {
                 logger.warning("the mover's lease could not be renewed", metadata: ["error": "\(error)"])
@@ -170,13 +174,21 @@ final class Movers: Service {
 
     private func look(at offer: Offer, _ mover: String?, _ alive: Set<UUID>) async throws {
         guard let mover else { return _ = offers.continuation.yield(offer) }
-        if let id = UUID(uuidString: mover), alive.contains(id) { return }
+        if let owner = UUID(uuidString: mover), alive.contains(owner) {
+            // Of our own we know whether anybody is at it: one that was given up in a storm must not wait for ever.
+            guard owner == id, running.withLock({ $0[Slot(key: offer.key, place: offer.place)] == nil }) else { return }
+        }
         let claim = AttemptClaim(offer.place, epoch: offer.epoch, mover: mover)
         do {
             // The machine schedules it anew, which comes by the tail.
             try await parts.commands.submit(.takeOver(claim), to: offer.key, origin: Origin(id: UUID.random()))
         } catch is TransferRefusal {
             // Another was quicker, or it is over.
+        } catch let error as RuntimeError where error != .databaseUnavailable && error != .stopping {
+            // Something is wrong with this one device: the others must not wait for it.
+            logger.warning(
+                "an attempt could not be taken over",
+                metadata: ["device": "\(offer.key)", "error": "\(error)"])
         }
     }
 

@@ -87,6 +87,8 @@ struct Storage: Sendable {
         let (path, second) = (path(source ?? folder, name), path(folder, other))
         try await onThread {
             guard Glibc.link(path, second) == 0 else { throw StorageError("linking a file") }
+            // As young as its new name, so that nobody takes that for a leftover before it is named.
+            guard utimensat(AT_FDCWD, second, nil, 0) == 0 else { throw StorageError("touching a file") }
         }
         try await syncDirectory(folder)
     }

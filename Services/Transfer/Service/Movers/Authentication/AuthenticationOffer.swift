@@ -1,4 +1,5 @@
 import Contracts
+import Crypto
 import Foundation
 import NIOHTTP1
 import TransferMachine
@@ -56,7 +57,11 @@ struct AuthenticationOffer {
         }
         challenge.host = origin.host
         challenge.port = origin.port
-        challenge.realm = realm.map { String($0.prefix(Self.longestRealm)) }
+        challenge.realm = realm.map { realm in
+            // A longer one is told apart by its hash.
+            realm.utf8.count <= Self.longestRealm
+                ? realm : SHA256.hash(data: Data(realm.utf8)).hexadecimal
+        }
         challenge.isProxy = isProxy
         return challenge
     }

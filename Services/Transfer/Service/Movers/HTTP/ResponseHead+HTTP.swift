@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Contracts
 import NIOHTTP1
+import Timeline
 
 extension ResponseHead {
     /// What of an answer's head matters.
@@ -12,18 +13,32 @@ extension ResponseHead {
         func field(_ name: String) -> String? {
             response.headers.first(name: name).flatMap { $0.utf8.count <= 256 ? $0 : nil }
         }
+        let now = RealClock().now
         status = Int(response.status.code)
         etag = field("ETag")
-        lastModified = field("Last-Modified")
+        lastModified = field("Last-Modified").flatMap { text in
+            // Within the second in which it was sent a resource may change once more (RFC 9110 section 8.8.2.2).
+            guard let date = field("Date").flatMap({ HTTPDate.instant($0, now: now) }) else { return text }
+            return HTTPDate.instant(text, now: now).map { $0 < date } ?? false ? text : nil
+        }
         contentType = field("Content-Type")
-        contentLength = field("Content-Length").flatMap { Int($0) }
+        contentLength = field("Content-Length").flatMap { byteCount($0) }
         acceptsRanges = status == 206 || field("Accept-Ranges")?.lowercased() == "bytes"
         guard askedForRange, status == 206 || status == 416, let range = field("Content-Range"),
             range.lowercased().hasPrefix("bytes ")
         else { return }
         let parts = range.dropFirst(6).split(separator: "/")
         guard parts.count == 2 else { return }
-        completeLength = Int(parts[1])
-        rangeStart = parts[0].split(separator: "-").first.flatMap { Int($0) }
+        completeLength = byteCount(parts[1])
+        rangeStart = parts[0].split(separator: "-").first.flatMap { byteCount($0) }
     }
+}
+
+/// A number of bytes that something can have; nil for anything else.
+private func byteCount(_ digits: some StringProtocol) -> Int? {
+    // Up to a petabyte: sums of such never overflow.
+    guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        return nil
+    }
+    return Int(digits)
 }

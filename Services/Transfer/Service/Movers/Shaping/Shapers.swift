@@ -22,7 +22,6 @@ final class Shapers: Sendable {
             shapers[device, default: Shared(shaper: shaper)].users += 1
             return shaper
         }
-        shaper.change(to: shape)
         defer {
             shapers.withLock { shapers in
                 shapers[device]?.users -= 1
