@@ -11,7 +11,7 @@ import Timeline
 ///
 /// A row is a request `as` a client of tus or of some versions of the draft, `by` somebody (an operator, where nothing is said),
 /// `on` an upload that is in some state and `of` somebody; with the headers to `send` (null takes away one that such a client
-/// always sends) and a `body`. What must come: the `status`, the `code` of the problem, the draft's `type` of it, the headers to
+/// always sends) and a `body`, which may come in one go or `chunked`. What must come: the `status`, the `code` of the problem, the draft's `type` of it, the headers to
 /// `get` (null for none), and the offset that is told `then`.
 @Suite struct UploadsConformance {
     @Test func everyRowOfTheTableComesOutExactly() async throws {
@@ -51,7 +51,7 @@ private struct UploadsRow {
         let body = row["body"]?.string.map { ByteBuffer(string: $0) }
         let answer = try await bench.replica.send(
             HTTPMethod(rawValue: row["method"]?.string ?? ""), id.map { "\(root)/\($0)" } ?? root,
-            try await headers(body), body)
+            try await headers(body), body, isChunked: row["chunked"] == true)
         var faults: [String] = []
         func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
         check(answer.status == row["status"]?.int, "status \(answer.status) \(answer.code ?? "")")
@@ -136,14 +136,19 @@ private struct UploadsBench {
             let past = "UPDATE transfer.uploads SET expires_at = now() - interval '1 second'"
             _ = try await suite.sql(past + " WHERE id = '\(id)' RETURNING id")
             return id
-        case "full":
-            let id = try await upload("empty", of: owner)
-            // The file of whoever takes it next: a device that has no space, whoever writes to it.
-            let file = suite.directory.appendingPathComponent("uploads/\(id).2")
-            try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: "/dev/full")
-            return id
+        // A device that has no space, and one that takes everything but makes nothing durable: fdatasync refuses it.
+        case "full": return try await upload(into: "/dev/full", of: owner)
+        case "forgetful": return try await upload(into: "/dev/null", of: owner)
         default: throw Unexpected(description: "no upload is “\(state)”")
         }
+    }
+
+    /// A new upload without bytes, whose next writer finds a device in place of its file.
+    private func upload(into device: String, of owner: String?) async throws -> String {
+        let id = try await upload("empty", of: owner)
+        let file = suite.directory.appendingPathComponent("uploads/\(id).2")
+        try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: device)
+        return id
     }
 
     private func begin(_ headers: [String: String], _ body: String?, _ owner: String?) async throws -> String {

@@ -23,7 +23,8 @@ struct DraftRoutes: Sendable {
         }
         table.add(
             .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
-            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull]
+            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull],
+            honoursIdempotencyKey: false
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }

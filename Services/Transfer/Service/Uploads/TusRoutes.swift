@@ -27,7 +27,7 @@ struct TusRoutes: Sendable {
             problems: [
                 .tusVersion, .invalidHeader, .uploadTooLarge, .uploadType, .uploadChecksum, .partialUnfinished,
                 .uploadGone, .uploadCut, .diskFull,
-            ]
+            ], honoursIdempotencyKey: false
         ) { request, context in
             try await answer(request) {
                 switch method(of: request) {
@@ -56,7 +56,7 @@ struct TusRoutes: Sendable {
         for (method, summary, status, problems) in methods {
             table.add(
                 method, one, summary, status: status, again: method == .get ? .partialContent : nil,
-                problems: [.tusVersion, .uploadGone] + problems
+                problems: [.tusVersion, .uploadGone] + problems, honoursIdempotencyKey: false
             ) { request, context in
                 try await answer(request) { try await serve(request, context) }
             }
