@@ -178,6 +178,11 @@ import Testing
     func areNothingWhereTheyAreFaulty(field: String) { #expect(read(field).isEmpty) }
 
     @Test func countUpToAFault() {
+        #expect(
+            read(#"Basic realm="a "b"", charset=UTF-8, Bearer"#) == [
+                HTTPChallenge(scheme: "basic", parameters: ["realm": "a ", "charset": "UTF-8"]),
+                HTTPChallenge(scheme: "bearer"),
+            ])
         #expect(read("Basic realm=a, Digest realm=\"b", "Bearer").map(\.scheme) == ["basic", "bearer"])
     }
 

@@ -63,9 +63,11 @@ extension ByteBuffer {
         }
         let bytes = ByteBuffer(randomBytes: 1 << 20)
         var fetching = try Fetching(server.url(), by: .POST, from: server)
-        fetching.request.body = FileBody([try FilePiece(holding: bytes)])
+        let body = FileBody([try FilePiece(holding: bytes)])
+        fetching.request.body = body
         fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
         #expect(try await fetching.run().body == Self.sha256(bytes))
+        #expect(body.meter.sent == bytes.readableBytes, "of the last try")
         #expect(server.requests == 3)
     }
 

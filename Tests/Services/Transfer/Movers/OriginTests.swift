@@ -1,5 +1,4 @@
 import Contracts
-import Glibc
 import NIOCore
 import NIOSSL
 import TestSupport
@@ -111,12 +110,5 @@ import TransferMachine
     ])
     func knowPublicAddresses(text: String, isPublic: Bool) throws {
         #expect(try SocketAddress(ipAddress: text, port: 0).isPublic == isPublic, "\(text)")
-    }
-
-    @Test func anAddressOfALinkIsNotPublic() throws {
-        guard case .v6(let address) = try SocketAddress(ipAddress: "2606:4700::1111", port: 0) else { return }
-        var scoped = address.address
-        scoped.sin6_scope_id = 1
-        #expect(!SocketAddress(scoped).isPublic)
     }
 }

@@ -101,6 +101,27 @@ import Testing
         #expect(time.now >= .seconds(15) && time.now < .seconds(16), "an hour at the first network's pace")
     }
 
+    /// Whoever waits in a long queue does not wait on for what the last network would have taken.
+    @Test func aQueueEndsWithItsNetwork() async throws {
+        let time = VirtualTime(sleepers: 101)
+        let shaper = Shaper(.edge, clock: time.clock)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    defer { time.leave() }
+                    try await shaper.pass(shaper.portion(.down), .down)
+                }
+            }
+            group.addTask {
+                defer { time.leave() }
+                try await time.sleep(.seconds(1))
+                shaper.change(to: nil)
+            }
+            try await group.waitForAll()
+        }
+        #expect(time.now >= .seconds(1) && time.now < .milliseconds(1500), "5 s at the first network's pace")
+    }
+
     /// One portion in ten waits for its retransmission; the link itself goes on.
     @Test func lossCostsTimeOuts() async throws {
         let (portions, portion) = (2000, 6250)

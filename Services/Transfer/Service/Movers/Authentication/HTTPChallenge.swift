@@ -36,11 +36,8 @@ private struct ChallengeParser {
                 return nil
             }
             if challenge.parameters[name] == nil { challenge.parameters[name] = value }
-            skip(Self.isBlank)
-            guard rest.isEmpty || rest.first == UInt8(ascii: ",") else {
-                rest = rest[rest.endIndex...]
-                return nil
-            }
+            // nginx writes a realm with quotes in it as it is.
+            skip { $0 != UInt8(ascii: ",") }
         }
         return challenge
     }

@@ -7,15 +7,7 @@ extension SocketAddress {
     ///
     /// IPv4 in an IPv6 address, mapped or translated by the well-known prefix, is as public as itself.
     var isPublic: Bool {
-        switch self {
-        case .v4(let address):
-            Self.isPublic(withUnsafeBytes(of: address.address.sin_addr) { Array($0) })
-        case .v6(let address):
-            // Of a link, not of the internet.
-            address.address.sin6_scope_id == 0
-                && Self.isPublic(withUnsafeBytes(of: address.address.sin6_addr) { Array($0) })
-        case .unixDomainSocket: false
-        }
+        ipAddress.flatMap { bytes(of: $0) }.map { Self.isPublic($0) } ?? false
     }
 
     private static func isPublic(_ address: [UInt8]) -> Bool {
@@ -52,9 +44,7 @@ private struct AddressBlock {
     private let bits: Int
 
     init(_ first: String, _ bits: Int) {
-        var bytes = [UInt8](repeating: 0, count: first.contains(":") ? 16 : 4)
-        let isAddress = inet_pton(first.contains(":") ? AF_INET6 : AF_INET, first, &bytes) == 1
-        precondition(isAddress, "\(first) is no address")
+        guard let bytes = bytes(of: first) else { preconditionFailure("\(first) is no address") }
         self.first = bytes
         self.bits = bits
     }
@@ -66,4 +56,11 @@ private struct AddressBlock {
         guard bits % 8 > 0 else { return true }
         return (address[whole] ^ first[whole]) >> (8 - bits % 8) == 0
     }
+}
+
+/// The 4 or 16 bytes of an address in its usual notation.
+private func bytes(of address: String) -> [UInt8]? {
+    let isLong = address.contains(":")
+    var bytes = [UInt8](repeating: 0, count: isLong ? 16 : 4)
+    return inet_pton(isLong ? AF_INET6 : AF_INET, address, &bytes) == 1 ? bytes : nil
 }
