@@ -28,6 +28,7 @@ import Testing
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await download(suite)
+        try await suite.call(.POST, suite.transferPort, Self.task + "/claim", #"{"name":"film"}"#)
         try await suite.trickle(until: 1 << 20)
         try await suite.call(
             .POST, suite.lifecyclePort, "/v1/devices/phone/apps/app/transitions", #"{"event":"home"}"#)
@@ -45,6 +46,8 @@ import Testing
         let file = try await suite.send(.GET, suite.transferPort, Self.task + "/file")
         #expect(file.status == 200)
         #expect(Self.hash(file.body) == Self.sha256)
+        #expect(document["rate"]?.double ?? 0 > 0)
+        try await tellsItsTimeline(suite)
 
         try await eventually(within: 30, describe: "the app was woken for the session's events") {
             try await suite.events("phone").contains("transfer.events.delivered")
@@ -62,6 +65,21 @@ import Testing
         try await eventually(within: 30, describe: "the wake has ended") {
             try await suite.events("phone").contains("transfer.wake.ended")
         }
+        let claimed = try await suite.send(.GET, suite.transferPort, "/v1/devices/phone/apps/app/files/film")
+        #expect(Self.hash(claimed.body) == Self.sha256, "it is the app's for good")
+    }
+
+    private func tellsItsTimeline(_ suite: TransferSuite) async throws {
+        let path = Self.task + "/timeline?limit=2"
+        var (types, cursor): ([String], String?) = ([], "")
+        while let next = cursor {
+            let page = try await suite.call(.GET, suite.transferPort, path + next).json
+            types += (page["items"]?.items ?? []).compactMap { $0["type"]?.string }
+            cursor = page["next"]?.string.map { "&cursor=\($0)" }
+        }
+        #expect(types.last == "transfer.task.created" && types.first != types.last)
+        #expect(types.count { $0 == "transfer.attempt.started" } == 2)
+        #expect(types.contains("transfer.task.completed"))
     }
 
     @Test func aKilledMoverLosesNothing() async throws {
