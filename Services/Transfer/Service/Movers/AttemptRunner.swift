@@ -99,6 +99,10 @@ struct AttemptRunner: Sendable {
         } catch let error as StorageError {
             logger.error("bytes could not be kept", metadata: ["error": "\(error)"])
             _ = try await submit(.fail(claim, total: sink.durable, .cannotWrite))
+            // The task is over; what others have no room for should not wait for the sweep.
+            for piece in order.task.pieces + [order.task.storedPiece(Segment(epoch: claim.epoch, length: 0))] {
+                try? await storage.remove(piece.name, from: .segments)
+            }
         }
     }
 
