@@ -3,7 +3,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A TCP proxy that cuts its first connections after so many bytes have gone through one way.
+/// A TCP proxy that cuts its first connections after so many bytes have gone through one way, or slows them down.
 ///
 /// To the byte, other than `TCPProxy`, which cuts when the test says so: a file that is smaller than the buffers of the sockets is
 /// still cut in the middle.
@@ -12,6 +12,10 @@ struct RationedProxy {
     let port: Int
     /// How many connections there were.
     let connections = Tally()
+    /// How many have used up their ration.
+    let spent = Tally()
+    private let released = Signal<Void>()
+    private let atRation: Fate
     private let passed = Passed()
     /// How many bytes went that way.
     var bytes: Int { passed.count.withLock(\.self) }
@@ -19,20 +23,31 @@ struct RationedProxy {
     /// Which bytes are rationed.
     enum Way { case toClient, toServer }
 
+    /// What becomes of a connection that has used up its ration.
+    enum Fate {
+        case cut
+        /// A kilobyte gets through in a twentieth of a second, until ``RationedProxy/release()``.
+        case slow
+    }
+
+    /// Lets everything through as it comes from now on.
+    func release() { released.fire() }
+
     private final class Passed: Sendable { let count = Mutex(0) }
     private struct Cut: Error {}
     private typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow are not cut.
+    /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow have no end.
     static func with(
-        to target: Int, rations: [Int], _ way: Way = .toClient, _ body: @Sendable (RationedProxy) async throws -> Void
+        to target: Int, rations: [Int], _ way: Way = .toClient, then fate: Fate = .cut,
+        _ body: @Sendable (RationedProxy) async throws -> Void
     ) async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .bind(host: "127.0.0.1", port: 0) { channel in
                 channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
             }
-        let proxy = RationedProxy(port: server.channel.localAddress?.port ?? 0)
+        let proxy = RationedProxy(port: server.channel.localAddress?.port ?? 0, atRation: fate)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await server.executeThenClose { clients in
@@ -54,8 +69,22 @@ struct RationedProxy {
         }
     }
 
+    private func crawl(
+        _ buffer: ByteBuffer, to client: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    ) async throws {
+        var rest = buffer
+        while rest.readableBytes > 0 {
+            let length = released.hasFired ? rest.readableBytes : min(1024, rest.readableBytes)
+            if let slice = rest.readSlice(length: length) { try await client.write(slice) }
+            guard !released.hasFired else { continue }
+            do { try await withTimeout(seconds: 0.05) { try await released.value() } } catch is TimedOut {}
+        }
+    }
+
     private func relay(_ client: Stream, to target: Int, _ way: Way, _ ration: Int) async throws {
         let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            // What is not let through stays at the server, not in between.
+            .channelOption(.socketOption(.so_rcvbuf), value: 65_536)
             .connect(host: "127.0.0.1", port: target) { channel in
                 channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
             }
@@ -81,12 +110,18 @@ struct RationedProxy {
             for try await buffer in source { try await target.write(buffer) }
             return
         }
+        var isSpent = false
         for try await var buffer in source {
-            let length = min(left, buffer.readableBytes)
-            left -= length
-            passed.count.withLock { $0 += length }
-            if let slice = buffer.readSlice(length: length) { try await target.write(slice) }
-            if left == 0 { throw Cut() }
+            if let slice = buffer.readSlice(length: min(left, buffer.readableBytes)) {
+                left -= slice.readableBytes
+                passed.count.withLock { $0 += slice.readableBytes }
+                try await target.write(slice)
+            }
+            guard left == 0 else { continue }
+            if !isSpent { spent.add() }
+            isSpent = true
+            if atRation == .cut { throw Cut() }
+            try await crawl(buffer, to: target)
         }
     }
 }

@@ -26,10 +26,15 @@ final class TransferSuite: Sendable {
     let database: String
     let directory: URL
     private let lifecycle: ChildProcess
-    private let arguments: [String]
+    private let command: [String]
 
-    /// - Parameter origins: those that may be fetched from besides the proxy.
-    static func start(origins: [String] = []) async throws -> (TransferSuite, transfer: ChildProcess) {
+    /// - Parameters:
+    ///   - origins: those that may be fetched from besides the proxy.
+    ///   - ports: on 127.0.0.1, from which it may also fetch.
+    ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
+    static func start(
+        origins: [String] = [], allowing ports: [Int] = [], through wrapper: (_ directory: URL) -> [String] = { _ in [] }
+    ) async throws -> (TransferSuite, transfer: ChildProcess) {
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()
         let url = cluster.url(database: database)
@@ -42,22 +47,24 @@ final class TransferSuite: Sendable {
         let (lifecyclePort, transferPort) = (try freePort(), try freePort())
         let proxy = try await TCPProxy.start(port: transferPort)
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level", "warning", "--port"]
-        let lifecycle = try ChildProcess.start(ChildProcess.product("lifecycle"), common + ["\(lifecyclePort)"])
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level", "warning"]
+        let lifecycle = try ChildProcess.start(
+            ChildProcess.product("lifecycle"), common + ["--port", "\(lifecyclePort)"])
         try await lifecycle.waitForLine(containing: "is ready", within: 30)
         let suite = TransferSuite(
             lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
             database: database, directory: directory, lifecycle: lifecycle,
-            arguments: common + [
-                "\(transferPort)", "--data-directory", directory.path, "--allowed-origins",
-                (["http://127.0.0.1:\(proxy.port)"] + origins).joined(separator: ","),
+            command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [
+                "--data-directory", directory.path, "--allowed-origins",
+                (([proxy.port] + ports).map { "http://127.0.0.1:\($0)" } + origins).joined(separator: ","),
             ])
         return (suite, try await suite.startTransfer())
     }
 
     private init(
         lifecyclePort: Int, transferPort: Int, proxy: TCPProxy, cluster: PrivateCluster, database: String,
-        directory: URL, lifecycle: ChildProcess, arguments: [String]
+        directory: URL, lifecycle: ChildProcess, command: [String]
     ) {
         self.lifecyclePort = lifecyclePort
         self.transferPort = transferPort
@@ -66,13 +73,15 @@ final class TransferSuite: Sendable {
         self.database = database
         self.directory = directory
         self.lifecycle = lifecycle
-        self.arguments = arguments
+        self.command = command
     }
 
     deinit { try? FileManager.default.removeItem(at: directory) }
 
-    func startTransfer() async throws -> ChildProcess {
-        let transfer = try ChildProcess.start(ChildProcess.product("transfer"), arguments)
+    /// - Parameter port: another one than ``transferPort`` for one more process.
+    func startTransfer(port: Int? = nil) async throws -> ChildProcess {
+        let transfer = try ChildProcess.start(
+            command[0], command.dropFirst() + ["--port", "\(port ?? transferPort)"])
         try await transfer.waitForLine(containing: "is ready", within: 30)
         return transfer
     }
@@ -127,11 +136,7 @@ final class TransferSuite: Sendable {
 
     /// Lets bytes through the paused proxy, a little at a time, until so many are on disk. The proxy is paused then.
     func trickle(until count: Int) async throws {
-        try await eventually(within: 60, describe: "\(count) bytes are on disk") { [self] in
-            proxy.resume()
-            try await proxy.pause()
-            return bytesOnDisk >= count
-        }
+        try await proxy.trickle(until: "\(count) bytes are on disk") { [self] in bytesOnDisk >= count }
     }
 
     /// The types of the device's events, in order.
@@ -139,5 +144,16 @@ final class TransferSuite: Sendable {
         try await cluster.sql(
             "SELECT type FROM bus.events WHERE key = 'device:\(device)' ORDER BY log_offset", database: database
         ).split(separator: "\n").map(String.init)
+    }
+}
+
+extension TCPProxy {
+    /// Lets bytes through the paused proxy, a little at a time, until something is so. The proxy is paused then.
+    func trickle(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
+        try await eventually(within: 60, describe: what) { [self] in
+            resume()
+            try await pause()
+            return try await condition()
+        }
     }
 }

@@ -57,7 +57,17 @@ struct AttemptRunner: Sendable {
             }
             return try await group.reduce(into: []) { $0 += $1 }
         }
-        for command in end { try await submit(command) }
+        for command in end {
+            try await submit(command)
+            if case .fail(_, _, .cannotWrite) = command { await discard(order) }
+        }
+    }
+
+    /// The task is over; what others have no room for should not wait for the sweep.
+    private func discard(_ order: WorkOrder) async {
+        for piece in order.task.pieces + [order.task.storedPiece(Segment(epoch: claim.epoch, length: 0))] {
+            try? await storage.remove(piece.name, from: .segments)
+        }
     }
 
     /// Bytes can't be kept or read, whatever the attempt was at.

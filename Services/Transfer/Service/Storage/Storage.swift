@@ -5,14 +5,14 @@ import NIOPosix
 
 /// Why bytes could not be kept or found.
 enum StorageError: Error, Equatable, CustomStringConvertible {
-    /// No space is left, or the quota is used up.
+    /// No space is left, the quota is used up, or the file may not be longer.
     case full
     case missing
     case failed(operation: String, errno: Int32)
 
     init(_ operation: String, _ number: Int32 = errno) {
         switch number {
-        case ENOSPC, EDQUOT: self = .full
+        case ENOSPC, EDQUOT, EFBIG: self = .full
         case ENOENT: self = .missing
         default: self = .failed(operation: operation, errno: number)
         }

@@ -1,0 +1,76 @@
+import Foundation
+import Glibc
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// No room for what comes.
+@Suite(.serialized) struct FullDisks {
+    /// What is short, and how `transfer` is run so that it is: there is room for 8 MiB.
+    enum Shortage: String, CaseIterable, CustomTestStringConvertible {
+        /// The file system, one of its own, is full then (`ENOSPC`).
+        case space
+        /// No file may be longer (`EFBIG`). With the signal ignored that comes first.
+        case fileSize
+        var testDescription: String { rawValue }
+
+        func wrapper(_ directory: URL) -> [String] {
+            switch self {
+            case .space:
+                let script = #"mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@""#
+                return ["/usr/bin/unshare", geteuid() == 0 ? "-m" : "-Urm", "/bin/sh", "-c", script, directory.path]
+            case .fileSize:
+                // In units of 512 bytes.
+                return ["/bin/sh", "-c", #"trap '' XFSZ && ulimit -f 16384 && exec "$@""#, "sh"]
+            }
+        }
+
+        /// A container may forbid to mount anything.
+        static func possible() async throws -> [Shortage] {
+            let folder = FileManager.default.temporaryDirectory
+            let command = Shortage.space.wrapper(folder) + ["/bin/true"]
+            let probe = try ChildProcess.start(command[0], Array(command.dropFirst()))
+            return try await probe.exit() == .exited(0) ? allCases : [.fileSize]
+        }
+    }
+
+    @Test func whatFindsNoRoomEndsAndTheRestGoesOn() async throws {
+        for shortage in try await Shortage.possible() { try await runShort(of: shortage) }
+    }
+
+    private func runShort(of shortage: Shortage) async throws {
+        let comment = Comment(rawValue: "short of \(shortage.rawValue)")
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let files = try await origin.put([300_000, 20 << 20, 3 << 20], seed: 8)
+        let (suite, transfer) = try await TransferSuite.start(allowing: [origin.port], through: shortage.wrapper)
+        defer { transfer.signal(SIGTERM) }
+        let downloads = try await Downloads.begin(Array(files.prefix(2)), from: origin.port, on: suite, devices: 1)
+        try await downloads.completed()
+        try await eventually(describe: "what could not be kept takes no room, \(comment)") {
+            try await suite.send(.PUT, suite.transferPort, "/content/room", files[2].bytes).status < 300
+        }
+        _ = try await suite.send(.DELETE, suite.transferPort, "/content/room")
+        try await downloads.add(files[2], to: "phone-0", from: origin.port)
+        try await downloads.completed()
+
+        let tasks = try await downloads.tasks(of: "phone-0")
+        try #require(tasks.count == 3)
+        #expect(tasks[1]["error"]?["code"]?.int == -3003, comment)
+        #expect((tasks[1]["attempts"]?.items ?? []).map { $0["end"]?.string } == ["cannotWrite"], comment)
+        for (task, file) in [(tasks[0], files[0]), (tasks[2], files[2])] {
+            #expect(task["error"] == .null && task["sha256"]?.string == file.sha256, comment)
+            #expect(sha256(try await downloads.claimed(file, by: "phone-0").body) == file.sha256, comment)
+        }
+        for path in ["/content/large", "/v1/devices/phone-0/apps/app/files/large"] {
+            let large = try await suite.send(.PUT, suite.transferPort, path, files[1].bytes)
+            #expect(large.status == 507 && large.json["code"]?.string == "disk_full", comment)
+            let small = try await suite.send(.PUT, suite.transferPort, path, files[0].bytes)
+            #expect(small.status == 201, comment)
+            let kept = try await suite.send(.GET, suite.transferPort, path)
+            #expect(sha256(kept.body) == files[0].sha256, comment)
+        }
+    }
+}

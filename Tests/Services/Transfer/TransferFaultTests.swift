@@ -1,0 +1,173 @@
+import Contracts
+import Foundation
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+import TransferMachine
+
+/// Processes that are killed, stopped and cut off while bytes move.
+@Suite(.serialized) struct TransferFaults {
+    @Test func killedTwiceAmongTwoHundredDownloads() async throws {
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        let sizes = (0..<200).map { _ in Int.random(in: 0...2 << 20, using: &random) }
+        let files = try await origin.put(sizes, seed: seed)
+        let rations = (0..<400).map { _ in Int.random(in: 1 << 19...3 << 19, using: &random) }
+        try await RationedProxy.with(to: origin.port, rations: rations, then: .slow) { proxy in
+            let (suite, first) = try await TransferSuite.start(allowing: [proxy.port])
+            var transfer = first
+            let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 50)
+            var told: [[String: [Int: Int]]] = []
+            for kills in 0...1 {
+                try await eventually(within: 60, describe: "some have told of bytes, seed \(seed)") {
+                    guard proxy.spent.count >= 20 * kills + 60 else { return false }
+                    // Also of those that were under way before.
+                    let moving = try await downloads.states().values.joined().filter {
+                        $0.attempt != nil && $0.attempts.count > kills
+                    }
+                    return moving.count { $0.bytesReceived > $0.attempt?.from ?? 0 } >= 5
+                }
+                transfer.signal(SIGKILL)
+                _ = try await transfer.exit()
+                told.append(try await downloads.areStored())
+                try await suite.expireLeases()
+                transfer = try await suite.startTransfer()
+            }
+            defer { transfer.signal(SIGTERM) }
+            proxy.release()
+            try await downloads.completed()
+            let attempts = try await downloads.areWhole("seed \(seed)")
+
+            let ends = attempts.joined().compactMap { $0["end"]?.string }
+            #expect(Set(ends) == ["moverLost", "finished"], "seed \(seed)")
+            #expect(attempts.contains { $0.count == 3 }, "one was under way both times, seed \(seed)")
+            try await goOnFromWhatWasTold(told, downloads)
+        }
+    }
+
+    /// Nothing that was told before a process was killed is fetched again.
+    private func goOnFromWhatWasTold(_ told: [[String: [Int: Int]]], _ downloads: Downloads) async throws {
+        for device in downloads.devices {
+            for task in try await downloads.tasks(of: device) {
+                let number = try #require(task["task"]?.int)
+                let lost = (task["attempts"]?.items ?? []).filter { $0["end"]?.string == "moverLost" }
+                // Those that were waiting for their turn had no attempt to lose.
+                let tellings = told.compactMap { $0[device]?[number] }
+                #expect(lost.count <= tellings.count)
+                for attempt in lost { #expect(tellings.contains(attempt["to"]?.int ?? -1)) }
+            }
+        }
+    }
+
+    @Test func aKilledOriginIsResumedByRange() async throws {
+        let origin = try await ContentOrigin.start()
+        // More than what the buffers of the sockets take, which comes even from a killed process.
+        let sizes = [0, 1, 300_000] + (1...9).map { (6 << 20) + $0 }
+        let files = try await origin.put(sizes, seed: 5)
+        let rations = Array(repeating: 400_000, count: files.count)
+        try await RationedProxy.with(to: origin.port, rations: rations, then: .slow) { proxy in
+            let (suite, transfer) = try await TransferSuite.start(allowing: [proxy.port])
+            defer { transfer.signal(SIGTERM) }
+            let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 3)
+            try await proxy.spent.reaches(9)
+            origin.process.signal(SIGKILL)
+            _ = try await origin.process.exit()
+            proxy.release()
+            let next = try await origin.restarted()
+            defer { next.process.signal(SIGTERM) }
+            try await downloads.completed()
+            let attempts = try await downloads.areWhole()
+
+            let cut = attempts.filter { $0.first?["end"]?.string != "finished" }
+            #expect(cut.count == 9)
+            for attempts in cut {
+                let vain = attempts.dropLast().map { $0["end"]?.string }
+                #expect(vain.allSatisfy { ["connectionLost", "cannotConnect"].contains($0) })
+                #expect(attempts.last?["from"]?.int ?? 0 > 0)
+            }
+        }
+    }
+
+    @Test func aStoppedMoverSpoilsNothingWhenItGoesOn() async throws {
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let files = try await origin.put([20 << 20], seed: 6)
+        let proxy = try await TCPProxy.start(port: origin.port)
+        let (suite, sleeper) = try await TransferSuite.start(allowing: [proxy.port])
+        defer { sleeper.signal(SIGTERM) }
+        try await proxy.pause()
+        let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 1)
+        try await proxy.trickle(until: "it has told of some of it") {
+            try await downloads.states()["phone-0"]?.first?.bytesReceived ?? 0 >= 2 << 20
+        }
+        let rivalPort = try freePort()
+        let rival = try await suite.startTransfer(port: rivalPort)
+        defer { rival.signal(SIGTERM) }
+        sleeper.signal(SIGSTOP)
+        let stopped = try #require(try await downloads.states()["phone-0"]?.first)
+        try await suite.expireLeases(of: stopped.attempt?.mover)
+        proxy.resume()
+        let task = Downloads.session("phone-0") + "/tasks/1"
+        try await eventually(within: 60, describe: "the other has finished it") {
+            try await suite.call(.GET, rivalPort, task).json["state"]?.string == "completed"
+        }
+        let finished = try await suite.call(.GET, rivalPort, task).json
+        #expect(proxy.connections == 1, "the stopped one still holds what comes to it")
+        let pieces = try #require(try await downloads.states()["phone-0"]?.first).pieces
+        let known = try pieces.map { try suite.stored($0) }
+
+        sleeper.signal(SIGCONT)
+        try await eventually(within: 30, describe: "it has learnt that it is not the one") { proxy.connections == 0 }
+        #expect(try await suite.call(.GET, suite.transferPort, task).json == finished)
+        #expect(try pieces.map { try suite.stored($0) } == known)
+        try await downloads.areWhole()
+        let ends = finished["attempts"]?.items?.compactMap { $0["end"]?.string }
+        #expect(ends == ["moverLost", "finished"])
+        #expect(pieces.map(\.length).first == stopped.bytesReceived)
+        // It carries out what comes next, with the other or without it.
+        rival.signal(SIGTERM)
+        _ = try await rival.exit()
+        try await downloads.add(files[0], to: "phone-0", from: proxy.port)
+        try await downloads.completed()
+    }
+
+    @Test func randomCutsAreMended() async throws {
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let seed = UInt64.random(in: 0...UInt64.max)
+        var random = SplitMix64(seed: seed)
+        let sizes = (0..<4).flatMap { _ in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1] }
+        let files = try await origin.put(sizes, seed: seed)
+        // Also within the head of an answer, and behind the last byte of a small one.
+        let rations = (0..<30).map { index in
+            Int.random(in: index.isMultiple(of: 3) ? 0...400 : 0...1 << 20, using: &random)
+        }
+        try await RationedProxy.with(to: origin.port, rations: rations) { proxy in
+            let (suite, transfer) = try await TransferSuite.start(allowing: [proxy.port])
+            defer { transfer.signal(SIGTERM) }
+            let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 4)
+            try await downloads.completed()
+            let attempts = try await downloads.areWhole("seed \(seed)")
+            let cut = attempts.joined().filter { $0["end"]?.string == "connectionLost" }
+            #expect(cut.contains { $0["to"]?.int ?? 0 > 0 }, "some are cut in the middle, seed \(seed)")
+        }
+    }
+}
+
+extension TransferSuite {
+    /// Lets a mover's lease run out now, or all movers': what else takes ten seconds.
+    func expireLeases(of mover: String? = nil) async throws {
+        try await cluster.sql(
+            "UPDATE transfer.movers SET expires_at = now() - interval '1 second'"
+                + (mover.map { " WHERE mover = '\($0)'" } ?? ""),
+            database: database)
+    }
+
+    /// The bytes of a piece, as far as they count.
+    func stored(_ piece: StoredPiece) throws -> Data {
+        try Data(contentsOf: directory.appendingPathComponent("segments/\(piece.name)")).prefix(piece.length)
+    }
+}
