@@ -128,7 +128,8 @@ package struct TransferLife: Life {
             return .receiveResponse(claim, head)
         case 12: return .report(claim, total: min(1000, held + roll(500)))
         case 13: return .finish(claim, total: roll(3) == 0 ? held : 1000, sha256: "00")
-        case 14: return .fail(claim, total: roll(3) == 0 ? 0 : held, AttemptEnd.allCases[roll(AttemptEnd.allCases.count)])
+        case 14:
+            return .fail(claim, total: roll(3) == 0 ? 0 : held, AttemptEnd.allCases[roll(AttemptEnd.allCases.count)])
         case 15: return .takeOver(claim)
         case 16: return .storeFile(app: app, name: "f\(roll(3))", AppFile(length: 500))
         case 17:
@@ -150,7 +151,8 @@ package struct TransferLife: Life {
             return .challenge(claim, challenge)
         default:
             let asked = tasks.compactMap(\.challenge?.id).randomElement(using: &random) ?? "none"
-            return .answerChallenge(app: app, id: asked, ChallengeDisposition.allCases[roll(4)], credential: "k\(roll(9))")
+            return .answerChallenge(
+                app: app, id: asked, ChallengeDisposition.allCases[roll(4)], credential: "k\(roll(9))")
         }
     }
 }

@@ -10,8 +10,8 @@ extension TransferRefusal: ProblemConvertible {
         case .deviceNotRegistered, .appNotInstalled, .unknownSession, .unknownTask, .unknownFile, .unknownChallenge:
             status = .notFound
         case .unsupportedURL, .unusableResumeData: status = .unprocessableContent
-        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .tooManyFiles, .sessionNotAttached, .deviceFull,
-            .nothingToClaim, .staleAttempt:
+        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .tooManyFiles,
+            .sessionNotAttached, .deviceFull, .nothingToClaim, .staleAttempt:
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }

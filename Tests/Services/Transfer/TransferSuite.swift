@@ -33,7 +33,8 @@ final class TransferSuite: Sendable {
     ///   - ports: on 127.0.0.1, from which it may also fetch.
     ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
     static func start(
-        origins: [String] = [], allowing ports: [Int] = [], through wrapper: (_ directory: URL) -> [String] = { _ in [] }
+        origins: [String] = [], allowing ports: [Int] = [],
+        through wrapper: (_ directory: URL) -> [String] = { _ in [] }
     ) async throws -> (TransferSuite, transfer: ChildProcess) {
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()
