@@ -32,6 +32,8 @@ let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-h
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let asn1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let structuredFields = Target.Dependency.product(
+    name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
 /// What code above the database may use of the shared house.
@@ -146,7 +148,7 @@ var targets: [Target] = [
         "TransferTests", "Services/Transfer",
         durable + [
             "Lives", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix,
-            crypto,
+            nioSSL, x509, asn1, crypto,
         ],
         resources: [.copy("Traces"), .copy("Conformance")]),
     tests(
@@ -179,7 +181,8 @@ targets += service(
     ], resources: [.embedInCode("Migrations")])
 targets += service("Ops", machine: false)
 targets += service(
-    "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, crypto], resources: [.embedInCode("Migrations")])
+    "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
+    resources: [.embedInCode("Migrations")])
 targets += [
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
@@ -211,6 +214,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),

@@ -72,6 +72,7 @@ struct GuardedChannel: ServerChildChannel {
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(
                 SlowClientHandler(request: requestTimeout, idle: idleTimeout), position: .after(decoder))
+            try pipeline.addHandler(TrailerHandler(), position: .after(decoder))
             return value
         }
     }

@@ -40,12 +40,9 @@ public struct Route: Sendable {
     public let example: String?
     /// Whether the API description has it. What only tells callers that there is nothing here is left out.
     public let isDescribed: Bool
+    /// Whether an `Idempotency-Key` has the effect that it is to have.
+    public let honoursIdempotencyKey: Bool
     let handler: Handler
-
-    /// Whether an `Idempotency-Key` is honoured: on each `POST` whose caller is known.
-    var honoursIdempotencyKey: Bool {
-        if case .open = access { false } else { method == .post }
-    }
 
     /// Whether it goes the way of ``Commands``: on to the machine that holds the device.
     private var isOfDevice: Bool {
@@ -78,18 +75,22 @@ public struct RouteTable: Sendable {
     public init() {}
 
     /// Adds a route. All but the method, the path, the access and the handler only describes it.
+    ///
+    /// - Parameter honoursIdempotencyKey: by default each `POST` whose caller is known does.
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
         status: HTTPResponse.Status = .ok, again: HTTPResponse.Status? = nil, text: TextContent? = nil,
         problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil, isDescribed: Bool = true,
-        use handler: @escaping Route.Handler
+        honoursIdempotencyKey: Bool? = nil, use handler: @escaping Route.Handler
     ) {
+        let isOpen = if case .open = access { true } else { false }
         routes.append(
             Route(
                 method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
                 response: response, status: status, again: again, text: text, problems: problems, reasons: reasons,
-                example: example, isDescribed: isDescribed, handler: handler))
+                example: example, isDescribed: isDescribed,
+                honoursIdempotencyKey: honoursIdempotencyKey ?? (method == .post && !isOpen), handler: handler))
     }
 
     /// The methods that a path has; empty where there is no such path.

@@ -75,9 +75,4 @@ struct AcceptedPushes {
         }
         return (perSecond, statuses("4xx") + statuses("5xx"))
     }
-
-    private func median(_ values: [Double]) -> Double {
-        let sorted = values.sorted()
-        return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
-    }
 }

@@ -10,6 +10,7 @@ struct Benchmarks: AsyncParsableCommand {
         case fetchSchedules = "fetch-schedules"
         case pushAccept = "push-accept"
         case pushDevices = "push-devices"
+        case transferBytes = "transfer-bytes"
     }
 
     static let configuration = CommandConfiguration(
@@ -17,8 +18,8 @@ struct Benchmarks: AsyncParsableCommand {
         abstract: "Measures Dormouse against PostgreSQL and its own web server, in one run on this machine.",
         discussion:
             """
-            Needs PostgreSQL's programs, pgbench among them, wrk for `http` and h2load for `push-accept`; starts a private \
-            database cluster.
+            Needs PostgreSQL's programs, pgbench among them, wrk for `http`, h2load for `push-accept` and \
+            `transfer-bytes`, and for that nginx and curl too; starts a private database cluster.
             """)
 
     @Argument(help: "What to measure: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
@@ -39,7 +40,17 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Apps of each device that fetch schedules.")
     var apps = 20
 
+    @Option(help: "MiB of the large file that is transferred.")
+    var mebibytes = 1024
+
+    @Option(help: "Transfers of 1 MiB at once: a multiple of 25.")
+    var transfers = 1000
+
     func validate() throws {
+        guard (1...65_536).contains(mebibytes) else { throw ValidationError("--mebibytes must be from 1 to 65536") }
+        guard (25...1500).contains(transfers), transfers % 25 == 0 else {
+            throw ValidationError("--transfers must be a multiple of 25 from 25 to 1500")
+        }
         guard devices.map((4...100_000).contains) ?? true else {
             throw ValidationError("--devices must be from 4 to 100000")
         }
@@ -62,6 +73,7 @@ struct Benchmarks: AsyncParsableCommand {
                 try await FetchSchedules(devices: devices ?? 50_000, apps: apps, seconds: seconds).run()
             case .pushAccept: try await AcceptedPushes(seconds: seconds).run()
             case .pushDevices: try await ConnectedDevices(devices: devices ?? 5000, seconds: seconds).run()
+            case .transferBytes: try await MovedBytes(mebibytes: mebibytes, transfers: transfers).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

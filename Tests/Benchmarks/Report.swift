@@ -33,6 +33,11 @@ enum Report {
     }
 }
 
+func median(_ values: [Double]) -> Double {
+    let sorted = values.sorted()
+    return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+}
+
 /// A tool that a benchmark needs failed, or is not there.
 struct ToolFailed: Error, CustomStringConvertible {
     let description: String

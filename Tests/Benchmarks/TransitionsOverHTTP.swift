@@ -90,11 +90,6 @@ struct TransitionsOverHTTP {
         }
     }
 
-    private func median(_ values: [Double]) -> Double {
-        let sorted = values.sorted()
-        return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
-    }
-
     private func send(_ method: HTTPMethod, _ url: String, _ body: String, strict: Bool) async throws {
         var request = HTTPClientRequest(url: url)
         request.method = method

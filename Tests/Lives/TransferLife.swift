@@ -136,7 +136,9 @@ package struct TransferLife: Life {
             request.method = "POST"
             return .upload(app: app, session: id, request, .file("f\(roll(3))"))
         case 18: return roll(4) == 0 ? .removeFile(app: app, name: "f\(roll(3))") : .reportSent(claim, total: roll(600))
-        case 19: return .claim(place, name: "c\(roll(3))")
+        case 19:
+            return roll(2) == 0
+                ? .claim(place, name: "c\(roll(3))") : .returnFromCallback(app: app, session: id)
         case 20: return roll(3) == 0 ? .cancelByProducingResumeData(place) : .followRedirect(claim, .elsewhere)
         case 21:
             let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
@@ -148,8 +150,7 @@ package struct TransferLife: Life {
             return .challenge(claim, challenge)
         default:
             let asked = tasks.compactMap(\.challenge?.id).randomElement(using: &random) ?? "none"
-            return .answerChallenge(
-                app: app, session: id, id: asked, ChallengeDisposition.allCases[roll(4)])
+            return .answerChallenge(app: app, id: asked, ChallengeDisposition.allCases[roll(4)])
         }
     }
 }

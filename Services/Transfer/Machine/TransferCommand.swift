@@ -18,10 +18,12 @@ public enum TransferCommand: Sendable, Equatable {
     case cancelByProducingResumeData(TaskPlace)
     /// The app takes the file of a download, now or when it has finished, as its own under a name.
     case claim(TaskPlace, name: String)
+    /// `didFinishDownloadingTo` has returned; what the app has not claimed goes. Nothing where no callback is under way.
+    case returnFromCallback(app: String, session: String)
     case storeFile(app: String, name: String, AppFile)
     case removeFile(app: String, name: String)
     /// - Parameter id: of the challenge. The credential is not the machine's to know.
-    case answerChallenge(app: String, session: String, id: String, ChallengeDisposition)
+    case answerChallenge(app: String, id: String, ChallengeDisposition)
 
     /// A mover takes on an attempt that is scheduled.
     case startAttempt(AttemptClaim)

@@ -112,10 +112,10 @@ extension Decision<TransferMachine> {
         case .cancel(let place): try cancel(place, producesResumeData: false)
         case .cancelByProducingResumeData(let place): try cancel(place, producesResumeData: true)
         case .claim(let place, let name): try claim(place, as: name)
+        case .returnFromCallback(let app, let session): try returnFromCallback(app, session)
         case .storeFile(let app, let name, let file): try store(file, as: name, of: app)
         case .removeFile(let app, let name): try remove(name, of: app)
-        case .answerChallenge(let app, let session, let id, let disposition):
-            try answer(app, session, id, disposition)
+        case .answerChallenge(let app, let id, let disposition): try answer(app, id, disposition)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)

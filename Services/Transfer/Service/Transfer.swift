@@ -60,17 +60,18 @@ public enum Transfer {
                 routes: routes, timeline: TaskTimeline(pool: parts.pool, partitions: configuration.partitions),
                 clock: parts.clock, policy: policy
             ).add(to: &table)
-            ContentRoutes(
-                storage: storage, table: ContentTable(pool: parts.pool, partitions: configuration.partitions),
-                clock: RealClock(), logger: logger
-            ).add(to: &table)
+            let contents = ContentTable(pool: parts.pool, partitions: configuration.partitions)
+            ContentRoutes(storage: storage, table: contents, clock: RealClock(), logger: logger).add(to: &table)
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
+            let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)
             return [
-                Movers(parts: parts, storage: storage, origins: origins), UploadSweep(store: uploads),
-                SegmentSweep(
-                    states: MoverTable(pool: parts.pool), partitions: configuration.partitions,
-                    credentials: credentials, storage: storage, logger: logger),
+                Movers(parts: parts, storage: storage, origins: origins, credentials: credentials),
+                UploadSweep(store: uploads),
+                StorageSweep(storage: storage, folder: .segments, logger: logger) { try await states.pieces(of: $0) },
+                StorageSweep(storage: storage, folder: .uploads, logger: logger) { try await uploads.table.inUse($0) },
+                StorageSweep(storage: storage, folder: .contents, logger: logger) { try await contents.inUse($0) },
+                CredentialSweep(table: credentials, states: states, logger: logger),
             ]
         }
     }

@@ -18,6 +18,7 @@ struct TransferRoutes: Sendable {
     func add(to table: inout RouteTable) {
         addSessions(&table)
         addTasks(&table)
+        addCallbacks(&table)
     }
 
     private func addSessions(_ table: inout RouteTable) {
@@ -49,6 +50,22 @@ struct TransferRoutes: Sendable {
                 try await submitToSession(request, context, status: .noContent) {
                     .invalidateSession(app: $0, session: $1, cancels: cancels)
                 }
+            }
+        }
+    }
+
+    /// A callback of a delegate that something waits for: `didFinishDownloadingTo`.
+    private func addCallbacks(_ table: inout RouteTable) {
+        table.add(
+            .post, Self.sessions + "/{identifier}/callbacks/{callback}/completion",
+            "A callback has returned: didFinishDownloadingTo, whose file goes then unless it was claimed",
+            status: .noContent
+        ) { request, context in
+            guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
+                throw Problem.notFound.because("only didFinishDownloadingTo is waited for")
+            }
+            return try await submitToSession(request, context, status: .noContent) {
+                .returnFromCallback(app: $0, session: $1)
             }
         }
     }

@@ -69,7 +69,7 @@ import Timeline
             #expect(upload.status == 404 && upload.json["code"]?.string == "unknown_file")
             let both = try await suite.send(
                 .POST, port, Self.session + "/downloads", headers: ["Content-Type": "application/json"],
-                ByteBuffer(string: #"{"url":"http://127.0.0.1/x","resumeData":"y"}"#))
+                ByteBuffer(string: #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/x","resumeData":"y"}"#))
             #expect(both.status == 422 && both.json["code"]?.string == "invalid_document")
         }
     }
@@ -116,10 +116,10 @@ import Timeline
             let logger = Logger(label: "sweep")
             let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
             let pool = ConnectionPool(options, size: 1, logger: logger)
-            var sweep = SegmentSweep(
-                states: MoverTable(pool: pool), partitions: 16,
-                credentials: CredentialTable(pool: pool, partitions: 16),
-                storage: try Storage(directory: suite.directory.path), logger: logger)
+            let states = StatesInUse(states: MoverTable(pool: pool), partitions: 16)
+            var sweep = StorageSweep(
+                storage: try Storage(directory: suite.directory.path), folder: .segments, logger: logger
+            ) { try await states.pieces(of: $0) }
             try await sweep.sweep()
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3, "they are young")
             sweep.age = .zero

@@ -71,40 +71,21 @@ import Testing
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let folder = try Folder()
-        let source = folder.url.appendingPathComponent("source")
-        try makeSparseFile(source, size: 2 << 30)
+        let source = try folder.makeSparseFile(2 << 30)
         let url = "http://127.0.0.1:\(suite.transferPort)/content/large"
         let put = ["-sS", "-f", "--noproxy", "*", "-H", "Expect:", "-T", source.path, url]
         let document =
             try JSONSerialization.jsonObject(
                 with: Data(try await Downloader.curl.run(put, within: 300).utf8)) as? [String: Any]
         let sha256 = try #require(document?["sha256"] as? String)
-        try #require(try await hash(source) == sha256)
+        try #require(try await Folder.hash(source) == sha256)
         try await RationedProxy.with(to: suite.transferPort, rations: [700 << 20, 123_456_789]) { proxy in
             try await Downloader.curl.download(
                 "http://127.0.0.1:\(proxy.port)/content/large", to: folder.url, as: "large", within: 300)
             #expect(proxy.connections.count > 2)
         }
-        #expect(try await hash(folder.url.appendingPathComponent("large")) == sha256)
+        #expect(try await Folder.hash(folder.url.appendingPathComponent("large")) == sha256)
         #expect(try Memory.most(of: transfer.pid) < 256 << 20)
-    }
-
-    /// Zeros, which take no space, with a number here and there that tells its place.
-    private func makeSparseFile(_ url: URL, size: Int) throws {
-        try #require(FileManager.default.createFile(atPath: url.path, contents: nil))
-        let file = try FileHandle(forWritingTo: url)
-        defer { try? file.close() }
-        try file.truncate(atOffset: UInt64(size))
-        for place in stride(from: 5, to: size, by: 33_333_333) {
-            try file.seek(toOffset: UInt64(place))
-            try file.write(contentsOf: Data("\(place)".utf8))
-        }
-    }
-
-    private func hash(_ url: URL) async throws -> String {
-        let process = try ChildProcess.start("/usr/bin/sha256sum", [url.path])
-        _ = try await process.exit(within: 120)
-        return String(process.output.lines.first?.prefix(64) ?? "")
     }
 
     private func random(_ size: Int) -> ByteBuffer {
@@ -114,16 +95,4 @@ import Testing
         for _ in 0..<size % 8 { buffer.writeInteger(UInt8(truncatingIfNeeded: generator.next())) }
         return buffer
     }
-}
-
-/// A folder that goes with its test.
-private final class Folder: Sendable {
-    let url: URL
-
-    init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: url) }
 }

@@ -45,7 +45,8 @@ import Testing
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let files = try await origin.put([300_000, 20 << 20, 3 << 20], seed: 8)
-        let (suite, transfer) = try await TransferSuite.start(allowing: [origin.port], through: shortage.wrapper)
+        let (suite, transfer) = try await TransferSuite.start(
+            origins: ["http://127.0.0.1:\(origin.port)"], through: shortage.wrapper)
         defer { transfer.signal(SIGTERM) }
         let downloads = try await Downloads.begin(Array(files.prefix(2)), from: origin.port, on: suite, devices: 1)
         try await downloads.completed()

@@ -3,7 +3,8 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A TCP proxy that cuts its first connections after so many bytes to the client have gone through, or slows them down.
+/// A TCP proxy that cuts its first connections after so many bytes have gone through one way, or slows them
+/// down.
 ///
 /// To the byte, other than `TCPProxy`, which cuts when the test says so: a file that is smaller than the buffers of the sockets is
 /// still cut in the middle.
@@ -17,8 +18,11 @@ struct RationedProxy {
     private let released = Signal<Void>()
     private let atRation: Fate
     private let passed = Passed()
-    /// How many bytes went to clients.
+    /// How many bytes went that way.
     var bytes: Int { passed.count.withLock(\.self) }
+
+    /// Which bytes are rationed.
+    enum Way { case toClient, toServer }
 
     /// What becomes of a connection that has used up its ration.
     enum Fate {
@@ -36,7 +40,8 @@ struct RationedProxy {
 
     /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow have no end.
     static func with(
-        to target: Int, rations: [Int], then fate: Fate = .cut, _ body: @Sendable (RationedProxy) async throws -> Void
+        to target: Int, rations: [Int], _ way: Way = .toClient, then fate: Fate = .cut,
+        _ body: @Sendable (RationedProxy) async throws -> Void
     ) async throws {
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
@@ -55,7 +60,7 @@ struct RationedProxy {
                         while let client = try? await iterator.next() {
                             proxy.connections.add()
                             let ration = rest.popFirst() ?? Int.max
-                            links.addTask { try? await proxy.relay(client, to: target, ration) }
+                            links.addTask { try? await proxy.relay(client, to: target, way, ration) }
                         }
                     }
                 }
@@ -65,19 +70,7 @@ struct RationedProxy {
         }
     }
 
-    private func crawl(
-        _ buffer: ByteBuffer, to client: NIOAsyncChannelOutboundWriter<ByteBuffer>
-    ) async throws {
-        var rest = buffer
-        while rest.readableBytes > 0 {
-            let length = released.hasFired ? rest.readableBytes : min(1024, rest.readableBytes)
-            if let slice = rest.readSlice(length: length) { try await client.write(slice) }
-            guard !released.hasFired else { continue }
-            do { try await withTimeout(seconds: 0.05) { try await released.value() } } catch is TimedOut {}
-        }
-    }
-
-    private func relay(_ client: Stream, to target: Int, _ ration: Int) async throws {
+    private func relay(_ client: Stream, to target: Int, _ way: Way, _ ration: Int) async throws {
         let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             // What is not let through stays at the server, not in between.
             .channelOption(.socketOption(.so_rcvbuf), value: 65_536)
@@ -89,26 +82,47 @@ struct RationedProxy {
                 // Whichever side ends first ends both.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
-                    group.addTask { for try await buffer in fromClient { try await toServer.write(buffer) } }
-                    group.addTask {
-                        var left = ration
-                        var isSpent = false
-                        for try await var buffer in fromServer {
-                            if let slice = buffer.readSlice(length: min(left, buffer.readableBytes)) {
-                                left -= slice.readableBytes
-                                passed.count.withLock { $0 += slice.readableBytes }
-                                try await toClient.write(slice)
-                            }
-                            guard left == 0 else { continue }
-                            if !isSpent { spent.add() }
-                            isSpent = true
-                            if atRation == .cut { throw Cut() }
-                            try await crawl(buffer, to: toClient)
-                        }
-                    }
+                    group.addTask { try await pass(fromClient, toServer, way == .toServer ? ration : nil) }
+                    group.addTask { try await pass(fromServer, toClient, way == .toClient ? ration : nil) }
                     try await group.next()
                 }
             }
+        }
+    }
+
+    /// - Parameter ration: nil for the way that is not looked at.
+    private func pass(
+        _ source: NIOAsyncChannelInboundStream<ByteBuffer>, _ target: NIOAsyncChannelOutboundWriter<ByteBuffer>,
+        _ ration: Int?
+    ) async throws {
+        guard var left = ration else {
+            for try await buffer in source { try await target.write(buffer) }
+            return
+        }
+        var isSpent = false
+        for try await var buffer in source {
+            if let slice = buffer.readSlice(length: min(left, buffer.readableBytes)) {
+                left -= slice.readableBytes
+                passed.count.withLock { $0 += slice.readableBytes }
+                try await target.write(slice)
+            }
+            guard left == 0 else { continue }
+            if !isSpent { spent.add() }
+            isSpent = true
+            if atRation == .cut { throw Cut() }
+            try await crawl(buffer, to: target)
+        }
+    }
+
+    private func crawl(
+        _ buffer: ByteBuffer, to target: NIOAsyncChannelOutboundWriter<ByteBuffer>
+    ) async throws {
+        var rest = buffer
+        while rest.readableBytes > 0 {
+            let length = released.hasFired ? rest.readableBytes : min(1024, rest.readableBytes)
+            if let slice = rest.readSlice(length: length) { try await target.write(slice) }
+            guard !released.hasFired else { continue }
+            do { try await withTimeout(seconds: 0.05) { try await released.value() } } catch is TimedOut {}
         }
     }
 }

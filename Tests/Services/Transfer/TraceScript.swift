@@ -104,6 +104,7 @@ extension TraceScript<TransferMachine> {
         case "suspend": return .suspend(place)
         case "cancel": return .cancel(place)
         case "cancelByProducingResumeData": return .cancelByProducingResumeData(place)
+        case "return": return .returnFromCallback(app: app, session: session)
         case "claim": return .claim(place, name: with.string ?? "mine")
         case "challenge":
             let blank: JSON = ["host": "files.example", "port": 80, "realm": "r", "authenticationMethod": "basic"]
@@ -111,7 +112,7 @@ extension TraceScript<TransferMachine> {
         case "answer":
             // The challenge that a task waits for.
             let id = player.state.task(place)?.challenge?.id ?? "none"
-            return .answerChallenge(app: app, session: session, id: id, try ChallengeDisposition(json: with))
+            return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with))
         case "redirect":
             return .followRedirect(
                 claim,

@@ -29,10 +29,10 @@ final class TransferSuite: Sendable {
     private let command: [String]
 
     /// - Parameters:
-    ///   - origins: ports on 127.0.0.1 that it may also fetch from.
+    ///   - origins: those that may be fetched from besides the proxy.
     ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
     static func start(
-        allowing origins: [Int] = [], through wrapper: (_ directory: URL) -> [String] = { _ in [] }
+        origins: [String] = [], through wrapper: (_ directory: URL) -> [String] = { _ in [] }
     ) async throws -> (TransferSuite, transfer: ChildProcess) {
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()
@@ -56,7 +56,7 @@ final class TransferSuite: Sendable {
             database: database, directory: directory, lifecycle: lifecycle,
             command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [
                 "--data-directory", directory.path, "--allowed-origins",
-                ([proxy.port] + origins).map { "http://127.0.0.1:\($0)" }.joined(separator: ","),
+                (["http://127.0.0.1:\(proxy.port)"] + origins).joined(separator: ","),
             ])
         return (suite, try await suite.startTransfer())
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// Clients that nobody here wrote.
 @Suite(.serialized) struct StockUploadClients {
-    private static let packages = ["tuspy==1.1.0", "h11==0.16.0"]
+    static let packages = ["tuspy==1.1.0", "h11==0.16.0", "aiotus==1.1.0"]
 
     /// Uploads files of some sizes in chunks, each chunk after the first by a client that knows only the URL.
     private static let tuspy = #"""
@@ -35,6 +35,61 @@ import Testing
         let python = try await PythonEnvironment.make(Self.packages)
         let lines = try await python.run("-c", [Self.tuspy, "http://127.0.0.1:\(replica.port)"], within: 120)
         #expect(lines == ["0", "1", "1048575", "1048576", "1048577"])
+    }
+
+    /// Uploads files of some sizes, and one of three parts, over connections that are cut.
+    private static let aiotus = #"""
+        import aiohttp, aiotus, asyncio, functools, hashlib, io, random, sys
+        from multidict import CIMultiDict, CIMultiDictProxy
+        from yarl import URL
+        files, seed = sys.argv[1] + "/files", int(sys.argv[2])
+        many = aiotus.RetryConfiguration(retry_attempts=30, max_retry_period_seconds=0)
+        metadata = {"filename": "Фильм".encode(), "draft": None}
+
+        # aiotus would append the path in Location to the URL that it has; RFC 9110 section 10.2.2 has it resolved.
+        class Response(aiohttp.ClientResponse):
+            @property
+            def headers(self):
+                headers = CIMultiDict(super().headers)
+                if "Location" in headers:
+                    headers["Location"] = str(self.url.join(URL(headers["Location"])))
+                return CIMultiDictProxy(headers)
+
+        async def main():
+            make = random.Random(seed).randbytes
+            async with aiohttp.ClientSession(response_class=Response) as session:
+                async def check(url, data):
+                    assert await aiotus.metadata(url, session) == metadata
+                    async with session.get(url) as kept:
+                        assert hashlib.sha256(await kept.read()).digest() == hashlib.sha256(data).digest()
+                    print(len(data))
+                upload = functools.partial(aiotus.upload, client_session=session, config=many, chunksize=300_000)
+                for size in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]:
+                    data = make(size)
+                    await check(await upload(files, io.BytesIO(data), metadata), data)
+                parts = [make(size) for size in (1 << 20, 0, 1, (1 << 20) + 1)]
+                url = await aiotus.upload_multiple(
+                    files, [io.BytesIO(part) for part in parts], metadata, session, many, chunksize=300_000)
+                await check(url, b"".join(parts))
+
+        asyncio.run(main())
+        """#
+
+    @Test func aiotusUploadsResumesAndConcatenates() async throws {
+        let (suite, replica) = try await UploadsSuite.start()
+        defer { suite.stop(replica) }
+        let python = try await PythonEnvironment.make(Self.packages)
+        try await propertyTest(count: 1) { generator in
+            // Behind the head of a creation, and together less than what is uploaded.
+            let rations = (0..<12).map { _ in Int.random(in: 1000...400_000, using: &generator) }
+            let seed = "\(UInt32.random(in: 0...UInt32.max, using: &generator))"
+            try await RationedProxy.with(to: replica.port, rations: rations, .toServer) { proxy in
+                let arguments = [Self.aiotus, "http://127.0.0.1:\(proxy.port)", seed]
+                let lines = try await python.run("-c", arguments, within: 120)
+                try #require(lines == ["0", "1", "1048575", "1048576", "1048577", "2097154"])
+                try #require(proxy.connections.count > rations.count, "it was cut")
+            }
+        }
     }
 
     /// By the letter of HTTP/1.1: h11 refuses what is not lawful.

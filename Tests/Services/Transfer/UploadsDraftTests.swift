@@ -158,6 +158,26 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdefghij")
     }
 
+    /// Nobody has told its length, so only the end of the last chunk tells that it is whole.
+    @Test func aBodyOfChunksThatIsCutIsNotComplete() async throws {
+        let (suite, replica) = try await UploadsSuite.start()
+        defer { suite.stop(replica) }
+        let headers = ["Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1", "Transfer-Encoding: chunked"]
+        for part in ["4\r\nabcd\r\n", "4\r\nabcd\r\n0\r\n", "9\r\nabcd"] {
+            let wire = try await replica.half("POST", "/uploads", headers, ByteBuffer(string: part))
+            let heard = try await wire.heard("\r\n\r\n")
+            let path = try #require(heard.firstMatch(of: #/Location: (\S+)/#).map { String($0.1) })
+            try await wire.close()
+            let head = try await replica.draft("8", .HEAD, path)
+            let told = try #require(head["Upload-Offset"].flatMap { Int($0) })
+            #expect(head["Upload-Complete"] == "?0" && head["Upload-Length"] == nil && (0...4).contains(told))
+            let rest = ["Upload-Complete": "?1", "Upload-Offset": "\(told)"].merging(Self.partial) { $1 }
+            let body = String("abcdef".dropFirst(told))
+            #expect(try await replica.draft("8", .PATCH, path, rest, body).status == 201)
+            #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdef")
+        }
+    }
+
     @Test func theAnswerFollowsTheInterimOneOnTheSameConnection() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }

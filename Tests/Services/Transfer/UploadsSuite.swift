@@ -75,13 +75,15 @@ final class UploadsSuite: Sendable {
 }
 
 extension UploadsSuite.Replica {
+    /// - Parameter isChunked: whether the length of the body is not told before.
     func send(
-        _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: ByteBuffer? = nil
+        _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: ByteBuffer? = nil,
+        isChunked: Bool = false
     ) async throws -> HTTPAnswer {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
         request.method = method
         for (name, value) in headers { request.headers.add(name: name, value: value) }
-        request.body = body.map { .bytes($0) }
+        request.body = body.map { isChunked ? .bytes($0.readableBytesView, length: .unknown) : .bytes($0) }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         return HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,

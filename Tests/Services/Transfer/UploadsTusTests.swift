@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import Records
 import TestSupport
 import Testing
 
@@ -26,12 +27,18 @@ import Testing
         #expect(options["Tus-Checksum-Algorithm"] == "sha1,sha256")
         #expect(
             options["Tus-Extension"]
-                == "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation")
+                == "creation,creation-with-upload,creation-defer-length,expiration,checksum,checksum-trailer,termination,"
+                + "concatenation")
         for version in ["", "0.2.2"] {
             let old = try await replica.tus(.POST, "/files", ["Tus-Resumable": version, "Upload-Length": "1"])
             #expect(old.status == 412 && old["Tus-Version"] == "1.0.0" && old["Tus-Resumable"] == "1.0.0")
         }
         #expect(try await replica.tus(.PATCH, "/files").status == 405)
+        let paths = try await replica.send(.GET, "/openapi.json").json["paths"]
+        for (path, method) in [("/files", "post"), ("/files/{upload}", "post"), ("/uploads", "post")] {
+            let names = paths?[path]?[method]?["parameters"]?.items?.compactMap { $0["name"]?.string } ?? []
+            #expect(!names.contains("Idempotency-Key"), "\(path): uploads repeat by their offsets")
+        }
         let unknown = try await replica.tus(.HEAD, "/files/00000000-0000-4000-8000-000000000000")
         #expect(unknown.status == 404 && unknown["Upload-Offset"] == nil && unknown["Tus-Resumable"] == "1.0.0")
     }

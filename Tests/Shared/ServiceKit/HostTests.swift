@@ -118,6 +118,9 @@ import Testing
             #expect(nap?["parameters"]?[0]?["name"] == "Idempotency-Key" && nap?["parameters"]?[0]?["in"] == "header")
             #expect(nap?["responses"]?["422"]?["description"]?.string?.contains("idempotency_conflict") == true)
             #expect(nap?["responses"]?["400"]?["description"]?.string?.contains("invalid_header") == true)
+            let film = paths?["/v1/films"]?["post"]
+            #expect(film?["parameters"] == nil, "it honours no Idempotency-Key, and does not say so")
+            #expect(film?["responses"]?["422"] == nil && film?["responses"]?["400"] == nil)
         }
     }
 }

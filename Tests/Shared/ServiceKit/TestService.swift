@@ -113,6 +113,7 @@ struct TestService: Sendable {
             return Response(json: Array(#"{"seen":true}"#.utf8), etag: ETag(version: 7))
         }
         table.add(.post, "/v1/operate", "For operators", access: .scope(.operate)) { _, _ in Response(json: []) }
+        table.add(.post, "/v1/films", "Repeats itself", honoursIdempotencyKey: false) { _, _ in Response(json: []) }
         table.add(.get, "/v1/broken", "Fails", access: .open) { _, _ in throw Oops(secret: "table bus.events") }
     }
 

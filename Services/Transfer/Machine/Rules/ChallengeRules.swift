@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 import Machines
 import OrderedCollections
 import Timeline
@@ -33,18 +33,21 @@ extension Decision<TransferMachine> {
     }
 
     mutating func answer(
-        _ app: String, _ id: String, _ challenge: String, _ disposition: ChallengeDisposition
+        _ app: String, _ challenge: String, _ disposition: ChallengeDisposition
     ) throws(TransferRefusal) {
         try requireRunning(app)
-        let session = try session(app, id)
-        guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }), let asked = task.challenge
+        guard let place = state.task(asked: challenge, of: app), let task = state.task(place),
+            let asked = task.challenge,
+            let session = state.sessions[place.session]
         else { throw .unknownChallenge(challenge) }
-        settle(TaskPlace(app: app, session: id, task: task.task), asked, disposition, credential: challenge)
+        settle(place, asked, disposition, credential: challenge)
         guard disposition == .useCredential else { return }
         // A credential is the session's: whoever waits for the same one goes on with it.
         for other in session.tasks where other.task != task.task {
             guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
-            settle(TaskPlace(app: app, session: id, task: other.task), pending, disposition, credential: challenge)
+            settle(
+                TaskPlace(app: app, session: place.session, task: other.task), pending, disposition,
+                credential: challenge)
         }
     }
 
@@ -79,5 +82,16 @@ extension Decision<TransferMachine> {
         case .performDefaultHandling, .rejectProtectionSpace:
             if isTrust { complete(place, .serverCertificateUntrusted) }
         }
+    }
+}
+
+extension TransferMachine {
+    /// The task of an app that waits for the answer to a challenge.
+    public func task(asked challenge: String, of app: String) -> TaskPlace? {
+        for (id, session) in sessions where session.app == app {
+            guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }) else { continue }
+            return TaskPlace(app: app, session: id, task: task.task)
+        }
+        return nil
     }
 }

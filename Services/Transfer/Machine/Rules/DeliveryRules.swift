@@ -84,6 +84,12 @@ extension Decision<TransferMachine> {
         emit(.fileReserved(.init(place) { $0.claimedAs = name }))
     }
 
+    mutating func returnFromCallback(_ app: String, _ id: String) throws(TransferRefusal) {
+        try requireRunning(app)
+        guard let finishing = try session(app, id).finishing else { return }
+        returnFromCallback(TaskPlace(app: app, session: id, task: finishing.task), claiming: nil)
+    }
+
     private mutating func returnFromCallback(_ place: TaskPlace, claiming name: String?) {
         emit(.downloadReturned(.init(place) { $0.claimedAs = name }))
     }

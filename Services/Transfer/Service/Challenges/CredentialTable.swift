@@ -4,6 +4,12 @@ import Records
 
 /// The table `transfer.credentials`: what apps answered challenges with. Beside the log, since whatever is in the log stays.
 struct CredentialTable: Sendable {
+    /// What a credential is found by.
+    struct Place: Sendable {
+        let device: AggregateKey
+        let challenge: String
+    }
+
     let pool: ConnectionPool
     let partitions: Int
 
@@ -41,13 +47,11 @@ struct CredentialTable: Sendable {
         _ = try await pool.run(Call(Self.remove, place(key, challenge)))
     }
 
-    /// Those that have been there for so many seconds.
-    func old(
-        _ partition: Int, seconds: Double
-    ) async throws(PostgresError) -> [(device: AggregateKey, challenge: String)] {
-        try await pool.run(Call(Self.old, [.int4(Int32(partition)), .double(seconds)])).map {
-            row throws(PostgresError) in
-            (AggregateKey(try row.text(0)), try row.text(1))
+    /// Those that were stored so long ago.
+    func old(_ partition: Int, _ age: Duration) async throws(PostgresError) -> [Place] {
+        let parameters: [Parameter] = [.int4(Int32(partition)), .double(Double(age.components.seconds))]
+        return try await pool.run(Call(Self.old, parameters)).map { row throws(PostgresError) in
+            Place(device: AggregateKey(try row.text(0)), challenge: try row.text(1))
         }
     }
 }

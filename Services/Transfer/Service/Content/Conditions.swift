@@ -26,10 +26,11 @@ struct Conditions {
     struct Validators {
         /// Strong.
         var etag: String
-        /// Whole seconds. Strong too: no two states of a path have the same.
-        var modifiedAt: Instant
+        /// Whole seconds. Strong too: no two states of a path have the same. Nil where it is not known: then no date
+        /// says anything.
+        var modifiedAt: Instant?
 
-        init(etag: String, modifiedAt: Instant) { (self.etag, self.modifiedAt) = (etag, modifiedAt) }
+        init(etag: String, modifiedAt: Instant?) { (self.etag, self.modifiedAt) = (etag, modifiedAt) }
         init(_ content: StoredContent) { self.init(etag: content.etag, modifiedAt: content.modifiedAt) }
     }
 
@@ -43,14 +44,14 @@ struct Conditions {
     func verdict(on current: Validators?, isReading: Bool, now: Instant) -> Verdict {
         if let ifMatch {
             guard let current, EntityTags(ifMatch).matchStrongly(current.etag) else { return .failed }
-        } else if let current, let date = date(ifUnmodifiedSince, now), current.modifiedAt > date {
+        } else if let modifiedAt = current?.modifiedAt, let date = date(ifUnmodifiedSince, now), modifiedAt > date {
             return .failed
         }
         if let ifNoneMatch {
             guard let current, EntityTags(ifNoneMatch).matchWeakly(current.etag) else { return .holds }
             return isReading ? .notModified : .failed
         }
-        if isReading, let current, let date = date(ifModifiedSince, now), current.modifiedAt <= date {
+        if isReading, let modifiedAt = current?.modifiedAt, let date = date(ifModifiedSince, now), modifiedAt <= date {
             return .notModified
         }
         return .holds
@@ -67,8 +68,9 @@ struct Conditions {
     /// Whether `Range` still speaks of what is there (section 13.1.5): tags are compared strongly, and a date must be the very
     /// one. Without `If-Range` it does.
     func isOfSameState(as current: Validators, now: Instant) -> Bool {
-        guard let ifRange else { return true }
-        return ifRange == current.etag || date(ifRange, now) == current.modifiedAt
+        guard let ifRange, ifRange != current.etag else { return true }
+        guard let modifiedAt = current.modifiedAt else { return false }
+        return date(ifRange, now) == modifiedAt
     }
 
     private func date(_ text: String?, _ now: Instant) -> Instant? { text.flatMap { HTTPDate.instant($0, now: now) } }

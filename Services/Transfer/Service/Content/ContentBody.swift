@@ -36,13 +36,14 @@ struct MultipartRanges {
     let pieces: [BodyPiece]
 
     /// - Parameter boundary: nothing that the file could have in it by chance.
-    init(_ ranges: [Range<Int>], of content: StoredContent, _ file: StoredFile, boundary: String) {
+    init(_ ranges: [Range<Int>], of whole: [FilePiece], _ contentType: String, boundary: String) {
+        let size = whole.reduce(0) { $0 + $1.range.count }
         var pieces: [BodyPiece] = []
         for range in ranges {
             let head =
-                "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\nContent-Type: \(content.contentType)\r\n"
-                + "Content-Range: \(Self.contentRange(range, content.size))\r\n\r\n"
-            pieces += [.text(head), .file(FilePiece(file: file, range: range))]
+                "\(pieces.isEmpty ? "" : "\r\n")--\(boundary)\r\nContent-Type: \(contentType)\r\n"
+                + "Content-Range: \(Self.contentRange(range, size))\r\n\r\n"
+            pieces += [.text(head)] + whole[bytes: range].map { .file($0) }
         }
         self.boundary = boundary
         self.pieces = pieces + [.text("\r\n--\(boundary)--\r\n")]

@@ -78,13 +78,17 @@ extension ContentRoutes {
         var hash = ContentHash()
         var size = 0
         var pending = ByteBuffer()
+        var written = ContinuousClock.now
         for try await buffer in request.body {
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)
-            guard pending.readableBytes >= FilePiece.chunk else { continue }
+            // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.
+            let isDue = written.duration(to: .now) >= .seconds(60)
+            guard pending.readableBytes >= FilePiece.chunk || isDue else { continue }
             try await file.write(pending, at: size)
             size += pending.readableBytes
             pending.clear()
+            written = .now
         }
         try await file.write(pending, at: size)
         size += pending.readableBytes

@@ -46,6 +46,9 @@ struct ContentTable: Sendable {
     private static let remove = Statement(
         "DELETE FROM transfer.contents WHERE partition = $1 AND path = $2 AND file = $3 RETURNING true")
 
+    // Files are found by no index: that is asked for so rarely, and of many at once, that the table is read.
+    private static let inUse = Statement("SELECT file FROM transfer.contents WHERE file = ANY($1)")
+
     private func partition(_ path: String) -> Parameter {
         .int4(Int32(AggregateKey("content:" + path).partition(of: partitions)))
     }
@@ -78,5 +81,11 @@ struct ContentTable: Sendable {
     func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
         let parameters: [Parameter] = [partition(content.path), .text(content.path), .text(content.file)]
         return try await !pool.run(Call(Self.remove, parameters)).isEmpty
+    }
+
+    /// Which of these files paths name.
+    func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
+        let rows = try await pool.run(Call(Self.inUse, [.texts(files)]))
+        return Set(try rows.map { row throws(PostgresError) in try row.text(0) })
     }
 }

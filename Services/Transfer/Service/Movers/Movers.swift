@@ -44,11 +44,17 @@ final class Movers: Service {
     private let table: MoverTable
     private let storage: Storage
     private let origins: AllowedOrigins
+    private let credentials: any CredentialSource
+    private let shapers = Shapers()
     private let logger: Logger
     private let running = Mutex<[Slot: Running]>([:])
     private let offers = AsyncStream<Offer>.makeStream()
 
-    init(parts: ServiceParts<TransferMachine>, storage: Storage, origins: AllowedOrigins) {
+    init(
+        parts: ServiceParts<TransferMachine>, storage: Storage, origins: AllowedOrigins,
+        credentials: any CredentialSource
+    ) {
+        self.credentials = credentials
         self.parts = parts
         self.storage = storage
         self.origins = origins
@@ -90,7 +96,7 @@ final class Movers: Service {
 
     private static let followed: Set<String> = [
         TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppForgotten.type,
-        TransferEvent.DeviceForgotten.type,
+        TransferEvent.DeviceForgotten.type, TransferEvent.DeviceNoted.type,
     ]
 
     private func follow() async {
@@ -118,6 +124,8 @@ final class Movers: Service {
         case .attemptEnded(let ended):
             stop { $0 == Slot(key: event.key, place: ended.place) && $1 <= ended.epoch }
         case .appForgotten(let forgotten): stop { slot, _ in slot.key == event.key && slot.place.app == forgotten.app }
+        case .deviceNoted(let noted):
+            if let network = noted.network { shapers.change(event.key, to: network.shape) }
         case .deviceForgotten: stop { slot, _ in slot.key == event.key }
         default: break
         }
@@ -200,7 +208,8 @@ final class Movers: Service {
         guard isNew else { return }
         let runner = AttemptRunner(
             key: offer.key, claim: AttemptClaim(offer.place, epoch: offer.epoch, mover: id.uuidString),
-            commands: parts.commands, storage: storage, origins: origins, logger: logger)
+            commands: parts.commands, storage: storage, origins: origins, credentials: credentials,
+            shapers: shapers, logger: logger)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await runner.run() }
             group.addTask { for await _ in stops {} }

@@ -47,7 +47,9 @@ struct Storage: Sendable {
         }
     }
 
-    private func path(_ folder: Folder, _ name: String) -> String { "\(root)/\(folder.rawValue)/\(name)" }
+    func path(_ folder: Folder) -> String { "\(root)/\(folder.rawValue)" }
+
+    private func path(_ folder: Folder, _ name: String) -> String { "\(path(folder))/\(name)" }
 
     /// A new empty file; whatever had its name is gone.
     func create(_ name: String, in folder: Folder) async throws -> StoredFile {
@@ -91,31 +93,12 @@ struct Storage: Sendable {
 
     /// Names must be as durable as the bytes.
     private func syncDirectory(_ folder: Folder) async throws {
-        let parent = "\(root)/\(folder.rawValue)"
+        let parent = path(folder)
         try await onThread {
             let directory = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard directory >= 0 else { throw StorageError("opening a directory") }
             defer { close(directory) }
             guard fsync(directory) == 0 else { throw StorageError("syncing a directory") }
-        }
-    }
-
-    /// The names of the files that nobody has written to for so long, in real time.
-    func list(_ folder: Folder, olderThan age: Duration) async throws -> [String] {
-        let parent = "\(root)/\(folder.rawValue)"
-        return try await onThread {
-            guard let directory = opendir(parent) else { throw StorageError("opening a directory") }
-            defer { closedir(directory) }
-            let latest = time(nil) - Int(age.components.seconds)
-            var names: [String] = []
-            while let entry = readdir(directory) {
-                let name = withUnsafePointer(to: &entry.pointee.d_name.0) { String(cString: $0) }
-                var status = stat()
-                // One that another has removed meanwhile is not there.
-                guard !name.hasPrefix("."), stat("\(parent)/\(name)", &status) == 0 else { continue }
-                if status.st_mtim.tv_sec <= latest { names.append(name) }
-            }
-            return names
         }
     }
 

@@ -23,7 +23,8 @@ struct DraftRoutes: Sendable {
         }
         table.add(
             .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
-            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull]
+            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull],
+            honoursIdempotencyKey: false
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }
@@ -49,9 +50,10 @@ struct DraftRoutes: Sendable {
                 return Response(status: .noContent)
             }
         }
-        table.add(.get, one, "The bytes of a complete upload", problems: problems + [.uploadIncomplete]) { _, context in
-            try await store.content(try await store.find(context))
-        }
+        table.add(
+            .get, one, "The bytes of a complete upload, or ranges of them", again: .partialContent,
+            problems: problems + [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+        ) { try await store.read($0, $1) }
     }
 
     private func answer(_ work: () async throws -> Response) async throws -> Response {

@@ -31,7 +31,8 @@ struct TusCreation: Equatable {
                 "Upload-Length, a number of bytes, or Upload-Defer-Length: 1 is needed; for final uploads neither"
             )
         }
-        if let text = headers[.uploadMetadata] {
+        // An empty one is what some clients send who have nothing to tell.
+        if let text = headers[.uploadMetadata], !text.isEmpty {
             guard Self.isMetadata(text) else {
                 throw .invalidHeader.because("Upload-Metadata must be keys with their values in base64, with commas")
             }

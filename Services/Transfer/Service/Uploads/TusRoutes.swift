@@ -7,9 +7,12 @@ import ServiceKit
 struct TusRoutes: Sendable {
     static let version = "1.0.0"
     static let mediaType = "application/offset+octet-stream"
-    /// `checksum-trailer` is not among them: the web framework does not hand trailers on.
-    static let extensions =
-        "creation,creation-with-upload,creation-defer-length,expiration,checksum,termination,concatenation"
+    static let extensions = [
+        "creation", "creation-with-upload", "creation-defer-length", "expiration", "checksum", "checksum-trailer",
+        "termination", "concatenation",
+    ].joined(separator: ",")
+
+    static let algorithms = UploadChecksum.Algorithm.allCases.map(\.rawValue).joined(separator: ",")
 
     let store: UploadStore
 
@@ -24,7 +27,7 @@ struct TusRoutes: Sendable {
             problems: [
                 .tusVersion, .invalidHeader, .uploadTooLarge, .uploadType, .uploadChecksum, .partialUnfinished,
                 .uploadGone, .uploadCut, .diskFull,
-            ]
+            ], honoursIdempotencyKey: false
         ) { request, context in
             try await answer(request) {
                 switch method(of: request) {
@@ -45,11 +48,16 @@ struct TusRoutes: Sendable {
             ),
             (.delete, "Ends an upload (tus)", .noContent, []),
             (.post, "As the method that X-HTTP-Method-Override names (tus)", .noContent, [.methodNotAllowed]),
-            (.get, "The bytes of a complete upload", .ok, [.uploadIncomplete]),
+            (
+                .get, "The bytes of a complete upload, or ranges of them", .ok,
+                [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+            ),
         ]
         for (method, summary, status, problems) in methods {
-            table.add(method, one, summary, status: status, problems: [.tusVersion, .uploadGone] + problems) {
-                request, context in
+            table.add(
+                method, one, summary, status: status, again: method == .get ? .partialContent : nil,
+                problems: [.tusVersion, .uploadGone] + problems, honoursIdempotencyKey: false
+            ) { request, context in
                 try await answer(request) { try await serve(request, context) }
             }
         }
@@ -57,7 +65,7 @@ struct TusRoutes: Sendable {
 
     private func serve(_ request: Request, _ context: ServiceContext) async throws -> Response {
         switch method(of: request) {
-        case .get: try await store.content(try await store.find(context))
+        case .get: try await store.read(request, context)
         case .head:
             try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
         case .patch: try await patch(request, context)
@@ -81,7 +89,7 @@ struct TusRoutes: Sendable {
             status: .noContent,
             headers: [
                 .tusResumable: Self.version, .tusVersion: Self.version, .tusExtension: Self.extensions,
-                .tusMaxSize: String(store.limits.maxSize), .tusChecksumAlgorithm: UploadChecksum.algorithms,
+                .tusMaxSize: String(store.limits.maxSize), .tusChecksumAlgorithm: Self.algorithms,
             ])
     }
 
@@ -117,7 +125,7 @@ struct TusRoutes: Sendable {
         guard wishes.length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
         let hasBody = try hasBody(request)
         var append = UploadAppend(request, .atLength)
-        append.checksum = try checksum(request)
+        append.check = try UploadCheck(request.headers, context)
         // Refused before anything is made of it.
         if let announced = append.announced, announced > wishes.length ?? store.limits.maxSize {
             throw Problem.uploadTooLarge
@@ -142,7 +150,7 @@ struct TusRoutes: Sendable {
             throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
         }
         var append = UploadAppend(request, .atLength)
-        append.checksum = try checksum(request)
+        append.check = try UploadCheck(request.headers, context)
         let upload = try await store.take(context, .operate) { [append] upload, flight in
             var upload = upload
             guard !upload.isFinal else { throw Problem.uploadFinal }
@@ -182,13 +190,5 @@ struct TusRoutes: Sendable {
         guard !isEmpty else { return false }
         guard request.headers[.contentType] == Self.mediaType else { throw .uploadType }
         return true
-    }
-
-    private func checksum(_ request: Request) throws(Problem) -> UploadChecksum? {
-        guard let header = request.headers[.uploadChecksum] else { return nil }
-        guard let checksum = UploadChecksum(header: header) else {
-            throw .invalidHeader.because("Upload-Checksum must be one of \(UploadChecksum.algorithms) and its base64")
-        }
-        return checksum
     }
 }

@@ -19,7 +19,8 @@ struct UploadAppend: Sendable {
     /// `Content-Length`.
     let announced: Int?
     let completion: Completion
-    var checksum: UploadChecksum?
+    /// What the body is held to.
+    var check: UploadCheck?
     /// What a body that is too long gets.
     var overflow: any Error = Problem.uploadTooLarge
 
@@ -35,14 +36,14 @@ extension UploadStore {
     ///
     /// - Parameter progress: hears the offset each time that it is durable and more is to come.
     /// - Returns: the upload as it is then.
-    /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, the overflow, `disk_full`.
+    /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, `invalid_header`, the overflow, `disk_full`.
     func append(
         _ append: UploadAppend, to upload: Upload, _ flight: UploadFlights.Flight,
         progress: (Int) async -> Void = { _ in }
     ) async throws -> Upload {
         let limit = min(upload.length ?? limits.maxSize, limits.maxSize)
         guard append.announced ?? 0 <= limit - upload.received else { throw append.overflow }
-        var writer = UploadWriter(store: self, upload: upload, checksum: append.checksum)
+        var writer = UploadWriter(store: self, upload: upload, hash: append.check.map { UploadHash($0.algorithms) })
         let start = upload.received
         var iterator = append.body.makeAsyncIterator()
         var isCut = false
@@ -66,9 +67,11 @@ extension UploadStore {
         // A connection that is closed in an orderly way in the midst of a body may look like the end of it.
         isCut = isCut || append.announced.map { writer.offset - start < $0 } ?? flight.isStopped
         let isWhole = !isCut
-        if isWhole, let checksum = writer.checksum, !checksum.fits {
-            _ = try await writer.finish(isWhole: false)
-            throw Problem.uploadChecksum
+        if isWhole, let check = append.check {
+            do { try await writer.hold(to: check) } catch {
+                _ = try await writer.finish(isWhole: false)
+                throw error
+            }
         }
         let isComplete =
             switch append.completion {
@@ -90,8 +93,8 @@ private struct UploadWriter {
     let store: UploadStore
     /// With what is durable of it.
     var upload: Upload
-    /// With a checksum none of the bytes count before all of them do.
-    private(set) var checksum: UploadChecksum?
+    /// Where there is a checksum, none of the bytes count before all of them do.
+    private var hash: UploadHash?
     private var file: StoredFile?
     private var pending = ByteBuffer()
     /// Behind the last byte that is in the file.
@@ -101,24 +104,30 @@ private struct UploadWriter {
     /// Behind the last byte that has come.
     var offset: Int { written + pending.readableBytes }
 
-    init(store: UploadStore, upload: Upload, checksum: UploadChecksum?) {
+    init(store: UploadStore, upload: Upload, hash: UploadHash?) {
         self.store = store
         self.upload = upload
-        self.checksum = checksum
+        self.hash = hash
         written = upload.received
     }
 
     /// - Returns: whether all is durable now.
     mutating func write(_ buffer: ByteBuffer) async throws -> Bool {
-        checksum?.update(buffer)
+        hash?.update(buffer)
         pending.writeImmutableBuffer(buffer)
         let isDue =
-            checksum == nil
+            hash == nil
             && (offset - upload.received >= Self.checkpoint.bytes || checked.duration(to: .now) >= Self.checkpoint.time)
         if isDue || pending.readableBytes >= FilePiece.chunk { try await flush() }
         guard isDue else { return false }
         try await commit(isHeld: true)
         return true
+    }
+
+    /// - Throws: `upload_checksum_mismatch`, `invalid_header`.
+    func hold(to check: UploadCheck) async throws(Problem) {
+        let checksum = try await check.checksum()
+        guard hash?.fits(checksum) == true else { throw .uploadChecksum }
     }
 
     /// Makes everything durable and lets go of the upload.
@@ -127,7 +136,7 @@ private struct UploadWriter {
     ///   - isWhole: whether the body has come as a whole; what belongs to a checksum counts only then.
     ///   - isComplete: whether the upload is complete with it.
     mutating func finish(isWhole: Bool, isComplete: Bool = false) async throws -> Upload {
-        if isWhole || checksum == nil { try await flush() } else { written = upload.received }
+        if isWhole || hash == nil { try await flush() } else { written = upload.received }
         upload.isComplete = isComplete
         if isComplete { upload.length = written }
         try await commit(isHeld: false)

@@ -2,9 +2,9 @@ import Contracts
 import Foundation
 import Hummingbird
 import Logging
-import NIOCore
 import Postgres
 import ServiceKit
+import Timeline
 
 /// All uploads, whatever protocol their clients speak.
 struct UploadStore: Sendable {
@@ -89,24 +89,28 @@ struct UploadStore: Sendable {
         return upload
     }
 
-    /// The bytes of a complete upload.
+    /// Sends a complete upload, or ranges of it.
     ///
-    /// - Throws: `upload_incomplete`.
-    func content(_ upload: Upload) async throws -> Response {
+    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, `precondition_failed`, `range_not_satisfiable`.
+    func read(_ request: Request, _ context: ServiceContext) async throws -> Response {
+        let upload = try await find(context)
         guard upload.isComplete else { throw Problem.uploadIncomplete }
-        var pieces: [BodyPiece] = []
+        var pieces: [FilePiece] = []
         do {
             for segment in upload.segments where segment.size > 0 {
                 let file = try await storage.open(segment.file, in: .uploads)
-                pieces.append(.file(FilePiece(file: file, range: 0..<segment.size)))
+                pieces.append(FilePiece(file: file, range: 0..<segment.size))
             }
         } catch StorageError.missing { throw Problem.uploadGone }
-        return Response(
-            status: .ok,
-            headers: [
-                // Whoever uploads must not make a browser run it in our name.
-                .contentType: "application/octet-stream", .contentDisposition: "attachment",
-            ], body: body(of: pieces))
+        let representation = Representation(
+            // Whoever uploads must not make a browser run it in our name.
+            pieces: pieces, contentType: "application/octet-stream",
+            // What is complete never changes.
+            validators: .init(etag: "\"\(upload.id)\"", modifiedAt: nil),
+            digest: { [pieces] in try await $0.field(of: pieces.map { .file($0) }) })
+        var response = try await representation.response(to: request, now: RealClock().now)
+        response.headers[.contentDisposition] = "attachment"
+        return response
     }
 
     /// Makes one upload of the bytes of others, without copying them.

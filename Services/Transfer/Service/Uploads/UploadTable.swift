@@ -61,9 +61,17 @@ struct UploadTable: Sendable {
         WHERE partition = $1 AND is_gone AND expires_at <= now() - $2 * interval '1 second' AND cardinality(files) = 0
         """)
 
+    private static let inUse = Statement(
+        """
+        SELECT unnest(upload.files) FROM unnest($1::bigint[], $2::text[]) AS asked (partition, id)
+        JOIN transfer.uploads AS upload ON upload.partition = asked.partition AND upload.id = asked.id
+        """)
+
     private func place(_ id: String) -> [Parameter] {
-        [.int4(Int32(AggregateKey("upload:" + id).partition(of: partitions))), .text(id)]
+        [.int4(Int32(partition(id))), .text(id)]
     }
+
+    private func partition(_ id: String) -> Int { AggregateKey("upload:" + id).partition(of: partitions) }
 
     /// Null where it stays for good: nothing plus an unknown interval is unknown.
     private func lifetime(of upload: Upload) -> Parameter { .double(upload.mayExpire ? Double(lifetime) : nil) }
@@ -119,6 +127,14 @@ struct UploadTable: Sendable {
 
     /// The files of an upload that has ended are no more.
     func emptied(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.emptied, place(id))) }
+
+    /// Which of these files belong to uploads; they are called after them.
+    func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
+        let ids = Set(files.map { String($0.prefix { $0 != "." }) }).sorted()
+        let partitions = ids.map(partition)
+        let rows = try await pool.run(Call(Self.inUse, [.ints(partitions), .texts(ids)]))
+        return Set(try rows.map { row throws(PostgresError) in try row.text(0) })
+    }
 
     private static func upload(_ rows: Rows) throws(PostgresError) -> Upload? {
         guard let row = rows.first else { return nil }

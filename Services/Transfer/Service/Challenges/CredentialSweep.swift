@@ -1,0 +1,37 @@
+import Contracts
+import Logging
+import ServiceLifecycle
+
+/// Removes credentials that no session has a use for any more.
+struct CredentialSweep: Service {
+    private static let pause = Duration.seconds(3600)
+
+    let table: CredentialTable
+    let states: StatesInUse
+    /// What is younger may be about to be named.
+    var age = Duration.seconds(3600)
+    let logger: Logger
+
+    /// Runs until graceful shutdown or cancellation.
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                do { try await sweep() } catch {
+                    logger.warning("unused credentials could not be removed", metadata: ["error": "\(error)"])
+                }
+                try await Task.sleep(for: Self.pause)
+            }
+        }
+    }
+
+    /// Looks at every old one once.
+    func sweep() async throws {
+        var old: [CredentialTable.Place] = []
+        for partition in 0..<table.partitions { old += try await table.old(partition, age) }
+        guard !old.isEmpty else { return }
+        let used = try await states.challenges()
+        for place in old where used[place.device]?.contains(place.challenge) != true {
+            try await table.remove(place.device, place.challenge)
+        }
+    }
+}

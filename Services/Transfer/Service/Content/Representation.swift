@@ -1,0 +1,76 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+import Timeline
+
+/// What a URL stands for now (RFC 9110 section 3.2): parts of files, one behind the other, that are sent as a whole or in ranges.
+struct Representation: Sendable {
+    let pieces: [FilePiece]
+    let contentType: String
+    let validators: Conditions.Validators
+    /// The digest of the whole as RFC 9530 writes it; nil where it is not told.
+    let digest: @Sendable (DigestAlgorithm) async throws -> String?
+
+    private var size: Int { pieces.reduce(0) { $0 + $1.range.count } }
+
+    /// The answer to a GET or HEAD.
+    ///
+    /// - Throws: `precondition_failed`, `range_not_satisfiable`.
+    func response(to request: Request, now: Instant) async throws -> Response {
+        let answer = ContentAnswer(
+            Conditions(request.headers), on: validators, size: size, isHead: request.method == .head, now: now)
+        var headers: HTTPFields = [.acceptRanges: "bytes", .eTag: validators.etag]
+        // A date that is yet to come tells nobody anything (RFC 9110 section 8.8.2.1).
+        if let date = validators.modifiedAt, date <= now { headers[.lastModified] = HTTPDate.text(date) }
+        let wanted = DigestAlgorithm(wanted: request.headers[.wantContentDigest])
+        switch answer {
+        case .preconditionFailed: throw Problem.contentChanged
+        case .notModified: return Response(status: .notModified, headers: headers)
+        case .unsatisfiable: throw Problem.rangeNotSatisfiable(size: size)
+        case .whole:
+            headers[.contentType] = contentType
+            if let wanted { headers[.contentDigest] = try await digest(wanted) }
+            return try await respond(.ok, headers, pieces.map { .file($0) }, request)
+        case .ranges(let ranges):
+            let parts: [BodyPiece]
+            if ranges.count == 1 {
+                parts = pieces[bytes: ranges[0]].map { .file($0) }
+                headers[.contentType] = contentType
+                headers[.contentRange] = MultipartRanges.contentRange(ranges[0], size)
+            } else {
+                let multipart = MultipartRanges(ranges, of: pieces, contentType, boundary: UUID().lowercased)
+                parts = multipart.pieces
+                headers[.contentType] = multipart.contentType
+            }
+            headers[.contentDigest] = try await wanted?.field(of: parts)
+            return try await respond(.partialContent, headers, parts, request)
+        }
+    }
+
+    /// With the digest of the whole, whatever part of it is sent.
+    private func respond(
+        _ status: HTTPResponse.Status, _ headers: HTTPFields, _ parts: [BodyPiece], _ request: Request
+    ) async throws -> Response {
+        var headers = headers
+        if let wanted = DigestAlgorithm(wanted: request.headers[.wantReprDigest]) {
+            headers[.reprDigest] = try await digest(wanted)
+        }
+        return Response(status: status, headers: headers, body: body(of: parts))
+    }
+}
+
+extension [FilePiece] {
+    /// What makes up a range of the bytes that these are, one behind the other.
+    subscript(bytes range: Range<Int>) -> [FilePiece] {
+        var start = 0
+        return compactMap { piece in
+            defer { start += piece.range.count }
+            let part = range.clamped(to: start..<start + piece.range.count)
+            guard !part.isEmpty else { return nil }
+            let shift = piece.range.lowerBound - start
+            return FilePiece(file: piece.file, range: part.lowerBound + shift..<part.upperBound + shift)
+        }
+    }
+}

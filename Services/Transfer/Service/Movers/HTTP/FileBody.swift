@@ -1,0 +1,112 @@
+import AsyncHTTPClient
+import NIOCore
+import Synchronization
+
+/// What a request sends: stretches of files, one behind the other. It can be sent again.
+struct FileBody: Sendable {
+    let pieces: [FilePiece]
+    /// How many bytes of it were taken by the connection, in the present try.
+    let meter: BodyMeter
+
+    /// - Parameter report: hears how much was sent, seldom enough to write it down. It must not wait.
+    init(_ pieces: [FilePiece], report: @escaping @Sendable (_ sent: Int) -> Void = { _ in }) {
+        self.pieces = pieces
+        meter = BodyMeter(report)
+    }
+
+    /// In bytes.
+    var length: Int { pieces.reduce(0) { $0 + $1.range.count } }
+
+    /// The body of one try, from the beginning. It is read as the connection takes it, a chunk at a time.
+    func stream(shaped shaper: Shaper?) -> HTTPClientRequest.Body {
+        .stream(BodyChunks(body: self, shaper: shaper), length: .known(Int64(length)))
+    }
+}
+
+/// Counts what was sent.
+final class BodyMeter: Sendable {
+    private struct State {
+        var sent = 0
+        var pace = Pace()
+    }
+
+    private let state = Mutex(State())
+    private let report: @Sendable (Int) -> Void
+
+    init(_ report: @escaping @Sendable (Int) -> Void) { self.report = report }
+
+    var sent: Int { state.withLock(\.sent) }
+
+    fileprivate func restart() { state.withLock { $0.sent = 0 } }
+
+    fileprivate func add(_ count: Int) {
+        let due: Int? = state.withLock { state in
+            state.sent += count
+            return state.pace.isDue(count) ? state.sent : nil
+        }
+        if let due { report(due) }
+    }
+
+    fileprivate func end() { report(sent) }
+}
+
+private struct BodyChunks: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let body: FileBody
+    let shaper: Shaper?
+
+    func makeAsyncIterator() -> Iterator {
+        body.meter.restart()
+        return Iterator(pieces: body.pieces[...], meter: body.meter, shaper: shaper)
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        var pieces: ArraySlice<FilePiece>
+        let meter: BodyMeter
+        let shaper: Shaper?
+        private var offset = 0
+        /// Handed out; asked for more, we know that the connection took it.
+        private var given = 0
+        private var rest = ByteBuffer()
+
+        init(pieces: ArraySlice<FilePiece>, meter: BodyMeter, shaper: Shaper?) {
+            self.pieces = pieces
+            self.meter = meter
+            self.shaper = shaper
+        }
+
+        mutating func next() async throws -> ByteBuffer? {
+            meter.add(given)
+            given = 0
+            if rest.readableBytes == 0 {
+                guard let chunk = try await read() else {
+                    meter.end()
+                    return nil
+                }
+                rest = chunk
+            }
+            // Slow links take less at once, so that they carry steadily.
+            given = Swift.min(rest.readableBytes, shaper?.portion(.up) ?? .max)
+            let part = rest.readSlice(length: given)
+            try await shaper?.pass(given, .up)
+            return part
+        }
+
+        private mutating func read() async throws -> ByteBuffer? {
+            while let piece = pieces.first {
+                let start = piece.range.lowerBound + offset
+                if start < piece.range.upperBound {
+                    let count = Swift.min(FilePiece.chunk, piece.range.upperBound - start)
+                    let buffer = try await piece.file.read(at: start, count: count)
+                    guard buffer.readableBytes > 0 else { throw StorageError.missing }
+                    offset += buffer.readableBytes
+                    return buffer
+                }
+                pieces.removeFirst()
+                offset = 0
+            }
+            return nil
+        }
+    }
+}

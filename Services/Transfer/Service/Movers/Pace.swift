@@ -1,0 +1,21 @@
+/// When progress is told: after so many bytes and so much time, or, if anything came, after the longest silence.
+struct Pace {
+    static let bytes = 1 << 20
+    static let pause = Duration.milliseconds(250)
+    static let longestSilence = Duration.seconds(5)
+
+    private var count = 0
+    private var last = ContinuousClock.now
+
+    /// Whether so many more bytes are to be told now; if so, the next pause begins.
+    mutating func isDue(_ bytes: Int, now: ContinuousClock.Instant = .now) -> Bool {
+        count += bytes
+        let silence = now - last
+        guard count >= Self.bytes && silence >= Self.pause || count > 0 && silence >= Self.longestSilence else {
+            return false
+        }
+        count = 0
+        last = now
+        return true
+    }
+}

@@ -1,0 +1,121 @@
+import Contracts
+import Crypto
+import NIOCore
+import Synchronization
+import TransferMachine
+
+/// Where an attempt's bytes go: hashed as they pass, written in pieces of 256 KiB.
+///
+/// Used by one task; what it holds of the bytes is one piece.
+final class Reception {
+    private let written: Written
+    /// Called when so much has come that it is to be told.
+    private let onProgress: () -> Void
+    private let task: TransferTask
+    private let epoch: Int
+    private let storage: Storage
+    private var hash = SHA256()
+    private var pending = ByteBuffer()
+    private var pace = Pace()
+
+    /// - Parameter written: what others may look at meanwhile.
+    init(
+        _ task: TransferTask, epoch: Int, storage: Storage, written: Written, onProgress: @escaping () -> Void
+    ) {
+        self.written = written
+        self.task = task
+        self.epoch = epoch
+        self.storage = storage
+        self.onProgress = onProgress
+    }
+
+    /// Of everything taken so far.
+    var sha256: String { hash.finalize().hexadecimal }
+
+    /// The hash begins with the bytes of former attempts.
+    ///
+    /// - Throws: ``StorageError/missing`` where they are not all there.
+    func hashWhatIsThere() async throws {
+        for piece in task.pieces { try await read(piece) { hash.update($0) } }
+    }
+
+    /// Gets ready for the bytes from an offset on: the end of what is there, or 0.
+    func begin(at offset: Int) async throws {
+        if offset == 0 { hash = SHA256() }
+        let name = task.storedPiece(Segment(epoch: epoch, length: 0)).name
+        written.begin(try await storage.create(name, in: .segments), at: offset)
+    }
+
+    func take(_ buffer: ByteBuffer) async throws {
+        hash.update(buffer)
+        pending.writeImmutableBuffer(buffer)
+        if pending.readableBytes >= FilePiece.chunk { try await write() }
+        if pace.isDue(buffer.readableBytes) { onProgress() }
+    }
+
+    /// Makes durable what was taken.
+    ///
+    /// - Returns: how many bytes of the whole are there; nil where nothing was begun.
+    func flush() async throws -> Int? {
+        try await write()
+        return try await written.sync()
+    }
+
+    private func write() async throws {
+        guard pending.readableBytes > 0 else { return }
+        try await written.append(pending)
+        pending.clear()
+    }
+
+    /// Whether the bytes, all of which are there, are those that were promised.
+    func keeps(_ digest: ReprDigest) async throws -> Bool {
+        if let promised = digest.digests[.sha256] { return promised == Array(hash.finalize()) }
+        guard let promised = digest.digests[.sha512] else { return true }
+        // Seldom wanted, and so not reckoned as the bytes pass.
+        var hash = SHA512()
+        let former = written.base > 0 ? task.pieces : []
+        for piece in former + [task.storedPiece(Segment(epoch: epoch, length: written.length))] {
+            try await read(piece) { buffer in buffer.withUnsafeReadableBytes { hash.update(bufferPointer: $0) } }
+        }
+        return promised == Array(hash.finalize())
+    }
+
+    private func read(_ piece: StoredPiece, _ body: (ByteBuffer) -> Void) async throws {
+        let file = try await storage.open(piece.name, in: .segments)
+        try await FilePiece(file: file, range: 0..<piece.length).forEachChunk { body($0) }
+    }
+}
+
+/// An attempt's file, and how far it is written.
+final class Written: Sendable {
+    private struct State {
+        var file: StoredFile?
+        var base = 0
+        var length = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Where the attempt's own bytes begin.
+    var base: Int { state.withLock(\.base) }
+    var length: Int { state.withLock(\.length) }
+
+    fileprivate func begin(_ file: StoredFile, at base: Int) {
+        state.withLock { $0 = State(file: file, base: base) }
+    }
+
+    fileprivate func append(_ buffer: ByteBuffer) async throws {
+        let (file, end) = state.withLock { ($0.file, $0.length) }
+        try await file?.write(buffer, at: end)
+        state.withLock { $0.length += buffer.readableBytes }
+    }
+
+    /// Returns when what was written before is durable.
+    ///
+    /// - Returns: how many bytes of the whole that is; nil where nothing was begun.
+    func sync() async throws -> Int? {
+        let state = state.withLock(\.self)
+        try await state.file?.sync()
+        return state.file == nil ? nil : state.base + state.length
+    }
+}

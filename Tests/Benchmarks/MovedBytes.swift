@@ -1,0 +1,125 @@
+import Foundation
+import Records
+
+/// Bytes a second that devices' tasks move from and to nginx, and that this service serves and receives, each against stock
+/// tools that do the same with the same nginx on the same disk: one large file, and 1,000 small ones at once.
+///
+/// The service makes durable whatever it reports, hashes what passes, and logs its progress; nginx and curl do none of that.
+struct MovedBytes {
+    let mebibytes: Int
+    let transfers: Int
+    private let rounds = 3
+    private let devices = 25
+
+    func run() async throws {
+        Report.heading("Bytes that move")
+        let rig = try await TransferRig.start(mebibytes: mebibytes)
+        try await rig.makeDevice("one", file: "large")
+        for number in 0..<devices { try await rig.makeDevice("d\(number)", file: "small") }
+        let out = rig.folder.appending(path: "out").path
+        let www = rig.folder.appending(path: "www").path
+        let content = rig.transfer + "/content/large"
+        try curl(["-T", "\(www)/large", content])
+        try curl(["-T", "\(www)/small", rig.transfer + "/content/small"])
+
+        try await compare(
+            "one download, task ÷ curl", mebibytes,
+            ours: { try await tasks("downloads", 1, ["one"], rig, ["url": .string(rig.nginx + "/large")]) },
+            theirs: { try curl(["-o", "\(out)/large", rig.nginx + "/large"]) })
+        try await compare(
+            "one upload, task ÷ curl", mebibytes,
+            ours: {
+                let document: JSON = ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "large"]
+                try await tasks("uploads", 1, ["one"], rig, document)
+            }, theirs: { try curl(["-T", "\(www)/large", rig.nginx + "/sent"]) })
+        try await compare(
+            "one download, served here ÷ by nginx", mebibytes,
+            ours: { try curl(["-o", "/dev/null", content]) },
+            theirs: { try curl(["-o", "/dev/null", rig.nginx + "/large"]) })
+        try await compare(
+            "one upload, received here ÷ by nginx", mebibytes,
+            ours: { try curl(["-T", "\(www)/large", content]) },
+            theirs: { try curl(["-T", "\(www)/large", rig.nginx + "/received"]) })
+
+        let names = (0..<devices).map { "d\($0)" }
+        let idle = try rig.memory(peak: false)
+        try await compare(
+            "\(transfers) downloads at once, tasks ÷ curl", transfers,
+            ours: {
+                try await tasks(
+                    "downloads", transfers / devices, names, rig, ["url": .string(rig.nginx + "/small")])
+            }, theirs: { try manyByCurl(out) { "url = \(rig.nginx)/small\noutput = \(out)/\($0)" } })
+        try await compare(
+            "\(transfers) uploads at once, tasks ÷ curl", transfers,
+            ours: {
+                let document: JSON = ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "small"]
+                try await tasks("uploads", transfers / devices, names, rig, document)
+            }, theirs: { try manyByCurl(out) { "url = \(rig.nginx)/s\($0)\nupload-file = \(www)/small" } })
+        let peak = try rig.memory(peak: true)
+        Report.bound("memory of a transfer", (peak - idle) / Double(transfers), "MiB", limit: 1)
+        try await compare(
+            "\(transfers) downloads at once, served here ÷ by nginx", transfers,
+            ours: { try load(rig.transfer + "/content/small") }, theirs: { try load(rig.nginx + "/small") })
+        try await compare(
+            "\(transfers) uploads at once, received here ÷ by nginx", transfers,
+            ours: {
+                try load(
+                    rig.transfer + "/uploads",
+                    ["-H", "Upload-Complete: ?1", "-H", "Upload-Draft-Interop-Version: 8", "-d", "\(www)/small"])
+            }, theirs: { try load(rig.nginx + "/received", ["-H", ":method: PUT", "-d", "\(www)/small"]) })
+        try await rig.stop()
+    }
+
+    /// Does both in turns, so that both have their share of whatever else the machine is busy with.
+    private func compare(
+        _ name: String, _ mebibytes: Int, ours: () async throws -> Void, theirs: () async throws -> Void
+    ) async throws {
+        var speeds: [(ours: Double, theirs: Double)] = []
+        for _ in 0..<rounds {
+            let stock = try await speed(mebibytes, theirs)
+            speeds.append((try await speed(mebibytes, ours), stock))
+        }
+        Report.figure(name + ": ours", median(speeds.map(\.ours)), "MiB a second")
+        Report.figure("theirs", median(speeds.map(\.theirs)), "MiB a second")
+        let ratios = speeds.map { $0.ours / $0.theirs }
+        Report.figure("least and greatest ratio", ratios.min() ?? .nan, "")
+        Report.figure("", ratios.max() ?? .nan, "")
+        Report.ratio("median ratio", median(ratios), reach: 0.5)
+    }
+
+    private func speed(_ mebibytes: Int, _ body: () async throws -> Void) async throws -> Double {
+        let start = ContinuousClock.now
+        try await body()
+        return Double(mebibytes) / ((ContinuousClock.now - start) / .seconds(1))
+    }
+
+    /// Lets each device carry out so many tasks, all at once.
+    private func tasks(
+        _ kind: String, _ count: Int, _ devices: [String], _ rig: TransferRig, _ document: JSON
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for device in devices {
+                group.addTask {
+                    for _ in 0..<count { try await rig.create(kind, of: device, document) }
+                    while try await rig.unfinished(device) > 0 { try await Task.sleep(for: .milliseconds(20)) }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func curl(_ arguments: [String]) throws { _ = try tool("curl", ["-sf"] + arguments) }
+
+    /// As many transfers, 300 at a time: more curl does not do.
+    private func manyByCurl(_ folder: String, _ transfer: (Int) -> String) throws {
+        let file = "\(folder)/transfers"
+        let list = (0..<transfers).map(transfer).joined(separator: "\nnext\n")
+        try list.write(toFile: file, atomically: true, encoding: .utf8)
+        try curl(["--parallel", "--parallel-immediate", "--parallel-max", "300", "-K", file])
+    }
+
+    private func load(_ url: String, _ more: [String] = []) throws {
+        let output = try tool("h2load", ["--h1", "-n", "\(transfers)", "-c", "\(transfers)", "-t", "1"] + more + [url])
+        guard output.contains("\(transfers) succeeded") else { throw ToolFailed(description: output) }
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A folder that goes with its test.
+final class Folder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    /// A file of zeros, which take no space, with a number here and there that tells its place.
+    func makeSparseFile(_ size: Int) throws -> URL {
+        let url = url.appendingPathComponent("source")
+        try #require(FileManager.default.createFile(atPath: url.path, contents: nil))
+        let file = try FileHandle(forWritingTo: url)
+        defer { try? file.close() }
+        try file.truncate(atOffset: UInt64(size))
+        for place in stride(from: 5, to: size, by: 33_333_333) {
+            try file.seek(toOffset: UInt64(place))
+            try file.write(contentsOf: Data("\(place)".utf8))
+        }
+        return url
+    }
+
+    /// The SHA-256 of a file.
+    static func hash(_ url: URL) async throws -> String {
+        let process = try ChildProcess.start("/usr/bin/sha256sum", [url.path])
+        _ = try await process.exit(within: 120)
+        return String(process.output.lines.first?.prefix(64) ?? "")
+    }
+}

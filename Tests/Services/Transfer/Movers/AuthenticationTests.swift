@@ -1,0 +1,192 @@
+import Contracts
+import NIOHTTP1
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TransferService
+
+/// What servers ask for, and what is sent to them.
+@Suite struct Authentication {
+    private static let basic = status(401, #"WWW-Authenticate: Basic realm="files""#)
+
+    private static func challenge(
+        _ method: AuthenticationMethod, _ server: CannedServer, realm: String? = "files", failures: Int = 0
+    ) -> AuthenticationChallenge {
+        var challenge = AuthenticationChallenge()
+        challenge.authenticationMethod = method
+        challenge.host = "127.0.0.1"
+        challenge.port = server.port
+        challenge.realm = realm
+        challenge.previousFailureCount = failures
+        return challenge
+    }
+
+    /// RFC 7617 sections 2 and 2.1.
+    @Test(arguments: [
+        ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+        ("test", "123\u{A3}", "Basic dGVzdDoxMjPCow=="),
+        ("", "", "Basic Og=="),
+    ])
+    func basicIsByTheBook(user: String, password: String, want: String) async throws {
+        let server = try await CannedServer.start { request in
+            request.headers["Authorization"] == [want] ? ok("in") : Self.basic
+        }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .use(.password(user: user, password: password)) }
+        let outcome = try await fetching.run()
+        #expect(outcome.body == "in")
+        #expect(outcome.asked == [Self.challenge(.basic, server)])
+    }
+
+    @Test func bearersAreSentAsTheyAre() async throws {
+        let server = try await CannedServer.start { request in
+            request.headers["Authorization"] == ["Bearer mF_9.B5f-4.1JqM"]
+                ? ok("in") : status(401, #"WWW-Authenticate: Bearer realm="files", error="invalid_token""#)
+        }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .use(.bearer(token: "mF_9.B5f-4.1JqM")) }
+        #expect(try await fetching.run().body == "in")
+        for token in ["a b", "a\r\nX: y", ""] {
+            fetching.decide = { _ in .use(.bearer(token: token)) }
+            #expect(
+                try await fetching.failure() == FetchFailure(.authenticationRequired, Self.challenge(.bearer, server)))
+        }
+    }
+
+    @Test func aProxysChallengeIsAnsweredInItsField() async throws {
+        let server = try await CannedServer.start { request in
+            request.headers["Proxy-Authorization"] == ["Basic dTpw"]
+                ? ok("in") : status(407, #"Proxy-Authenticate: Basic realm="files""#)
+        }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
+        let outcome = try await fetching.run()
+        #expect(outcome.body == "in" && outcome.asked.map(\.isProxy) == [true])
+    }
+
+    @Test func withoutACredentialTheAnswerIsTheAnswer() async throws {
+        let server = try await CannedServer.start { _ in
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=files\r\nContent-Length: 4\r\n\r\nsay!"
+        }
+        let outcome = try await Fetching(server.url(), from: server).run()
+        #expect(outcome.status == 401 && outcome.body == "say!" && outcome.asked.count == 1)
+        let unknown = try await CannedServer.start { _ in status(401, "WWW-Authenticate: Negotiate") }
+        let negotiated = try await Fetching(unknown.url(), from: unknown).run()
+        #expect(negotiated.status == 401 && negotiated.asked.isEmpty)
+    }
+
+    @Test func whatNobodyKnowsTheAppIsAsked() async throws {
+        let server = try await CannedServer.start { _ in Self.basic }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .ask }
+        #expect(try await fetching.failure() == FetchFailure(.authenticationRequired, Self.challenge(.basic, server)))
+        #expect(server.requests == 1)
+    }
+
+    @Test func aRefusedCredentialIsNotSentTwice() async throws {
+        let server = try await CannedServer.start { _ in Self.basic }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .use(.password(user: "u", password: "wrong")) }
+        let failure = FetchFailure(.authenticationRequired, Self.challenge(.basic, server, failures: 1))
+        #expect(try await fetching.failure() == failure)
+        #expect(server.requests == 2)
+    }
+
+    @Test func theStrongestKnownIsAskedForFirst() async throws {
+        let digest = #"Digest realm="files", nonce="n""#
+        let server = try await CannedServer.start { _ in
+            status(
+                401, #"WWW-Authenticate: Basic realm="files", Negotiate, \#(digest)"#,
+                #"WWW-Authenticate: Bearer, \#(digest), algorithm=SHA-256, \#(digest), algorithm=SHA-512-256"#)
+        }
+        var fetching = try Fetching(server.url(), from: server)
+        let asked = Asked()
+        fetching.decide = { challenge in
+            asked.all.withLock { $0.append(challenge) }
+            return .reject
+        }
+        #expect(try await fetching.failure() == FetchFailure(.authenticationRequired))
+        #expect(
+            asked.all.withLock(\.self) == [
+                Self.challenge(.digest, server), Self.challenge(.bearer, server, realm: nil),
+                Self.challenge(.basic, server),
+            ])
+    }
+
+    private final class Asked: Sendable { let all = Mutex<[AuthenticationChallenge]>([]) }
+
+    @Test func credentialsGoToNoOtherOriginAndAreAskedForAnew() async throws {
+        let second = try await CannedServer.start { request in
+            ok(request.headers.contains(name: "Authorization") ? "told" : "kept")
+        }
+        let first = try await CannedServer.start { request in
+            request.headers.contains(name: "Authorization")
+                ? status(302, request.path == "/near" ? "Location: /x" : "Location: \(second.url())") : Self.basic
+        }
+        var fetching = try Fetching(first.url("/away"), from: first, second)
+        fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
+        #expect(try await fetching.run().body == "kept")
+    }
+
+    @Test func withinAnOriginACredentialIsAskedForOnce() async throws {
+        let server = try await CannedServer.start { request in
+            guard request.headers["Authorization"] == ["Basic dTpw"] else { return Self.basic }
+            return request.path == "/" ? status(302, "Location: /next") : ok("in")
+        }
+        var fetching = try Fetching(server.url(), from: server)
+        fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
+        let outcome = try await fetching.run()
+        #expect(outcome.body == "in" && outcome.asked.count == 1 && server.requests == 3)
+    }
+
+    @Test func whatAnAppGaveIsNeverPrinted() {
+        for credential in [Credential.password(user: "u5er", password: "5ecret"), .bearer(token: "5ecret")] {
+            for text in [
+                "\(credential)", String(reflecting: credential), "\(ChallengeDecision.use(credential))",
+                "\([credential])", "\(credential as Any)",
+            ] { #expect(!text.contains("5e"), "\(text.count)") }
+            var dumped = ""
+            dump(credential, to: &dumped)
+            #expect(!dumped.contains("5e"))
+        }
+    }
+}
+
+/// How servers write challenges (RFC 9110 section 11.6.1).
+@Suite struct ChallengeFields {
+    private func read(_ fields: String...) -> [HTTPChallenge] { HTTPChallenge.parse(fields) }
+
+    @Test func mayHoldSeveral() {
+        // The RFC's own example.
+        #expect(
+            read(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == [
+                HTTPChallenge(scheme: "basic", parameters: ["realm": "simple"]),
+                HTTPChallenge(
+                    scheme: "newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
+            ])
+        #expect(read("A x=1", "B , , C").map(\.scheme) == ["a", "b", "c"])
+        #expect(read("Negotiate YWJj==, Basic realm=a").map(\.scheme) == ["negotiate", "basic"])
+        #expect(read("NTLM, Bearer").map(\.scheme) == ["ntlm", "bearer"])
+        #expect(
+            read(", ,Basic  realm = \"a, b=c\" ,charset=UTF-8, ")
+                == [HTTPChallenge(scheme: "basic", parameters: ["realm": "a, b=c", "charset": "UTF-8"])])
+        #expect(read("Basic REALM=a, realm=b") == [HTTPChallenge(scheme: "basic", parameters: ["realm": "a"])])
+    }
+
+    @Test(arguments: ["", ",", "=", "Basic realm=\"a", "Basic realm=\"a\\", "\"Basic\"", "Basic;x=1"])
+    func areNothingWhereTheyAreFaulty(field: String) { #expect(read(field).isEmpty) }
+
+    @Test func countUpToAFault() {
+        #expect(read("Basic realm=a, Digest realm=\"b", "Bearer").map(\.scheme) == ["basic", "bearer"])
+    }
+
+    @Test func neverHarm() async throws {
+        let words = ["Basic", " ", ",", "=", "\"", "\\", "realm", "a", "==", "\t", "Digest", "\u{E9}", ";"]
+        try await propertyTest(seedsFrom: 1, count: 2000) { generator in
+            let count = Int.random(in: 0...12, using: &generator)
+            let field = (0..<count).map { _ in words.randomElement(using: &generator) ?? "" }.joined()
+            #expect(HTTPChallenge.parse([field]).count <= field.count)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import TestSupport
+
+/// A request as it came.
+struct CannedRequest: Sendable {
+    var method = ""
+    var path = ""
+    var headers: HTTPHeaders = [:]
+    var body = ByteBuffer()
+    /// Where the server was connected to by this name (SNI or none), as the `Host` field says.
+    var host: String { headers.first(name: "Host") ?? "" }
+}
+
+/// Answers every request with a text that the test gives, byte for byte.
+final class CannedServer: Sendable {
+    typealias Answer = @Sendable (CannedRequest) -> String
+    /// At the end of an answer: the connection is closed behind it.
+    static let close = "\u{0}"
+
+    private let channel: any Channel
+    private let tally: Tally
+    var port: Int { channel.localAddress?.port ?? 0 }
+    var requests: Int { tally.count }
+    func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    /// - Parameters:
+    ///   - isEarly: answers to the head already; the body is read and forgotten.
+    ///   - tls: makes it an https server.
+    static func start(
+        host: String = "127.0.0.1", port: Int = 0, tls: TLSConfiguration? = nil, isEarly: Bool = false,
+        _ answer: @escaping Answer
+    ) async throws -> CannedServer {
+        let tally = Tally()
+        let context = try tls.map { try NIOSSLContext(configuration: $0) }
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let context {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(Handler(answer, isEarly, tally))
+                }
+            }
+            .bind(host: host, port: port).get()
+        return CannedServer(channel, tally)
+    }
+
+    private init(_ channel: any Channel, _ tally: Tally) {
+        self.channel = channel
+        self.tally = tally
+    }
+
+    /// Returns when its port is free. Connections that are there go on.
+    func stop() async throws { try await channel.close() }
+
+    deinit { channel.close(promise: nil) }
+
+    private final class Handler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private let answer: Answer
+        private let isEarly: Bool
+        private let tally: Tally
+        private var received = ByteBuffer()
+        private var request: CannedRequest?
+        /// Of the body.
+        private var missing = 0
+
+        init(_ answer: @escaping Answer, _ isEarly: Bool, _ tally: Tally) {
+            self.answer = answer
+            self.isEarly = isEarly
+            self.tally = tally
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            received.writeImmutableBuffer(unwrapInboundIn(data))
+            if request == nil {
+                readHead()
+                if isEarly, let request { reply(to: request, context) }
+            }
+            guard request != nil, let part = received.readSlice(length: min(missing, received.readableBytes)) else {
+                return
+            }
+            missing -= part.readableBytes
+            if !isEarly { request?.body.writeImmutableBuffer(part) }
+            guard missing == 0, let request else { return }
+            self.request = nil
+            if !isEarly { reply(to: request, context) }
+        }
+
+        private func readHead() {
+            let view = received.readableBytesView
+            guard let end = view.firstRange(of: Array("\r\n\r\n".utf8)) else { return }
+            let head = String(decoding: view[..<end.lowerBound], as: UTF8.self)
+            received.moveReaderIndex(to: end.upperBound)
+            let lines = head.components(separatedBy: "\r\n")
+            let words = lines[0].split(separator: " ")
+            var request = CannedRequest(method: String(words[0]), path: String(words[1]))
+            for line in lines.dropFirst() {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                request.headers.add(name: String(parts[0]), value: parts[1].trimmingCharacters(in: .whitespaces))
+            }
+            missing = request.headers.first(name: "Content-Length").flatMap { Int($0) } ?? 0
+            self.request = request
+        }
+
+        private func reply(to request: CannedRequest, _ context: ChannelHandlerContext) {
+            tally.add()
+            let text = answer(request)
+            let closes = text.hasSuffix(CannedServer.close)
+            let buffer = ByteBuffer(string: closes ? String(text.dropLast()) : text)
+            context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+            if closes { context.close(promise: nil) }
+        }
+    }
+}
+
+/// An answer with a body.
+func ok(_ text: String) -> String { "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)" }
+
+/// An answer without one.
+func status(_ code: Int, _ fields: String...) -> String {
+    "HTTP/1.1 \(code) Answer\r\n" + fields.map { $0 + "\r\n" }.joined() + "Content-Length: 0\r\n\r\n"
+}

@@ -1,0 +1,120 @@
+import Contracts
+import Crypto
+import Foundation
+import Glibc
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import TransferService
+
+extension FilePiece {
+    /// Bytes in a file that has no name any more.
+    init(holding buffer: ByteBuffer) throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Data(buffer.readableBytesView).write(to: url)
+        let descriptor = open(url.path, O_RDONLY)
+        try #require(descriptor >= 0)
+        unlink(url.path)
+        self.init(file: StoredFile(descriptor: descriptor), range: 0..<buffer.readableBytes)
+    }
+}
+
+extension ByteBuffer {
+    /// Always the same for a count.
+    init(randomBytes count: Int) {
+        var generator = seededRandom(UInt64(count))
+        self.init()
+        for _ in 0..<(count + 7) / 8 { writeInteger(generator.next()) }
+        self = readSlice(length: count) ?? self
+    }
+}
+
+/// What uploads send.
+@Suite struct FileBodies {
+    private static func sha256(_ buffer: ByteBuffer) -> String {
+        SHA256.hash(data: Data(buffer.readableBytesView)).hexadecimal
+    }
+
+    @Test(arguments: [[0], [1], [256 << 10], [(256 << 10) + 1, 0, 5], [3 << 20, 1 << 20]])
+    func arriveWholeWithTheirLength(sizes: [Int]) async throws {
+        let server = try await CannedServer.start { request in
+            ok("\(request.headers.first(name: "Content-Length") ?? "-") \(Self.sha256(request.body))")
+        }
+        let parts = sizes.map { ByteBuffer(randomBytes: $0) }
+        let body = FileBody(try parts.map { try FilePiece(holding: $0) })
+        var fetching = try Fetching(server.url(), by: .PUT, from: server)
+        fetching.request.body = body
+        let whole = parts.reduce(into: ByteBuffer()) { $0.writeImmutableBuffer($1) }
+        #expect(try await fetching.run().body == "\(whole.readableBytes) \(Self.sha256(whole))")
+        #expect(body.meter.sent == whole.readableBytes)
+    }
+
+    @Test func startAnewAtEachTry() async throws {
+        let server = try await CannedServer.start { request in
+            switch request.path {
+            case "/": status(307, "Location: /next")
+            case "/next" where !request.headers.contains(name: "Authorization"):
+                status(401, "WWW-Authenticate: Basic realm=\"r\"")
+            default: ok(Self.sha256(request.body))
+            }
+        }
+        let bytes = ByteBuffer(randomBytes: 1 << 20)
+        var fetching = try Fetching(server.url(), by: .POST, from: server)
+        fetching.request.body = FileBody([try FilePiece(holding: bytes)])
+        fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
+        #expect(try await fetching.run().body == Self.sha256(bytes))
+        #expect(server.requests == 3)
+    }
+
+    /// The server has heard enough: what it says is the answer, though not all was sent.
+    @Test func anEarlyAnswerCounts() async throws {
+        let server = try await CannedServer.start(isEarly: true) { _ in
+            "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
+        }
+        let body = FileBody([try FilePiece(holding: ByteBuffer(repeating: 0, count: 64 << 20))])
+        var fetching = try Fetching(server.url(), by: .PUT, from: server)
+        fetching.request.body = body
+        let outcome = try await fetching.run()
+        #expect(outcome.status == 413 && outcome.body == "big")
+        #expect(body.meter.sent < body.length)
+    }
+
+    @Test func aFileThatIsShorterThanItShouldBeIsMissing() async throws {
+        let server = try await CannedServer.start { _ in ok("") }
+        var piece = try FilePiece(holding: ByteBuffer(randomBytes: 1000))
+        piece = FilePiece(file: piece.file, range: 0..<1001)
+        var fetching = try Fetching(server.url(), by: .PUT, from: server)
+        fetching.request.body = FileBody([piece])
+        #expect(try await fetching.failure() == FetchFailure(.fileMissing))
+    }
+
+    @Test func theEndIsAlwaysReported() async throws {
+        let server = try await CannedServer.start { _ in ok("") }
+        let reports = Reports()
+        let body = FileBody([try FilePiece(holding: ByteBuffer(randomBytes: 300_000))]) { sent in
+            reports.all.withLock { $0.append(sent) }
+        }
+        var fetching = try Fetching(server.url(), by: .PUT, from: server)
+        fetching.request.body = body
+        _ = try await fetching.run()
+        #expect(reports.all.withLock(\.self) == [300_000])
+    }
+
+    private final class Reports: Sendable { let all = Mutex<[Int]>([]) }
+
+    @Test func progressIsToldByBytesAndTime() {
+        var pace = Pace()
+        let start = ContinuousClock.now
+        func isDue(_ bytes: Int, after milliseconds: Int) -> Bool {
+            pace.isDue(bytes, now: start + .milliseconds(milliseconds))
+        }
+        #expect(!isDue(Pace.bytes, after: 100), "too soon")
+        #expect(isDue(1, after: 300), "enough of both")
+        #expect(!isDue(Pace.bytes - 1, after: 2000), "too little")
+        #expect(isDue(0, after: 6000), "after the longest silence anything counts")
+        #expect(!isDue(0, after: 60_000), "nothing came")
+    }
+}

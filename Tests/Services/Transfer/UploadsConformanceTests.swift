@@ -1,0 +1,175 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import ServiceKit
+import TestSupport
+import Testing
+import Timeline
+
+/// tus 1.0 and the IETF draft over HTTP, status by status, by the table `Conformance/uploads.json`.
+///
+/// A row is a request `as` a client of tus or of some versions of the draft, `by` somebody (an operator, where nothing is said),
+/// `on` an upload that is in some state and `of` somebody; with the headers to `send` (null takes away one that such a client
+/// always sends) and a `body`, which may come in one go or `chunked`. What must come: the `status`, the `code` of the problem, the draft's `type` of it, the headers to
+/// `get` (null for none), and the offset that is told `then`.
+@Suite struct UploadsConformance {
+    @Test func everyRowOfTheTableComesOutExactly() async throws {
+        let url = try #require(
+            Bundle.module.url(forResource: "uploads", withExtension: "json", subdirectory: "Conformance"))
+        let rows = try #require(try JSON(parsing: Array(try Data(contentsOf: url))).items)
+        #expect(rows.count >= 270, "rows were lost")
+        let bench = try await UploadsBench.start()
+        defer { bench.suite.stop(bench.replica) }
+        for row in rows {
+            let speaker = row["as"] ?? .null
+            for protocolName in speaker.items?.compactMap(\.string) ?? [speaker.string ?? ""] {
+                for fault in try await UploadsRow(row, protocolName, bench).faults() {
+                    Issue.record("\(row["name"]?.string ?? "?") (\(protocolName)): \(fault)")
+                }
+            }
+        }
+    }
+}
+
+/// One row, as one protocol.
+private struct UploadsRow {
+    let row: JSON
+    let isTus: Bool
+    let version: String
+    let bench: UploadsBench
+
+    init(_ row: JSON, _ protocolName: String, _ bench: UploadsBench) {
+        (self.row, self.bench) = (row, bench)
+        (isTus, version) = (protocolName == "tus", protocolName)
+    }
+
+    /// What an answer does not have of what the row says.
+    func faults() async throws -> [String] {
+        let id = try await row["on"]?.string.mapAsync { try await bench.upload($0, of: row["of"]?.string) }
+        let root = isTus ? "/files" : "/uploads"
+        let body = row["body"]?.string.map { ByteBuffer(string: $0) }
+        let answer = try await bench.replica.send(
+            HTTPMethod(rawValue: row["method"]?.string ?? ""), id.map { "\(root)/\($0)" } ?? root,
+            try await headers(body), body, isChunked: row["chunked"] == true)
+        var faults: [String] = []
+        func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
+        check(answer.status == row["status"]?.int, "status \(answer.status) \(answer.code ?? "")")
+        if let code = row["code"]?.string { check(answer.code == code, "code \(answer.code ?? "absent")") }
+        if let type = row["type"]?.string {
+            let got = answer.json["type"]?.string
+            check(got == "https://iana.org/assignments/http-problem-types#" + type, "type \(got ?? "absent")")
+        }
+        for header in row["get"]?.members ?? [] {
+            let (want, got) = (header.value.string, answer[header.name])
+            check(got == want, "\(header.name) is \(got ?? "absent"), not \(want ?? "absent")")
+        }
+        if let then = row["then"]?.int, let id {
+            let told = try await bench.replica.offset("/files/\(id)")
+            check(told == then, "then it is at \(told.map { "\($0)" } ?? "no offset")")
+        }
+        return faults
+    }
+
+    /// Those that such a client always sends, and those of the row.
+    private func headers(_ body: ByteBuffer?) async throws -> [String: String] {
+        var headers = isTus ? ["Tus-Resumable": "1.0.0"] : ["Upload-Draft-Interop-Version": version]
+        if isTus, body != nil { headers["Content-Type"] = "application/offset+octet-stream" }
+        if let token = row["by"]?.string.flatMap({ bench.credentials[$0] }) {
+            headers["Authorization"] = "Bearer \(token)"
+        }
+        for header in row["send"]?.members ?? [] {
+            headers[header.name] = try await header.value.string.mapAsync { try await bench.filled($0) }
+        }
+        return headers
+    }
+}
+
+/// A service with uploads in every state, and callers of every kind.
+private struct UploadsBench {
+    let suite: UploadsSuite
+    let replica: UploadsSuite.Replica
+    let credentials: [String: String]
+
+    static func start() async throws -> UploadsBench {
+        let folder = try Folder()
+        let keys = folder.url.appendingPathComponent("keys")
+        let line = OperatorKeys.line(name: "reader", scopes: [.read], key: "reader-key")
+        try Data((line + "\n").utf8).write(to: keys)
+        let (suite, replica) = try await UploadsSuite.start([
+            "--upload-max-size", "100", "--operator-key-file", keys.path,
+        ])
+        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
+        _ = try await suite.sql(
+            "INSERT INTO bus.token_keys VALUES ('k1', '\(TokenIssuer.service)', '\(tokens.publicKey)') RETURNING kid")
+        var credentials = ["reader": "reader-key", "stranger": "nonsense"]
+        for (who, device, fleet) in [
+            ("device d1", "d1", "f1"), ("device d2", "d2", "f1"), ("fleet f1", nil, "f1"), ("fleet f2", nil, "f2"),
+        ] {
+            credentials[who] = try await tokens.issue(
+                device: device, fleet: fleet, id: who, lifetime: Interval(milliseconds: 3_600_000))
+        }
+        return UploadsBench(suite: suite, replica: replica, credentials: credentials)
+    }
+
+    /// A new upload in a state.
+    ///
+    /// - Returns: its id.
+    func upload(_ state: String, of owner: String? = nil) async throws -> String {
+        switch state {
+        case "unknown": return "00000000-0000-4000-8000-000000000000"
+        case "misnamed": return "%20"
+        case "empty": return try await begin(["Upload-Length": "6"], nil, owner)
+        case "begun": return try await begin(["Upload-Length": "6"], "abc", owner)
+        case "deferred": return try await begin(["Upload-Defer-Length": "1"], "abc", owner)
+        case "complete": return try await begin(["Upload-Length": "6"], "abcdef", owner)
+        case "partial": return try await begin(["Upload-Length": "3", "Upload-Concat": "partial"], "abc", owner)
+        case "unfinished": return try await begin(["Upload-Length": "6", "Upload-Concat": "partial"], "abc", owner)
+        case "final":
+            return try await begin(["Upload-Concat": try await filled("final;{partial} {partial}")], nil, owner)
+        case "deleted":
+            let id = try await upload("begun", of: owner)
+            try #require(try await replica.tus(.DELETE, "/files/\(id)").status == 204)
+            return id
+        case "expired":
+            let id = try await upload("begun", of: owner)
+            let past = "UPDATE transfer.uploads SET expires_at = now() - interval '1 second'"
+            _ = try await suite.sql(past + " WHERE id = '\(id)' RETURNING id")
+            return id
+        // A device that has no space, and one that takes everything but makes nothing durable: fdatasync refuses it.
+        case "full": return try await upload(into: "/dev/full", of: owner)
+        case "forgetful": return try await upload(into: "/dev/null", of: owner)
+        default: throw Unexpected(description: "no upload is “\(state)”")
+        }
+    }
+
+    /// A new upload without bytes, whose next writer finds a device in place of its file.
+    private func upload(into device: String, of owner: String?) async throws -> String {
+        let id = try await upload("empty", of: owner)
+        let file = suite.directory.appendingPathComponent("uploads/\(id).2")
+        try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: device)
+        return id
+    }
+
+    private func begin(_ headers: [String: String], _ body: String?, _ owner: String?) async throws -> String {
+        var headers = headers
+        headers["Authorization"] = owner.flatMap { credentials[$0] }.map { "Bearer \($0)" }
+        return String(try await replica.begin(headers, body).dropFirst("/files/".count))
+    }
+
+    /// A text of the table with the states in braces replaced by paths of uploads.
+    func filled(_ text: String) async throws -> String {
+        var text = text
+        while let word = text.firstMatch(of: #/{([a-z]+)}/#) {
+            text.replaceSubrange(word.range, with: "/files/" + (try await upload(String(word.1))))
+        }
+        return text
+    }
+}
+
+extension Optional {
+    fileprivate func mapAsync<T>(_ transform: (Wrapped) async throws -> T) async throws -> T? {
+        guard let self else { return nil }
+        return try await transform(self)
+    }
+}
