@@ -5,6 +5,7 @@ import NIOHTTP1
 import Records
 import TestSupport
 import Testing
+import TransferMachine
 
 /// No room for what comes.
 @Suite(.serialized) struct FullDisks {
@@ -45,10 +46,25 @@ import Testing
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let files = try await origin.put([300_000, 20 << 20, 3 << 20], seed: 8)
-        let (suite, transfer) = try await TransferSuite.start(allowing: [origin.port], through: shortage.wrapper)
-        defer { transfer.signal(SIGTERM) }
-        let downloads = try await Downloads.begin(Array(files.prefix(2)), from: origin.port, on: suite, devices: 1)
-        try await downloads.completed()
+        try await RationedProxy.with(to: origin.port, rations: [4 << 20], then: .slow) { proxy in
+            let (suite, transfer) = try await TransferSuite.start(
+                origins: [origin.port, proxy.port].map { "http://127.0.0.1:\($0)" }, through: shortage.wrapper)
+            defer { transfer.signal(SIGTERM) }
+            let downloads = try await Downloads.begin([files[0]], from: origin.port, on: suite, devices: 1)
+            try await downloads.add(files[1], to: "phone-0", from: proxy.port)
+            try await eventually(describe: "a part was told, \(comment)") {
+                try await downloads.states()["phone-0"]?.last?.bytesReceived ?? 0 > 0
+            }
+            proxy.release()
+            try await downloads.completed()
+            try await servesOn(downloads, files, origin, comment)
+        }
+    }
+
+    private func servesOn(
+        _ downloads: Downloads, _ files: [ContentOrigin.File], _ origin: ContentOrigin, _ comment: Comment
+    ) async throws {
+        let suite = downloads.suite
         try await eventually(describe: "what could not be kept takes no room, \(comment)") {
             try await suite.send(.PUT, suite.transferPort, "/content/room", files[2].bytes).status < 300
         }

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import NIOCore
 import NIOHTTP1
 import Records
 import TestSupport
@@ -17,7 +18,7 @@ import TransferMachine
         let files = try await origin.put(sizes, seed: seed)
         let rations = (0..<400).map { _ in Int.random(in: 1 << 19...3 << 19, using: &random) }
         try await RationedProxy.with(to: origin.port, rations: rations, then: .slow) { proxy in
-            let (suite, first) = try await TransferSuite.start(allowing: [proxy.port])
+            let (suite, first) = try await TransferSuite.start(origins: ["http://127.0.0.1:\(proxy.port)"])
             var transfer = first
             let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 50)
             var told: [[String: [Int: Int]]] = []
@@ -69,7 +70,7 @@ import TransferMachine
         let files = try await origin.put(sizes, seed: 5)
         let rations = Array(repeating: 400_000, count: files.count)
         try await RationedProxy.with(to: origin.port, rations: rations, then: .slow) { proxy in
-            let (suite, transfer) = try await TransferSuite.start(allowing: [proxy.port])
+            let (suite, transfer) = try await TransferSuite.start(origins: ["http://127.0.0.1:\(proxy.port)"])
             defer { transfer.signal(SIGTERM) }
             let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 3)
             try await proxy.spent.reaches(9)
@@ -91,12 +92,54 @@ import TransferMachine
         }
     }
 
+    @Test func uploadsOfAKilledProcessAreSentAgain() async throws {
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let bodies = try (0..<20).map { try keystream(($0 % 5) << 19, seed: UInt64($0)) }
+        let rations = Array(repeating: 300_000, count: bodies.count)
+        try await RationedProxy.with(to: origin.port, rations: rations, .toServer, then: .slow) { proxy in
+            let (suite, first) = try await TransferSuite.start(origins: ["http://127.0.0.1:\(proxy.port)"])
+            try await inParallel(Array(bodies.indices)) { index in
+                let device = "phone-\(index)"
+                try await suite.prepare(device)
+                let file = "/v1/devices/\(device)/apps/app/files/body"
+                let put = try await suite.send(.PUT, suite.transferPort, file, bodies[index])
+                try #require(put.status == 201)
+                try await suite.call(
+                    .POST, suite.transferPort, Downloads.session(device) + "/uploads",
+                    #"{"url":"http://127.0.0.1:\#(proxy.port)/content/sent-\#(index)","method":"PUT","file":"body"}"#)
+            }
+            // All but those of no bytes.
+            try await proxy.spent.reaches(16)
+            first.signal(SIGKILL)
+            _ = try await first.exit()
+            try await suite.expireLeases()
+            let next = try await suite.startTransfer()
+            defer { next.signal(SIGTERM) }
+            proxy.release()
+            for (index, body) in bodies.enumerated() {
+                let task = Downloads.session("phone-\(index)") + "/tasks/1"
+                try await eventually(within: 60, describe: "upload \(index) is completed") {
+                    try await suite.call(.GET, suite.transferPort, task).json["state"]?.string == "completed"
+                }
+                let document = try await suite.call(.GET, suite.transferPort, task).json
+                #expect(document["error"] == .null && document["bytesSent"]?.int == body.readableBytes)
+                let ends = document["attempts"]?.items?.compactMap { $0["end"]?.string } ?? []
+                // One of no bytes may have come before.
+                let wasLost = body.readableBytes > 0 || ends.count > 1
+                #expect(ends == (wasLost ? ["moverLost", "finished"] : ["finished"]))
+                let arrived = try await suite.send(.GET, origin.port, "/content/sent-\(index)")
+                #expect(sha256(arrived.body) == sha256(body))
+            }
+        }
+    }
+
     @Test func aStoppedMoverSpoilsNothingWhenItGoesOn() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let files = try await origin.put([20 << 20], seed: 6)
         let proxy = try await TCPProxy.start(port: origin.port)
-        let (suite, sleeper) = try await TransferSuite.start(allowing: [proxy.port])
+        let (suite, sleeper) = try await TransferSuite.start(origins: ["http://127.0.0.1:\(proxy.port)"])
         defer { sleeper.signal(SIGTERM) }
         try await proxy.pause()
         let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 1)
@@ -146,7 +189,7 @@ import TransferMachine
             Int.random(in: index.isMultiple(of: 3) ? 0...400 : 0...1 << 20, using: &random)
         }
         try await RationedProxy.with(to: origin.port, rations: rations) { proxy in
-            let (suite, transfer) = try await TransferSuite.start(allowing: [proxy.port])
+            let (suite, transfer) = try await TransferSuite.start(origins: ["http://127.0.0.1:\(proxy.port)"])
             defer { transfer.signal(SIGTERM) }
             let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 4)
             try await downloads.completed()

@@ -97,7 +97,8 @@ extension Decision<TransferMachine> {
     }
 
     mutating func fail(_ claim: AttemptClaim, total: Int, _ end: AttemptEnd) throws(TransferRefusal) {
-        try report(claim, total: total)
+        // Who can't write can't tell how much is there; what was told before stays told.
+        try report(claim, total: max(total, try claimed(claim).bytesReceived))
         let task = try claimed(claim)
         let isHopeless = task.bytesReceived == 0 && task.connectFailures + 1 >= policy.connectTries
         switch end {

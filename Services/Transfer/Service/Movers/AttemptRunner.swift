@@ -44,18 +44,25 @@ struct AttemptRunner: Sendable {
         {
             return _ = try await submit(.fail(claim, total: order.task.bytesReceived, .fileMissing))
         }
-        let end = try await withThrowingTaskGroup(of: [TransferCommand].self) { group in
-            group.addTask {
-                defer { progress.finish() }
-                return try await exchange.carryOut()
-            }
-            group.addTask {
-                for await _ in due {
-                    for command in try await exchange.progress() { try await submit(command) }
+        let end: [TransferCommand]
+        do {
+            end = try await withThrowingTaskGroup(of: [TransferCommand].self) { group in
+                group.addTask {
+                    defer { progress.finish() }
+                    return try await exchange.carryOut()
                 }
-                return []
+                group.addTask {
+                    for await _ in due {
+                        for command in try await exchange.progress() { try await submit(command) }
+                    }
+                    return []
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
             }
-            return try await group.reduce(into: []) { $0 += $1 }
+        } catch let error as StorageError {
+            // A disk says once that it has lost something: who comes to know it on the way ends the attempt.
+            logger.error("bytes could not be made durable", metadata: ["error": "\(error)"])
+            end = [.fail(claim, total: 0, .cannotWrite)]
         }
         for command in end {
             try await submit(command)
