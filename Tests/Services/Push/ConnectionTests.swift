@@ -110,7 +110,7 @@ import Testing
             let began = "SELECT data ->> 'connection' FROM bus.events WHERE type = 'push.device.connected'"
             let row = "SELECT connection::text FROM push.connections"
             let holders = "SELECT holder::text FROM push.holders"
-            #expect(try await database.texts(holders).count == 2)
+            try await eventually(describe: "both hold connections") { try await database.texts(holders).count == 2 }
             let patience = Statement("SET LOCAL idle_in_transaction_session_timeout = 0")
             try await database.pool.transaction { swept in
                 _ = try await swept.run(Call(patience))
