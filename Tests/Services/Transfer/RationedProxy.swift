@@ -82,14 +82,15 @@ struct RationedProxy {
     }
 
     private func relay(_ client: Stream, to target: Int, _ way: Way, _ ration: Int) async throws {
-        let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            // What is not let through stays at the server, not in between.
-            .channelOption(.socketOption(.so_rcvbuf), value: 65_536)
-            .connect(host: "127.0.0.1", port: target) { channel in
-                channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
-            }
-        try await server.executeThenClose { fromServer, toServer in
-            try await client.executeThenClose { fromClient, toClient in
+        // Held first: one that nobody closes is a fault to NIO, and the server may not be there.
+        try await client.executeThenClose { fromClient, toClient in
+            let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                // What is not let through stays at the server, not in between.
+                .channelOption(.socketOption(.so_rcvbuf), value: 65_536)
+                .connect(host: "127.0.0.1", port: target) { channel in
+                    channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
+                }
+            try await server.executeThenClose { fromServer, toServer in
                 // Whichever side ends first ends both.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
