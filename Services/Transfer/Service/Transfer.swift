@@ -25,12 +25,14 @@ public enum Transfer {
         let tables = String(decoding: PackageResources._002_transfer_sql, as: UTF8.self)
         let uploads = String(decoding: PackageResources._003_uploads_sql, as: UTF8.self)
         let credentials = String(decoding: PackageResources._004_credentials_sql, as: UTF8.self)
+        let contents = String(decoding: PackageResources._005_contents_sql, as: UTF8.self)
         try await DurableService.migrate(
             TransferMachine.self, configuration, logger: logger,
             migrations: [
                 try Migration(fileName: "0002_transfer.sql", sql: tables),
                 try Migration(fileName: "0003_uploads.sql", sql: uploads),
                 try Migration(fileName: "0004_credentials.sql", sql: credentials),
+                try Migration(fileName: "0005_contents.sql", sql: contents),
             ])
     }
 

@@ -3,34 +3,15 @@ import Foundation
 import HTTPTypes
 import NIOCore
 
-/// Both digests of bytes as they pass.
-struct ContentHash {
-    private var sha256 = SHA256()
-    private var sha512 = SHA512()
-
-    mutating func update(_ buffer: ByteBuffer) {
-        buffer.withUnsafeReadableBytes { bytes in
-            sha256.update(bufferPointer: bytes)
-            sha512.update(bufferPointer: bytes)
-        }
-    }
-
-    /// In hexadecimal.
-    func finalize() -> (sha256: String, sha512: String) {
-        (sha256.finalize().hexadecimal, sha512.finalize().hexadecimal)
-    }
-}
-
 extension DigestAlgorithm {
     /// More than this is not read twice to tell its digest beforehand: whoever may read could keep the disk busy.
     static let longestPart = 64 << 20
 
-    /// The digest of a whole file, which is known since it was put there.
-    func field(of content: StoredContent) -> String {
-        switch self {
-        case .sha256: field(Array(hexadecimal: content.sha256))
-        case .sha512: field(Array(hexadecimal: content.sha512))
-        }
+    /// The digest of a whole file: SHA-256 is known since it was put there. A preference is but a wish, so a long file has no
+    /// other (RFC 9530 section 4).
+    func field(of content: StoredContent, _ file: FilePiece) async throws -> String {
+        if self != .sha256, let read = try await field(of: [.file(file)]) { return read }
+        return Self.sha256.field(Array(hexadecimal: content.sha256))
     }
 
     /// The digest of a body that is not a whole file. Reads it once, a chunk at a time.

@@ -1,4 +1,5 @@
 import Contracts
+import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -75,7 +76,7 @@ extension ContentRoutes {
     /// Writes the body as it comes, and makes it durable.
     private func receive(_ request: Request, _ path: String, _ name: String) async throws -> StoredContent {
         let file = try await storage.create(name, in: .contents)
-        var hash = ContentHash()
+        var hash = SHA256()
         var size = 0
         var pending = ByteBuffer()
         var written = ContinuousClock.now
@@ -95,9 +96,9 @@ extension ContentRoutes {
         // The framework takes the end of a connection for the end of the body.
         if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }
         try await file.sync()
-        let (sha256, sha512) = hash.finalize()
         return StoredContent(
-            path: path, file: name, size: size, sha256: sha256, sha512: sha512, contentType: "", modifiedAt: .epoch)
+            path: path, file: name, size: size, sha256: hash.finalize().hexadecimal, contentType: "",
+            modifiedAt: .epoch)
     }
 
     /// It comes back in headers, and in the heads of parts: one line of ASCII.

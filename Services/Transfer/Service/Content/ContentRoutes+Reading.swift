@@ -5,9 +5,10 @@ import Timeline
 extension ContentRoutes {
     func get(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (content, file) = try await find(try ContentPath(target: request.uri.path).text)
+        let piece = FilePiece(file: file, range: 0..<content.size)
         let representation = Representation(
-            pieces: [FilePiece(file: file, range: 0..<content.size)], contentType: content.contentType,
-            validators: .init(content), digest: { $0.field(of: content) })
+            pieces: [piece], contentType: content.contentType, validators: .init(content),
+            digest: { try await $0.field(of: content, piece) })
         return try await representation.response(to: request, now: clock.now)
     }
 

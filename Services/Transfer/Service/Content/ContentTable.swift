@@ -8,9 +8,8 @@ struct StoredContent: Sendable, Equatable {
     /// The generated name of the file; no other state of any path has it.
     var file: String
     var size: Int
-    /// In hexadecimal, as the next.
+    /// In hexadecimal.
     var sha256: String
-    var sha512: String
     var contentType: String
     /// Whole seconds, and later than that of the former state.
     var modifiedAt: Instant
@@ -29,24 +28,23 @@ struct ContentTable: Sendable {
 
     private static let find = Statement(
         """
-        SELECT file, size, sha256, sha512, content_type, modified_at FROM transfer.contents
+        SELECT file, size, sha256, content_type, modified_at FROM transfer.contents
         WHERE partition = $1 AND path = $2
         """)
     private static let add = Statement(
         """
-        INSERT INTO transfer.contents (partition, path, file, size, sha256, sha512, content_type, modified_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT ON CONSTRAINT contents_one DO NOTHING RETURNING true
+        INSERT INTO transfer.contents (partition, path, file, size, sha256, content_type, modified_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT ON CONSTRAINT contents_one DO NOTHING RETURNING true
         """)
     private static let replace = Statement(
         """
         UPDATE transfer.contents
-        SET file = $3, size = $4, sha256 = $5, sha512 = $6, content_type = $7, modified_at = $8
-        WHERE partition = $1 AND path = $2 AND file = $9 RETURNING true
+        SET file = $3, size = $4, sha256 = $5, content_type = $6, modified_at = $7
+        WHERE partition = $1 AND path = $2 AND file = $8 RETURNING true
         """)
     private static let remove = Statement(
         "DELETE FROM transfer.contents WHERE partition = $1 AND path = $2 AND file = $3 RETURNING true")
 
-    // Files are found by no index: that is asked for so rarely, and of many at once, that the table is read.
     private static let inUse = Statement("SELECT file FROM transfer.contents WHERE file = ANY($1)")
 
     private func partition(_ path: String) -> Parameter {
@@ -56,8 +54,8 @@ struct ContentTable: Sendable {
     func find(_ path: String) async throws(PostgresError) -> StoredContent? {
         guard let row = try await pool.run(Call(Self.find, [partition(path), .text(path)])).first else { return nil }
         return StoredContent(
-            path: path, file: try row.text(0), size: try row.int(1), sha256: try row.text(2), sha512: try row.text(3),
-            contentType: try row.text(4), modifiedAt: Instant(milliseconds: Int64(try row.int(5))))
+            path: path, file: try row.text(0), size: try row.int(1), sha256: try row.text(2),
+            contentType: try row.text(3), modifiedAt: Instant(milliseconds: Int64(try row.int(4))))
     }
 
     /// Makes a path name a file, in one step.
@@ -67,7 +65,7 @@ struct ContentTable: Sendable {
     func put(_ content: StoredContent, inPlaceOf former: StoredContent?) async throws(PostgresError) -> Bool {
         var parameters: [Parameter] = [
             partition(content.path), .text(content.path), .text(content.file), .int(content.size),
-            .text(content.sha256), .text(content.sha512), .text(content.contentType),
+            .text(content.sha256), .text(content.contentType),
             .int(Int(content.modifiedAt.milliseconds)),
         ]
         guard let former else { return try await !pool.run(Call(Self.add, parameters)).isEmpty }

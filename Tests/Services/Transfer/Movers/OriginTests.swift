@@ -38,7 +38,7 @@ import TransferMachine
         #expect(try await origins.way(to: try #require(WebOrigin(url: "http://127.0.0.1:1/"))) == .direct)
         #expect(
             try await origins.way(to: try #require(WebOrigin(url: "http://93.184.216.34/")))
-                == .pinned("93.184.216.34"))
+                == .pinned(["93.184.216.34"]))
     }
 
     /// Every way to write an address inside that the system would connect to.
@@ -55,7 +55,7 @@ import TransferMachine
     }
 
     @Test(arguments: [
-        (["8.8.8.8"], AllowedOrigins.Way.pinned("8.8.8.8")), (["8.8.8.8", "10.0.0.1"], .refused),
+        (["8.8.8.8"], AllowedOrigins.Way.pinned(["8.8.8.8"])), (["8.8.8.8", "10.0.0.1"], .refused),
         (["10.0.0.1", "8.8.8.8"], .refused), (["2606:4700::1111", "::1"], .refused), ([], .unresolvable),
     ])
     func allAddressesOfANameMustBePublic(addresses: [String], want: AllowedOrigins.Way) async throws {
@@ -84,6 +84,20 @@ import TransferMachine
         #expect(answers.count == 1 && other.requests == 0)
         #expect(try await fetching.failure() == FetchFailure(.originNotAllowed))
         #expect(other.requests == 0)
+    }
+
+    @Test func anAddressAtWhichNobodyIsIsPassedOver() async throws {
+        let server = try await CannedServer.start(host: "127.0.0.2") { ok($0.host) }
+        var fetching = try Fetching("http://files.example:\(server.port)/")
+        func resolved(to addresses: String...) throws -> AllowedOrigins {
+            let resolved = try addresses.map { try SocketAddress(ipAddress: $0, port: 0) }
+            return try AllowedOrigins("*", resolve: { _ in resolved }, isPublic: { _ in true })
+        }
+        fetching.origins = try resolved(to: "127.0.0.3", "127.0.0.2")
+        #expect(try await fetching.run().body == "files.example:\(server.port)")
+        fetching.origins = try resolved(to: "127.0.0.3", "127.0.0.4")
+        #expect(try await fetching.failure() == FetchFailure(.cannotConnect))
+        #expect(server.requests == 1)
     }
 
     @Test(arguments: [

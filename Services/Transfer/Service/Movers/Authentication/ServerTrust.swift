@@ -5,7 +5,7 @@ import NIOSSL
 import TransferMachine
 
 /// What a server's certificate is held to.
-enum CertificateVerification: Sendable, Equatable {
+enum CertificateVerification: Sendable, Hashable {
     /// The trust roots, the dates, the name.
     case system
     /// It must be this very one, told by its fingerprint; then neither issuer nor name matter.

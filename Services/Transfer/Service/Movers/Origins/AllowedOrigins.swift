@@ -41,8 +41,8 @@ struct AllowedOrigins: Sendable {
     enum Way: Equatable {
         /// By its name, resolved as usual.
         case direct
-        /// By this address: the one that was looked at, so that the name can't change its mind.
-        case pinned(String)
+        /// By one of these addresses: those that were looked at, so that the name can't change its mind.
+        case pinned([String])
         case refused
         case unresolvable
     }
@@ -51,8 +51,9 @@ struct AllowedOrigins: Sendable {
         if listed.contains(origin) { return .direct }
         guard allowsPublic else { return .refused }
         let addresses = try await resolve(origin.host)
-        guard let first = addresses.first else { return .unresolvable }
+        guard !addresses.isEmpty else { return .unresolvable }
         guard addresses.allSatisfy(isPublic) else { return .refused }
-        return first.ipAddress.map { .pinned($0) } ?? .refused
+        let pinned = addresses.compactMap(\.ipAddress)
+        return pinned.isEmpty ? .refused : .pinned(pinned)
     }
 }
