@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import Logging
 import NIOPosix
 import ServiceLifecycle
@@ -51,12 +50,14 @@ extension Storage {
     fileprivate func names(in folder: Folder, olderThan age: Duration) async throws -> [String] {
         let parent = path(folder)
         return try await NIOThreadPool.singleton.runIfActive {
-            let limit = Int(time(nil)) - Int(age.components.seconds)
+            let limit = Date(timeIntervalSinceNow: -Double(age.components.seconds))
             return try FileManager.default.contentsOfDirectory(atPath: parent).filter { name in
-                var status = stat()
                 // One that has gone meanwhile is nobody's concern; and what is no plain file is not of this service.
-                guard lstat("\(parent)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-                return status.st_mtim.tv_sec <= limit
+                guard let attributes = try? FileManager.default.attributesOfItem(atPath: "\(parent)/\(name)"),
+                    attributes[.type] as? FileAttributeType == .typeRegular,
+                    let written = attributes[.modificationDate] as? Date
+                else { return false }
+                return written <= limit
             }
         }
     }
