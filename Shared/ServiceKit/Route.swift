@@ -115,6 +115,7 @@ public struct RouteTable: Sendable {
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
         router.add(middleware: NotModifiedMiddleware())
+        router.add(middleware: ContinueMiddleware())
         let guarded = router.group().add(middleware: InFlightLimit(limit))
         for route in routes {
             let path = RouterPath(route.path)

@@ -15,7 +15,6 @@ struct MovedBytes {
         Report.heading("Bytes that move")
         let rig = try await TransferRig.start(mebibytes: mebibytes)
         try await rig.makeDevice("one", file: "large")
-        for number in 0..<devices { try await rig.makeDevice("d\(number)", file: "small") }
         let out = rig.folder.appending(path: "out").path
         let www = rig.folder.appending(path: "www").path
         let content = rig.transfer + "/content/large"
@@ -41,20 +40,29 @@ struct MovedBytes {
             ours: { try curl(["-T", "\(www)/large", content]) },
             theirs: { try curl(["-T", "\(www)/large", rig.nginx + "/received"]) })
 
-        let names = (0..<devices).map { "d\($0)" }
         let idle = try rig.memory(peak: false)
-        try await compare(
-            "\(transfers) downloads at once, tasks ÷ curl", transfers,
-            ours: {
-                try await tasks(
-                    "downloads", transfers / devices, names, rig, ["url": .string(rig.nginx + "/small")])
-            }, theirs: { try manyByCurl(out) { "url = \(rig.nginx)/small\noutput = \(out)/\($0)" } })
-        try await compare(
-            "\(transfers) uploads at once, tasks ÷ curl", transfers,
-            ours: {
-                let document: JSON = ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "small"]
-                try await tasks("uploads", transfers / devices, names, rig, document)
-            }, theirs: { try manyByCurl(out) { "url = \(rig.nginx)/s\($0)\nupload-file = \(www)/small" } })
+        for (kind, document, stock) in [
+            (
+                "downloads", ["url": .string(rig.nginx + "/small")],
+                { "url = \(rig.nginx)/small\noutput = \(out)/\($0)" }
+            ),
+            (
+                "uploads", ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "small"],
+                { "url = \(rig.nginx)/s\($0)\nupload-file = \(www)/small" }
+            ),
+        ] as [(String, JSON, (Int) -> String)] {
+            // A session takes no more while its app has not been told of what is finished: others each time.
+            var fresh: [[String]] = []
+            for round in 0..<rounds {
+                let names = (0..<devices).map { "\(kind)-\(round)-\($0)" }
+                for name in names { try await rig.makeDevice(name, file: "small") }
+                fresh.append(names)
+            }
+            try await compare(
+                "\(transfers) \(kind) at once, tasks ÷ curl", transfers,
+                ours: { try await tasks(kind, transfers / devices, fresh.removeLast(), rig, document) },
+                theirs: { try manyByCurl(out, stock) })
+        }
         let peak = try rig.memory(peak: true)
         Report.bound("memory of a transfer", (peak - idle) / Double(transfers), "MiB", limit: 1)
         try await compare(

@@ -79,6 +79,7 @@ extension ContentRoutes {
         var hash = SHA256()
         var size = 0
         var pending = ByteBuffer()
+        var writes = WriteBehind()
         var written = ContinuousClock.now
         for try await buffer in request.body {
             hash.update(buffer)
@@ -86,12 +87,13 @@ extension ContentRoutes {
             // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.
             let isDue = written.duration(to: .now) >= .seconds(60)
             guard pending.readableBytes >= FilePiece.chunk || isDue else { continue }
-            try await file.write(pending, at: size)
+            try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
             size += pending.readableBytes
-            pending.clear()
+            pending = ByteBuffer()
             written = .now
         }
-        try await file.write(pending, at: size)
+        try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
+        try await writes.finish()
         size += pending.readableBytes
         // The framework takes the end of a connection for the end of the body.
         if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }

@@ -6,7 +6,7 @@ import TransferMachine
 
 /// Where an attempt's bytes go: hashed as they pass, written in pieces of 256 KiB.
 ///
-/// Used by one task; what it holds of the bytes is one piece.
+/// Used by one task; what it holds of the bytes is two pieces, of which one is being written.
 final class Reception {
     private let written: Written
     /// Called when so much has come that it is to be told.
@@ -16,6 +16,7 @@ final class Reception {
     private let storage: Storage
     private var hash = SHA256()
     private var pending = ByteBuffer()
+    private var writes = WriteBehind()
     private var pace = Pace()
 
     /// - Parameter written: what others may look at meanwhile.
@@ -58,13 +59,14 @@ final class Reception {
     /// - Returns: how many bytes of the whole are there; nil where nothing was begun.
     func flush() async throws -> Int? {
         try await write()
+        try await writes.finish()
         return try await written.sync()
     }
 
     private func write() async throws {
         guard pending.readableBytes > 0 else { return }
-        try await written.append(pending)
-        pending.clear()
+        try await writes.begin { [pending, written] in try await written.append(pending) }
+        pending = ByteBuffer()
     }
 
     /// Whether the bytes, all of which are there, are those that were promised.

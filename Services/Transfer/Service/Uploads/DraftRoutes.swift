@@ -81,7 +81,7 @@ struct DraftRoutes: Sendable {
             var fields = interim(version)
             fields[.location] = "/uploads/\(upload.id)"
             if version.knowsPartialUpload { fields[.uploadLimit] = limits(upload, version) }
-            await context.sendUploadResumptionSupported(fields)
+            await context.sendInterim(.uploadResumptionSupported, fields)
         }
         let appended = try await store.take(upload, context) { flight in
             try await append(request, context, to: upload, completes ?? true, version, understands, flight)
@@ -147,7 +147,7 @@ struct DraftRoutes: Sendable {
             guard understands, version.knowsPartialUpload else { return }
             var fields = interim(version)
             fields[.uploadOffset] = String(offset)
-            await context.sendUploadResumptionSupported(fields)
+            await context.sendInterim(.uploadResumptionSupported, fields)
         }
         // The bytes are kept; that they are all of it was not true.
         guard appended.isComplete || !completes else { throw DraftFault.inconsistentLength }
@@ -178,4 +178,10 @@ struct DraftRoutes: Sendable {
         let remaining = upload.expiresAt.map { ($0.milliseconds - RealClock().now.milliseconds) / 1000 }
         return "max-size=\(store.limits.maxSize)" + (remaining.map { ", \(version.age)=\(max(0, $0))" } ?? "")
     }
+}
+
+extension HTTPResponse.Status {
+    /// The draft's own.
+    static let uploadResumptionSupported = HTTPResponse.Status(
+        code: 104, reasonPhrase: "Upload Resumption Supported")
 }

@@ -97,7 +97,8 @@ private struct UploadWriter {
     private var hash: UploadHash?
     private var file: StoredFile?
     private var pending = ByteBuffer()
-    /// Behind the last byte that is in the file.
+    private var writes = WriteBehind()
+    /// Behind the last byte that is in the file, or on its way there.
     private var written: Int
     private var checked = ContinuousClock.now
 
@@ -147,12 +148,13 @@ private struct UploadWriter {
         guard pending.readableBytes > 0 else { return }
         let file = try await openFile()
         let start = upload.received - (upload.segments.last?.size ?? 0)
-        try await file.write(pending, at: written - start)
+        try await writes.begin { [pending, place = written - start] in try await file.write(pending, at: place) }
         written += pending.readableBytes
-        pending.clear()
+        pending = ByteBuffer()
     }
 
     private mutating func commit(isHeld: Bool) async throws {
+        try await writes.finish()
         if written > upload.received {
             try await file?.sync()
             upload.segments[upload.segments.count - 1].size += written - upload.received

@@ -1,0 +1,67 @@
+public import HTTPTypes
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+
+extension ServiceContext {
+    /// Sends an interim response (RFC 9110 section 15.2) ahead of the answer, by the writer beneath the router: a handler has
+    /// one answer to give, but until then nobody else writes to the connection.
+    ///
+    /// It is a courtesy. On a connection that is gone, or that is not HTTP/1.1, nothing is sent.
+    public func sendInterim(_ status: HTTPResponse.Status, _ fields: HTTPFields = [:]) async {
+        let channel = channel
+        try? await channel.eventLoop.submit {
+            let context = try channel.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
+            guard let encoder = context.handler as? HTTPResponseEncoder else { return }
+            let head = HTTPResponseHead(
+                version: .http1_1,
+                status: HTTPResponseStatus(statusCode: status.code, reasonPhrase: status.reasonPhrase),
+                headers: HTTPHeaders(fields.map { ($0.name.rawName, $0.value) }))
+            encoder.write(context: context, data: NIOAny(HTTPServerResponsePart.head(head)), promise: nil)
+            context.flush()
+        }.get()
+    }
+}
+
+/// Asks for the body that a client holds back until it is asked for (`Expect: 100-continue`, RFC 9110 section 10.1.1): when a
+/// route begins to read it. Whoever is refused before has sent none of it.
+struct ContinueMiddleware: RouterMiddleware {
+    typealias Context = ServiceContext
+
+    func handle(
+        _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
+    ) async throws -> Response {
+        guard request.headers[values: .expect].contains(where: { $0.lowercased() == "100-continue" }) else {
+            return try await next(request, context)
+        }
+        var request = request
+        request.body = RequestBody(asyncSequence: AwaitedBody(body: request.body, context: context))
+        return try await next(request, context)
+    }
+}
+
+private struct AwaitedBody: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let body: RequestBody
+    let context: ServiceContext
+
+    func makeAsyncIterator() -> Iterator { Iterator(body: body.makeAsyncIterator(), context: context) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        var body: RequestBody.AsyncIterator
+        let context: ServiceContext
+        private var isAsked = false
+
+        init(body: RequestBody.AsyncIterator, context: ServiceContext) {
+            self.body = body
+            self.context = context
+        }
+
+        mutating func next() async throws -> ByteBuffer? {
+            if !isAsked { await context.sendInterim(.continue) }
+            isAsked = true
+            return try await body.next()
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Hummingbird
+import ServiceKit
+import Testing
+
+/// `Expect: 100-continue` on a connection of exact bytes (RFC 9110 section 10.1.1).
+@Suite("Expectations", .timeLimit(.minutes(2))) struct ExpectTests {
+    private static func head(_ key: String, expect: String = "100-continue") -> String {
+        """
+        POST /v1/naps HTTP/1.1\r
+        Host: localhost\r
+        Authorization: Bearer \(key)\r
+        Content-Type: application/json\r
+        Content-Length: 27\r
+        Expect: \(expect)\r
+        \r
+
+        """
+    }
+    private static let body = #"{"name":"long","minutes":9}"#
+
+    @Test(arguments: ["100-continue", "100-Continue"]) func theBodyIsAskedFor(expect: String) async throws {
+        try await TestService.run { service in
+            let wire = try await Wire(service.port)
+            // A connection brings several.
+            for _ in 0..<3 {
+                try await wire.send(Self.head(TestService.operatorKey, expect: expect))
+                #expect(try await wire.next() == "HTTP/1.1 100 Continue\r\n\r\n")
+                try await wire.send(Self.body)
+                var answer = try await wire.next()
+                while !answer.hasSuffix("}") { answer += try await wire.next() }
+                #expect(answer.hasPrefix("HTTP/1.1 201 Created\r\n"))
+            }
+        }
+    }
+
+    @Test func whoeverIsRefusedSendsNothing() async throws {
+        try await TestService.run { service in
+            let wire = try await Wire(service.port)
+            try await wire.send(Self.head("nobody's"))
+            #expect(try await wire.next().hasPrefix("HTTP/1.1 401 Unauthorized\r\n"))
+        }
+    }
+
+    @Test func whoDoesNotWaitIsNotAsked() async throws {
+        try await TestService.run { service in
+            let wire = try await Wire(service.port)
+            try await wire.send(Self.head(TestService.operatorKey, expect: "something") + Self.body)
+            #expect(try await wire.next().hasPrefix("HTTP/1.1 201 Created\r\n"))
+        }
+    }
+}
