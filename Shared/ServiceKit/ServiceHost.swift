@@ -10,6 +10,9 @@ public import UnixSignals
 /// Runs a service: its own loops, then the HTTP server before them.
 public struct ServiceHost: Sendable {
     private let name: String
+    /// So many connections may wait to be taken in, as far as the system allows: a whole fleet may come at once.
+    static let backlog: Int = 4096
+
     private let configuration: ServiceConfiguration
     private let responder: RouterResponder<ServiceContext>
     private let services: [any Service]
@@ -43,7 +46,8 @@ public struct ServiceHost: Sendable {
     ) -> ServiceGroup {
         let server = Application(
             responder: responder, server: builder,
-            configuration: .init(address: .hostname(configuration.host, port: configuration.port)),
+            configuration: .init(
+                address: .hostname(configuration.host, port: configuration.port), backlog: Self.backlog),
             onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
             logger: logger)
         let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []

@@ -30,7 +30,8 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
 
 /// Files in a directory that all replicas share, under names that this service generates.
 ///
-/// All calls to the file system run on NIO's thread pool, never on Swift's cooperative one.
+/// All calls to the file system run on threads of their own, never on Swift's cooperative ones. They are many, because what
+/// they do is wait for the disk, and what waits at the same time is made durable together.
 struct Storage: Sendable {
     enum Folder: String, CaseIterable { case contents, segments, uploads }
 
@@ -185,6 +186,12 @@ struct FilePiece: Sendable {
     }
 }
 
+private let threads = {
+    let pool = NIOThreadPool(numberOfThreads: 32)
+    pool.start()
+    return pool
+}()
+
 private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
-    try await NIOThreadPool.singleton.runIfActive(body)
+    try await threads.runIfActive(body)
 }
