@@ -32,12 +32,13 @@ public struct Commands<M: Machine>: Sendable {
     ///   - sameness: what tells this request from another with the same key, where the command has something in it that
     ///     each repeat makes anew, or that should not be described.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
+    ///   - problem: what keeps a new request from being carried out; a repeat is answered as it was before.
     ///   - answer: renders the body from the state after the command and the command's own events.
     /// - Throws: ``Problem``.
     public func submit(
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
         status: HTTPResponse.Status = .ok, sameness: String? = nil, registers: Bool = false,
-        answer: @escaping Answering
+        problem: Problem? = nil, answer: @escaping Answering
     ) async throws -> Response {
         let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
@@ -49,6 +50,7 @@ public struct Commands<M: Machine>: Sendable {
             idempotency: try request.idempotency(of: caller, content: sameness ?? "\(command)"),
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
+                if let problem { throw problem }
                 guard !match.isEmpty else { return }
                 try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
             }, answer: answer)
@@ -149,7 +151,7 @@ extension Problem {
 
     /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
     static let ofReads = [.invalidHeader, .behind] + of(.overloaded, .stopping)
-    /// What ``Commands/submit(_:to:_:_:status:registers:answer:)`` may.
+    /// What ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)`` may.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
         + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)

@@ -25,6 +25,7 @@ package struct TransferLife: Life {
     @discardableResult
     package mutating func step() throws -> (any Error)? {
         now = now + .milliseconds(Int64.random(in: 0...20_000, using: &random))
+        if roll(20) == 0 { try sufferOutage() }
         try runtime.advance(to: now)
         let before = device.binary
         do {
@@ -33,6 +34,25 @@ package struct TransferLife: Life {
         } catch let refusal as TransferRefusal {
             try hold(device.binary == before, "a refusal changes nothing")
             return refusal
+        }
+    }
+
+    /// What apps must do in a time has as much of it left at the end as at the beginning; the daemon's own times go on.
+    private mutating func sufferOutage() throws {
+        let from = now - .milliseconds(Int64.random(in: 0...4000, using: &random))
+        let until = now + .milliseconds(Int64.random(in: 1...60_000, using: &random))
+        try runtime.advance(to: from)
+        let before = device
+        let length = until - max(from, runtime.aggregates[Self.key]?.now ?? from)
+        let events = try runtime.pass(Outage(from: from, until: until))
+        now = until
+        let limits = before.limitsOfApps
+        let noted = limits.isEmpty ? [] : [TransferEvent.OutageNoted.type]
+        try hold(events.map(\.type) == noted, "an outage is noted once, where it matters")
+        try hold(device.limitsOfApps == limits.map { $0 + length }, "limits of apps stand still while nobody answers")
+        for (id, session) in before.sessions {
+            let deadlines = device.sessions[id]?.tasks.map(\.deadline)
+            try hold(deadlines == session.tasks.map(\.deadline), "the time of a task itself goes on")
         }
     }
 
@@ -90,6 +110,15 @@ package struct TransferLife: Life {
         }
     }
 
+    /// Of what is kept of a field.
+    private static let longest = String(repeating: "x", count: 250)
+
+    /// Where a server sends the daemon: the log takes 8 KiB of it.
+    private mutating func elsewhere() -> Redirect {
+        let url = "http://other.example/" + String(repeating: "x", count: roll(3) == 0 ? 8171 : roll(300))
+        return Redirect(status: 302, method: "GET", url: url, crossesOrigins: true)
+    }
+
     private mutating func command() -> TransferCommand {
         let app = ["a", "b"][roll(2)]
         let id = "\(app)-\(roll(2))"
@@ -120,7 +149,7 @@ package struct TransferLife: Life {
         case 10, 11:
             var head = ResponseHead()
             head.status = held > 0 && roll(3) > 0 ? 206 : 200
-            head.etag = "\"\(roll(3))\""
+            head.etag = "\"\(roll(3))\(roll(4) == 0 ? Self.longest : "")\""
             head.acceptsRanges = roll(4) > 0
             head.contentLength = head.status == 206 ? 1000 - held : 1000
             head.rangeStart = head.status == 206 ? held : nil
@@ -140,7 +169,7 @@ package struct TransferLife: Life {
         case 19:
             return roll(2) == 0
                 ? .claim(place, name: "c\(roll(3))") : .returnFromCallback(app: app, session: id, task: nil)
-        case 20: return roll(3) == 0 ? .cancelByProducingResumeData(place) : .followRedirect(claim, .elsewhere)
+        case 20: return roll(3) == 0 ? .cancelByProducingResumeData(place) : .followRedirect(claim, elsewhere())
         case 21:
             let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
             return .downloadResuming(app: app, session: id, resumeData: data, RequestChanges())
@@ -157,9 +186,13 @@ package struct TransferLife: Life {
     }
 }
 
-extension Redirect {
-    fileprivate static let elsewhere = Redirect(
-        status: 302, method: "GET", url: "http://other.example/", crossesOrigins: true)
+extension TransferMachine {
+    /// When the times are over that apps have at present for what they must do.
+    fileprivate var limitsOfApps: [Instant] {
+        sessions.values.flatMap { session in
+            ([session.finishing?.countdown] + session.tasks.map { $0.challenge?.countdown }).compactMap { $0?.until }
+        }
+    }
 }
 
 extension AppFile {

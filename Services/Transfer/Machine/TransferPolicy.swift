@@ -25,9 +25,14 @@ public struct TransferPolicy: Sendable, Equatable {
     public var sessionsPerDevice = 16
     public var tasksPerSession = 64
     public var filesPerApp = 64
-    /// A device whose state has more bytes gets no new tasks and files: what is there must have room to grow. A state has at
-    /// most 64 KiB.
-    public var stateBytes = 40 << 10
+    /// A device whose state has more bytes, or would have once all its tasks move, gets nothing new. A state has at most
+    /// 64 KiB.
+    public var stateBytes = 48 << 10
+    /// How many bytes of state a task may come to take from its creation on.
+    public var taskGrowth = 512
+    /// A device whose state has more bytes keeps nothing that its tasks can do without: no resume data, and of servers'
+    /// answers no texts, so that what is interrupted begins again.
+    public var crowdedBytes = 56 << 10
 
     public init() {}
 

@@ -18,7 +18,12 @@ public enum Transfer {
             Setting(
                 "ALLOWED_ORIGINS", nil,
                 "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
+            .number(
+                "SCAN_INTERVAL", standardScanInterval, 1...86_400,
+                "seconds after which each process looks for transfers that nobody carries out"),
         ] + UploadLimits.settings
+
+    private static let standardScanInterval = 60
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
@@ -68,7 +73,9 @@ public enum Transfer {
             DraftRoutes(store: uploads).add(to: &table)
             let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)
             return [
-                Movers(parts: parts, storage: storage, origins: origins, credentials: credentials),
+                Movers(
+                    parts: parts, storage: storage, origins: origins, credentials: credentials,
+                    scanInterval: .seconds(configuration.number("SCAN_INTERVAL") ?? standardScanInterval)),
                 UploadSweep(store: uploads),
                 StorageSweep(storage: storage, folder: .segments, logger: logger) { try await states.pieces(of: $0) },
                 StorageSweep(storage: storage, folder: .uploads, logger: logger) { try await uploads.table.inUse($0) },

@@ -92,8 +92,13 @@ struct TransferRoutes: Sendable {
         ) { request, context in
             let upload = try await request.document(as: UploadRequest.self)
             try requireAllowed(upload.url)
-            let source = try await files.source(upload.file, for: try context.requireCaller(.operate))
-            return try await createTask(request, context, sameness: "\(upload)") { app, session in
+            let caller = try context.requireCaller(.operate)
+            var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
+            // Whatever has become of it since, a repeat is answered as it was.
+            do { source = try await files.source(upload.file, for: caller) } catch let fault as Problem {
+                problem = fault
+            }
+            return try await createTask(request, context, sameness: "\(upload)", problem: problem) { app, session in
                 .upload(app: app, session: session, upload.transferRequest, source)
             }
         }
@@ -134,13 +139,14 @@ struct TransferRoutes: Sendable {
     }
 
     private func createTask(
-        _ request: Request, _ context: ServiceContext, sameness: String? = nil,
+        _ request: Request, _ context: ServiceContext, sameness: String? = nil, problem: Problem? = nil,
         _ command: (_ app: String, _ session: String) throws -> TransferCommand
     ) async throws -> Response {
         let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         return try await commands.submit(
-            try command(app, id), to: key, request, context, status: .created, sameness: sameness
+            try command(app, id), to: key, request, context, status: .created, sameness: sameness,
+            problem: problem
         ) { aggregate, _ in
             aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
         }

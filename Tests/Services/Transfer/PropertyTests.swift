@@ -68,6 +68,7 @@ extension TransferLife {
             try #require(app.resumable.values.allSatisfy { !$0.pieces.isEmpty }, "it goes on from something")
         }
         try #require(TransferMachine(binary: device.binary)?.binary == device.binary)
+        try #require(device.binary.count <= 65_536, "a state that takes more is refused, and its device parked")
     }
 
     /// Every transfer ends: at the latest when its time is over.

@@ -31,9 +31,11 @@ final class TransferSuite: Sendable {
     /// - Parameters:
     ///   - origins: those that may be fetched from besides the proxy.
     ///   - ports: on 127.0.0.1, from which it may also fetch.
+    ///   - logLevel: of `transfer`.
+    ///   - settings: more of its command line.
     ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
     static func start(
-        origins: [String] = [], allowing ports: [Int] = [],
+        origins: [String] = [], allowing ports: [Int] = [], logLevel: String = "warning", settings: [String] = [],
         through wrapper: (_ directory: URL) -> [String] = { _ in [] }
     ) async throws -> (TransferSuite, transfer: ChildProcess) {
         let cluster = try await PrivateCluster.shared()
@@ -49,14 +51,14 @@ final class TransferSuite: Sendable {
         let proxy = try await TCPProxy.start(port: transferPort)
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level", "warning"]
+        let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level"]
         let lifecycle = try ChildProcess.start(
-            ChildProcess.product("lifecycle"), common + ["--port", "\(lifecyclePort)"])
+            ChildProcess.product("lifecycle"), common + ["warning", "--port", "\(lifecyclePort)"])
         try await lifecycle.waitForLine(containing: "is ready", within: 30)
         let suite = TransferSuite(
             lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
             database: database, directory: directory, lifecycle: lifecycle,
-            command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [
+            command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [logLevel] + settings + [
                 "--data-directory", directory.path, "--allowed-origins",
                 (([proxy.port] + ports).map { "http://127.0.0.1:\($0)" } + origins).joined(separator: ","),
             ])

@@ -30,12 +30,13 @@ extension Decision<TransferMachine> {
         case .contradiction: return endAttempt(claim.place, .resourceChanged)
         }
         let isTold = isListening(claim.place.session)
+        let isCrowded = isCrowded()
         emit(
             .responseReceived(
                 .init(claim.place) { event in
                     event.epoch = claim.epoch
                     event.isTold = isTold
-                    event.response = head
+                    event.response = isCrowded ? head.withoutTexts : head
                     event.from = from
                     event.restarts = from < held
                 }))
@@ -160,5 +161,14 @@ extension Decision<TransferMachine> {
             throw .staleAttempt
         }
         return task
+    }
+}
+
+extension ResponseHead {
+    /// What it takes to receive the answer, and no more.
+    fileprivate var withoutTexts: ResponseHead {
+        var head = self
+        (head.etag, head.lastModified, head.contentType) = (nil, nil, nil)
+        return head
     }
 }

@@ -1,6 +1,7 @@
 import Contracts
 import Machines
 import OrderedCollections
+import Records
 
 // Sessions: made, attached to, invalidated.
 extension Decision<TransferMachine> {
@@ -12,11 +13,13 @@ extension Decision<TransferMachine> {
             guard state.sessions.count < policy.sessionsPerDevice else {
                 throw .tooManySessions(limit: policy.sessionsPerDevice)
             }
+            try requireRoom()
             return emit(.sessionCreated(.init(app: app, session: id, configuration: configuration)))
         }
         guard session.app == app else { throw .sessionInUse(id) }
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
         guard !session.isAttached || session.configuration != configuration else { return }
+        if configuration.binary.count > session.configuration.binary.count { try requireRoom() }
         emit(.sessionAttached(.init(app: app, session: id, configuration: configuration)))
     }
 

@@ -62,8 +62,12 @@ extension Decision<TransferMachine> {
 
     /// What is there may grow; what is new must leave it the room.
     func requireRoom() throws(TransferRefusal) {
-        guard state.binary.count < policy.stateBytes else { throw .deviceFull }
+        let unfinished = state.sessions.values.reduce(0) { $0 + $1.tasks.count { $0.state != .completed } }
+        guard state.binary.count + unfinished * policy.taskGrowth < policy.stateBytes else { throw .deviceFull }
     }
+
+    /// Whether there is no room for anything that could be done without.
+    func isCrowded(by more: Int = 0) -> Bool { state.binary.count + more >= policy.crowdedBytes }
 
     func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
         switch source {
@@ -117,7 +121,9 @@ extension Decision<TransferMachine> {
     ) {
         guard let task = state.task(place) else { return }
         var error = error
-        if producesResumeData, task.canBeResumed { error?.resumeData = identifier() }
+        if producesResumeData, task.canBeResumed, !isCrowded(by: ResumableDownload(task).binary.count) {
+            error?.resumeData = identifier()
+        }
         emit(
             .taskCompleted(
                 .init(place) { event in

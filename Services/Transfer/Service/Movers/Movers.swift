@@ -20,8 +20,6 @@ final class Movers: Service {
     /// At most so many transfers at once in a process.
     static let limit = 1000
     static let renewal = Duration.seconds(3)
-    /// So often is looked, without any cause, for attempts that nobody carries out.
-    static let renewalsBetweenScans = 20
     static let page = 200
 
     /// An attempt that may be taken on.
@@ -47,16 +45,19 @@ final class Movers: Service {
     private let storage: Storage
     private let origins: AllowedOrigins
     private let credentials: any CredentialSource
+    private let scanInterval: Duration
     private let shapers = Shapers()
     private let logger: Logger
     private let running = Mutex<[Slot: Running]>([:])
     private let offers = AsyncStream<Offer>.makeStream()
 
+    /// - Parameter scanInterval: after so long is looked, without any cause, for attempts that nobody carries out.
     init(
         parts: ServiceParts<TransferMachine>, storage: Storage, origins: AllowedOrigins,
-        credentials: any CredentialSource
+        credentials: any CredentialSource, scanInterval: Duration
     ) {
         self.credentials = credentials
+        self.scanInterval = scanInterval
         self.parts = parts
         self.storage = storage
         self.origins = origins
@@ -81,13 +82,15 @@ final class Movers: Service {
     // MARK: The lease
 
     private func stayAlive() async {
-        var renewals = 0
+        var scanned = ContinuousClock.now
         while !Task.isCancelled {
             do {
                 try await table.enrol(id)
                 let dead = try await table.dead()
-                renewals += 1
-                if !dead.isEmpty || renewals.isMultiple(of: Self.renewalsBetweenScans) { try await scan() }
+                if !dead.isEmpty || .now - scanned >= scanInterval {
+                    try await scan()
+                    scanned = .now
+                }
                 for mover in dead { try await table.bury(mover) }
             } catch {
                 logger.warning("the mover's lease could not be renewed", metadata: ["error": "\(error)"])

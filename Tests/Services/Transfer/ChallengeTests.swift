@@ -1,0 +1,99 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// Answers that apps give to challenges over REST.
+@Suite(.serialized) struct ChallengeAnswers {
+    private static let password = #"{"user":"Aladdin","password":"open sesame"}"#
+
+    private static func use(_ credential: String) -> String {
+        #"{"disposition":"useCredential","credential":\#(credential)}"#
+    }
+
+    /// Runs with an app that is asked for a password of Basic, while no time passes.
+    private func run(
+        _ body: (TransferSuite, _ server: CannedServer, _ challenge: String) async throws -> Void
+    ) async throws {
+        let server = try await CannedServer.start { request in
+            request.headers["Authorization"] == ["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="]
+                ? ok("in") : "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=files\r\nContent-Length: 3\r\n\r\nout"
+        }
+        let (suite, transfer) = try await TransferSuite.start(origins: [server.url("")])
+        defer { transfer.signal(SIGTERM) }
+        try await suite.prepare("phone")
+        try await suite.freezeClock()
+        try await suite.download(server.url())
+        try await body(suite, server, try await suite.challenge(of: 1))
+    }
+
+    private func credentials(_ suite: TransferSuite) async throws -> String {
+        try await suite.sql("SELECT count(*) FROM transfer.credentials")
+    }
+
+    @Test func mustBeOfTheKindThatIsAskedFor() async throws {
+        try await run { suite, server, challenge in
+            for credential in [
+                #"{"token":"x"}"#, #"{"fingerprint":"\#(String(repeating: "ab", count: 32))"}"#,
+            ] {
+                let answer = try await suite.answer(challenge, Self.use(credential))
+                #expect(answer.status == 422 && answer.code == "credential_mismatch", "\(credential)")
+            }
+            for document in [
+                Self.use(#"{"token":"x","user":"u","password":"p"}"#), Self.use(#"{"user":"u"}"#),
+                #"{"disposition":"useCredential"}"#,
+                #"{"disposition":"rejectProtectionSpace","credential":\#(Self.password)}"#,
+            ] {
+                let answer = try await suite.answer(challenge, document)
+                #expect(answer.status == 422 && answer.code == "invalid_document", "\(document)")
+            }
+            #expect(try await credentials(suite) == "0")
+            #expect(try await suite.challenge(of: 1) == challenge, "it waits for the right one")
+            #expect(try await suite.answer(challenge, Self.use(Self.password)).status == 200)
+            let done = try await suite.completed(1)
+            #expect(done["response"]?["status"]?.int == 200 && server.requests == 3)
+        }
+    }
+
+    @Test func countOnce() async throws {
+        try await run { suite, server, challenge in
+            let other = try await suite.answer(challenge, Self.use(Self.password), app: "other")
+            #expect(other.status == 404, "it is another app's")
+            let key = ["Idempotency-Key": "k"]
+            let first = try await suite.answer(challenge, Self.use(Self.password), headers: key)
+            #expect(first.status == 200)
+            let again = try await suite.answer(challenge, Self.use(Self.password))
+            #expect(again.status == 404 && again.code == "unknown_challenge")
+            let cancelled = try await suite.answer(challenge, #"{"disposition":"cancelAuthenticationChallenge"}"#)
+            #expect(cancelled.code == "unknown_challenge")
+            let repeated = try await suite.answer(challenge, Self.use(Self.password), headers: key)
+            #expect(repeated.status == 200 && repeated.body == first.body)
+            let changed = try await suite.answer(
+                challenge, Self.use(#"{"user":"Aladdin","password":"open barley"}"#), headers: key)
+            #expect(changed.status == 422 && changed.code == "idempotency_conflict")
+            #expect(try await credentials(suite) == "1")
+            let done = try await suite.completed(1)
+            #expect(done["error"] == .null && done["response"]?["status"]?.int == 200 && server.requests == 3)
+        }
+    }
+
+    @Test func comeTooLateWhenTheTimeIsOver() async throws {
+        try await run { suite, server, challenge in
+            try await suite.stepClock(by: 31)
+            let done = try await suite.completed(1)
+            #expect(done["error"] == .null && done["response"]?["status"]?.int == 401, "the answer is the server's")
+            let late = try await suite.answer(challenge, Self.use(Self.password))
+            #expect(late.status == 404 && late.code == "unknown_challenge")
+            #expect(try await credentials(suite) == "0")
+            #expect(server.requests == 2)
+            let answered = try await suite.sql(
+                """
+                SELECT data->>'disposition', data->>'timedOut' FROM bus.events
+                WHERE type = 'transfer.challenge.answered'
+                """)
+            #expect(answered == "performDefaultHandling|true")
+        }
+    }
+}

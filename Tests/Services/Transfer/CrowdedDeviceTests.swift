@@ -1,0 +1,91 @@
+import Contracts
+import Lives
+import Machines
+import OrderedCollections
+import Records
+import TestSupport
+import Testing
+import Timeline
+import TransferMachine
+
+/// Devices with as much on them as they take: what is there grows no further than a state may.
+@Suite(.aside) struct CrowdedDevices {
+    private static let limit = 65_536
+    private static let long = String(repeating: "x", count: 250)
+
+    private func life() throws -> TransferLife {
+        var life = TransferLife(SplitMix64(seed: 1))
+        try life.deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
+        try life.deliver(LifecycleEvent.AppInstalled(app: "a", manifest: Manifest()))
+        try life.deliver(LifecycleEvent.AppLaunched(app: "a", callbacks: []))
+        return life
+    }
+
+    /// Downloads until the device takes no more, in sessions of 64.
+    private func fill(_ life: inout TransferLife, headers: Int) throws -> [TaskPlace] {
+        var places: [TaskPlace] = []
+        do {
+            while true {
+                let session = "s\(places.count / 64)"
+                if places.count.isMultiple(of: 64) {
+                    var configuration = SessionConfiguration()
+                    configuration.httpMaximumConnectionsPerHost = 64
+                    try life.submit(.openSession(app: "a", session: session, configuration))
+                }
+                var request = TransferRequest(url: "http://files.example/\(places.count)")
+                if headers > 0 { request.headers = ["X": String(repeating: "y", count: headers)] }
+                try life.submit(.download(app: "a", session: session, request))
+                places.append(TaskPlace(app: "a", session: session, task: places.count % 64 + 1))
+            }
+        } catch TransferRefusal.deviceFull { return places }
+    }
+
+    private func receive(_ life: inout TransferLife, _ place: TaskPlace) throws {
+        let claim = AttemptClaim(place, epoch: life.device.task(place)?.epoch ?? 0, mover: "m")
+        try life.submit(.startAttempt(claim))
+        var head = ResponseHead()
+        head.status = 200
+        head.acceptsRanges = true
+        head.etag = "\"\(Self.long)\""
+        head.lastModified = Self.long
+        head.contentType = Self.long
+        head.contentLength = 1000
+        try life.submit(.receiveResponse(claim, head))
+        try life.submit(.report(claim, total: 500))
+    }
+
+    @Test func haveRoomForResumeData() throws {
+        var life = try life()
+        let places = try fill(&life, headers: 4000)
+        let begun = places.prefix(4)
+        for place in begun { try receive(&life, place) }
+        // All of them time out at once.
+        try life.pass(until: life.now + .days(8))
+        #expect(life.device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })
+        let data = places.compactMap { life.device.task($0)?.error?.resumeData }
+        #expect(!data.isEmpty && data.count < begun.count, "only as many as there is room for")
+        #expect(life.device.binary.count <= Self.limit)
+    }
+
+    @Test func takeNoMoreSessions() throws {
+        var life = try life()
+        var configuration = SessionConfiguration()
+        configuration.httpAdditionalHeaders = ["X": String(repeating: "y", count: 4000)]
+        #expect(throws: TransferRefusal.deviceFull) {
+            for number in 0..<16 {
+                try life.submit(.openSession(app: "a", session: "s\(number)", configuration))
+            }
+        }
+        #expect(life.device.binary.count <= Self.limit)
+    }
+
+    @Test func hearWhatServersSay() throws {
+        var life = try life()
+        let places = try fill(&life, headers: 0)
+        for place in places { try receive(&life, place) }
+        #expect(places.count > 64)
+        #expect(life.device.binary.count <= Self.limit)
+        let kept = places.compactMap { life.device.task($0)?.response?.etag }
+        #expect(kept.count > 10 && kept.count < places.count, "only as many as there is room for")
+    }
+}
