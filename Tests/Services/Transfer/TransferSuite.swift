@@ -24,7 +24,7 @@ extension APIDescription {
         // A description knows no paths of several segments: one stands for all.
         let path = path.hasPrefix("/content/") ? "/content/{path}" : path
         guard let fault = fault(of: answer, to: method.rawValue, path) else { return }
-        Issue.record("\(method) \(path): \(fault)\n\(String(buffer: answer.body).prefix(1000))")
+        Issue.record("\(method.rawValue) \(path): \(fault)\n\(String(buffer: answer.body).prefix(1000))")
     }
 }
 
