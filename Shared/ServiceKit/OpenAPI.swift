@@ -78,10 +78,7 @@ extension Route {
 
     /// Those of its own, and those that follow from the rest of the description.
     private var allParameters: [RouteParameter] {
-        let names = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
-        let identifiers = names.filter { name in !parameters.contains { $0.name == name } }.map {
-            RouteParameter($0, in: .path, "An identifier", Self.identifier)
-        }
+        let identifiers = identifiers.map { RouteParameter($0, in: .path, "An identifier", Self.identifier) }
         guard honoursIdempotencyKey else { return identifiers + parameters }
         let key = RouteParameter(
             HTTPField.Name.idempotencyKey.rawName, in: .header,
@@ -90,10 +87,15 @@ extension Route {
     }
 
     private var responses: [JSON.Member] {
-        var members = [status, again].compactMap(\.self).map { status in
+        var members = ([status] + further).map { status in
             var success = [JSON.Member("description", .string(status.reasonPhrase))]
+            let content = content(of: status)
             if !content.isEmpty { success.append(JSON.Member("content", .object(content))) }
             return JSON.Member(String(status.code), .object(success))
+        }
+        if isRead, bytes != nil {
+            let status = HTTPResponse.Status.notModified
+            members.append(JSON.Member(String(status.code), ["description": .string(status.reasonPhrase)]))
         }
         let byStatus = Dictionary(grouping: allProblems, by: \.status.code).sorted { $0.key < $1.key }
         for (status, problems) in byStatus where status != self.status.code {
@@ -106,7 +108,8 @@ extension Route {
     }
 
     /// What it answers in the case of success, by media type.
-    private var content: [JSON.Member] {
+    private func content(of status: HTTPResponse.Status) -> [JSON.Member] {
+        guard status != .noContent else { return [] }
         var content: [JSON.Member] = []
         if let response {
             var document = [JSON.Member("schema", response.schema)]
@@ -118,6 +121,11 @@ extension Route {
         }
         if let text {
             content.append(JSON.Member(text.type, ["schema": ["type": "string"], "example": .string(text.example)]))
+        }
+        if let bytes {
+            content.append(JSON.Member(bytes, [:]))
+            // Several ranges (RFC 9110 section 14.6).
+            if status == .partialContent, bytes != "*/*" { content.append(JSON.Member("multipart/byteranges", [:])) }
         }
         return content
     }

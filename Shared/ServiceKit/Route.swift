@@ -27,10 +27,12 @@ public struct Route: Sendable {
     public let response: (any Value.Type)?
     /// The status of success.
     public let status: HTTPResponse.Status
-    /// The status of success where what is made was there before; nil where that makes no difference.
-    public let again: HTTPResponse.Status?
+    /// Further statuses of success.
+    public let further: [HTTPResponse.Status]
     /// What it answers beside a JSON document, or instead of one.
     public let text: TextContent?
+    /// The media type of the bytes that it answers instead of a document; `*/*` where they have types of their own.
+    public let bytes: String?
     /// The problems of its own, beside those that follow from the rest of the description.
     public let problems: [Problem]
     /// What it answers instead of problems, where another's protocol says how errors look: by status, the words that
@@ -44,6 +46,14 @@ public struct Route: Sendable {
     public let honoursIdempotencyKey: Bool
     let handler: Handler
 
+    var isRead: Bool { method == .get || method == .head }
+
+    /// The parameters of its path that are identifiers.
+    var identifiers: [String] {
+        path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+            .filter { name in !parameters.contains { $0.name == name } }
+    }
+
     /// Whether it goes the way of ``Commands``: on to the machine that holds the device.
     private var isOfDevice: Bool {
         if case .caller = access { path.contains("{device}") } else { false }
@@ -53,10 +63,11 @@ public struct Route: Sendable {
     var allProblems: [Problem] {
         guard reasons.isEmpty else { return [] }
         var all = problems
-        if path.contains("{") { all += [.invalidIdentifier, .notFound] }
+        // What is understood at a path is told whatever it names.
+        if !identifiers.isEmpty, method != .options { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
         if honoursIdempotencyKey { all += [.invalidHeader, .idempotencyConflict] }
-        if isOfDevice { all += method == .get ? Problem.ofReads : Problem.ofCommands }
+        if isOfDevice { all += isRead ? Problem.ofReads : Problem.ofCommands }
         switch access {
         case .open: break
         case .caller, .scope:
@@ -80,16 +91,16 @@ public struct RouteTable: Sendable {
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
-        status: HTTPResponse.Status = .ok, again: HTTPResponse.Status? = nil, text: TextContent? = nil,
-        problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil, isDescribed: Bool = true,
-        honoursIdempotencyKey: Bool? = nil, use handler: @escaping Route.Handler
+        status: HTTPResponse.Status = .ok, further: [HTTPResponse.Status] = [], text: TextContent? = nil,
+        bytes: String? = nil, problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil,
+        isDescribed: Bool = true, honoursIdempotencyKey: Bool? = nil, use handler: @escaping Route.Handler
     ) {
         let isOpen = if case .open = access { true } else { false }
         routes.append(
             Route(
                 method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
-                response: response, status: status, again: again, text: text, problems: problems, reasons: reasons,
-                example: example, isDescribed: isDescribed,
+                response: response, status: status, further: further, text: text, bytes: bytes, problems: problems,
+                reasons: reasons, example: example, isDescribed: isDescribed,
                 honoursIdempotencyKey: honoursIdempotencyKey ?? (method == .post && !isOpen), handler: handler))
     }
 

@@ -118,7 +118,7 @@ extension Decision<TransferMachine> {
         case .downloadResuming(let app, let session, let resumeData, let changes):
             try createResuming(app, session, resumeData, changes)
         case .upload(let app, let session, let request, let source):
-            try create(.upload, app, session, request, try body(source, of: app))
+            try create(.upload, app, session, request, source)
         case .resume(let place): try resume(place)
         case .suspend(let place): try suspend(place)
         case .cancel(let place): try cancel(place, producesResumeData: false)

@@ -1,3 +1,4 @@
+import Contracts
 import HTTPTypes
 public import ServiceKit
 public import TransferMachine
@@ -20,6 +21,32 @@ extension TransferRefusal: ProblemConvertible {
 }
 
 extension TransferMachine: FleetMember {}
+
+extension [Problem] {
+    /// What the machine may refuse at a route about a device.
+    ///
+    /// - Parameter refusals: those that not every such route has; what they carry is an example.
+    static func ofDevice(_ refusals: TransferRefusal...) -> [Problem] {
+        ([.deviceNotRegistered] + refusals).map(\.problem)
+    }
+
+    /// At a route about an installed app.
+    static func ofApp(_ refusals: TransferRefusal...) -> [Problem] {
+        ([.deviceNotRegistered, .appNotInstalled("mail")] + refusals).map(\.problem)
+    }
+
+    /// At a route that stands for code of an app.
+    static func ofCode(_ refusals: TransferRefusal...) -> [Problem] {
+        ([.deviceNotRegistered, .appNotInstalled("mail"), .appNotRunning(.suspended)] + refusals).map(\.problem)
+    }
+
+    /// At a route that creates tasks.
+    static var ofNewTask: [Problem] {
+        ofCode(
+            .unknownSession("s"), .sessionInvalidated("s"), .sessionNotAttached("s"), .tooManyTasks(limit: 64),
+            .deviceFull, .unsupportedURL)
+    }
+}
 
 extension Problem {
     static let originNotAllowed = Problem(

@@ -25,14 +25,18 @@ struct TransferRoutes: Sendable {
         let session = Self.sessions + "/{identifier}"
         table.add(
             .put, session, "Creates a background session, or attaches to it", request: SessionConfiguration.self,
-            response: SessionDocument.self
+            response: SessionDocument.self,
+            problems: .ofCode(.tooManySessions(limit: 16), .sessionInUse("s"), .sessionInvalidated("s"))
         ) { request, context in
             let configuration = try await request.document(as: SessionConfiguration.self)
             return try await submitToSession(request, context) {
                 .openSession(app: $0, session: $1, configuration)
             }
         }
-        table.add(.get, session, "A session with its tasks", response: SessionDocument.self) { request, context in
+        table.add(
+            .get, session, "A session with its tasks", response: SessionDocument.self,
+            problems: .ofDevice(.unknownSession("s"))
+        ) { request, context in
             let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
             let (state, etag) = try await read(request, context)
             guard let found = state.sessions[id], found.app == app else {
@@ -40,13 +44,18 @@ struct TransferRoutes: Sendable {
             }
             return Response(SessionDocument(id, found), etag: etag)
         }
-        table.add(.get, Self.sessions, "The sessions of an app", response: SessionList.self) { request, context in
+        table.add(
+            .get, Self.sessions, "The sessions of an app", response: SessionList.self, problems: .ofDevice()
+        ) { request, context in
             let app = try context.parameters.identifier("app")
             let (state, etag) = try await read(request, context)
             return Response(SessionList(state, of: app), etag: etag)
         }
         for (word, cancels) in [("finish-tasks-and-invalidate", false), ("invalidate-and-cancel", true)] {
-            table.add(.post, session + "/" + word, "Invalidates a session", status: .noContent) { request, context in
+            table.add(
+                .post, session + "/" + word, "Invalidates a session", status: .noContent,
+                problems: .ofCode(.unknownSession("s"))
+            ) { request, context in
                 try await submitToSession(request, context, status: .noContent) {
                     .invalidateSession(app: $0, session: $1, cancels: cancels)
                 }
@@ -59,7 +68,7 @@ struct TransferRoutes: Sendable {
         table.add(
             .post, Self.sessions + "/{identifier}/callbacks/{callback}/completion",
             "A callback has returned: didFinishDownloadingTo, whose file goes then unless it was claimed",
-            request: CallbackCompletion.self, status: .noContent
+            request: CallbackCompletion.self, status: .noContent, problems: .ofCode(.unknownSession("s"))
         ) { request, context in
             guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
                 throw Problem.notFound.because("only didFinishDownloadingTo is waited for")
@@ -77,7 +86,7 @@ struct TransferRoutes: Sendable {
         table.add(
             .post, session + "/downloads", "Creates a download task, which begins at once",
             request: DownloadRequest.self, response: TaskDocument.self, status: .created,
-            problems: [.originNotAllowed]
+            problems: .ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed]
         ) { request, context in
             let download = try await request.document(as: DownloadRequest.self)
             try requireAllowed(download.url)
@@ -88,7 +97,9 @@ struct TransferRoutes: Sendable {
         table.add(
             .post, session + "/uploads", "Creates a task that uploads a file, which begins at once",
             request: UploadRequest.self, response: TaskDocument.self, status: .created,
-            problems: [.originNotAllowed, .uploadIncomplete, .uploadGone]
+            problems: .ofNewTask + [
+                TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
+            ]
         ) { request, context in
             let upload = try await request.document(as: UploadRequest.self)
             try requireAllowed(upload.url)
@@ -102,7 +113,9 @@ struct TransferRoutes: Sendable {
                 .upload(app: app, session: session, upload.transferRequest, source)
             }
         }
-        table.add(.get, task, "A task", response: TaskDocument.self) { request, context in
+        table.add(
+            .get, task, "A task", response: TaskDocument.self, problems: .ofDevice(.unknownTask(1))
+        ) { request, context in
             let (found, etag) = try await findTask(request, context)
             return Response(TaskDocument(found), etag: etag)
         }
@@ -116,20 +129,24 @@ struct TransferRoutes: Sendable {
             ),
         ]
         for (word, summary, command) in actions {
-            table.add(.post, task + "/" + word, summary, response: TaskDocument.self) { request, context in
+            table.add(
+                .post, task + "/" + word, summary, response: TaskDocument.self,
+                problems: .ofCode(.unknownSession("s"), .unknownTask(1))
+            ) { request, context in
                 try await submitToTask(command(try taskPlace(context)), request, context)
             }
         }
         table.add(
             .post, task + "/claim", "The app takes a download's file as its own, now or as soon as it has come",
-            request: ClaimRequest.self, response: TaskDocument.self
+            request: ClaimRequest.self, response: TaskDocument.self,
+            problems: .ofCode(.unknownSession("s"), .unknownTask(1), .nothingToClaim(1), .tooManyFiles(limit: 64))
         ) { request, context in
             let claim = try await request.document(as: ClaimRequest.self)
             return try await submitToTask(.claim(try taskPlace(context), name: claim.name), request, context)
         }
         table.add(
             .get, task + "/file", "The file that a task has downloaded, or what the server said to an upload",
-            problems: [.fileNotReady, .fileGone]
+            bytes: "*/*", problems: .ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone]
         ) { try await file($0, $1) }
     }
 

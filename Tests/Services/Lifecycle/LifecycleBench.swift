@@ -123,12 +123,14 @@ struct LifecycleBench: Sendable {
 
     // MARK: Requests
 
-    struct Answer {
+    struct Answer: DescribedAnswer {
         let status: Int
         let headers: HTTPHeaders
         let body: String
         var json: JSON { (try? JSON(parsing: Array(body.utf8))) ?? .null }
         var code: String? { json["code"]?.string }
+        var contentType: String? { headers.first(name: "Content-Type") }
+        var isEmpty: Bool { body.isEmpty }
         subscript(_ name: String) -> JSON? { json[name] }
     }
 

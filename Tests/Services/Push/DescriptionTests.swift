@@ -1,17 +1,10 @@
 import Foundation
 import Records
-import Synchronization
 import TestSupport
 import Testing
 
 /// `/openapi.json` of the process as it runs. Beside these tests every other one holds its answers to it.
 @Suite("The description of push", .timeLimit(.minutes(4))) struct DescriptionTests {
-    /// What every service has; `ServiceKit` describes and tests it.
-    private static func isOwn(_ operation: Description.Operation) -> Bool {
-        let shared = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/dead-letters", "/v1/parked/"]
-        return !shared.contains { operation.path.hasPrefix($0) }
-    }
-
     @Test func everyOperationThatIsDescribedIsARoute() async throws {
         try await PushSuite.run { suite in
             let operations = suite.description.operations
@@ -59,105 +52,62 @@ import Testing
 
     // MARK: Refusals
 
-    /// What depends on the service's own state or on who asks, not on what is asked; `ServiceKit` tests it.
-    private static let circumstances: Set<String> = [
-        "unauthenticated", "forbidden", "rate_limited", "busy", "overloaded", "stopping", "database_unavailable",
-        "outcome_unknown", "parked", "state_too_large", "internal_error",
-    ]
-
     @Test func everyRefusalThatIsDescribedIsGiven() async throws {
         try await PushSuite.run { suite in
-            let given = Given(suite)
-            let values = try await Self.prepare(suite)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                // A service waits for what it has not taken in yet: all of them at once.
-                for operation in suite.description.operations where Self.isOwn(operation) {
-                    group.addTask { try await Self.refuse(operation, values, given) }
-                }
-                try await group.waitForAll()
+            let given = GivenRefusals(suite.description) { call in
+                try await suite.send(call.method, call.path, bytes: call.body, type: call.type, call.headers)
             }
-            try await Self.refuseByState(given)
-            try await Self.refuseKeys(given)
-            let described = suite.description.operations.filter { Self.isOwn($0) && $0.path.hasPrefix("/v1/") }
-                .flatMap { operation in
-                    operation.errors.subtracting(Self.circumstances).map { "\(operation.name) \($0)" }
-                }
-            let missing = Set(described).subtracting(given.all).sorted()
+            let scene = try await Self.prepare(suite)
+            let operations = suite.description.operations.filter { !$0.isCommon && $0.path.hasPrefix("/v1/") }
+            try await given.refuse(operations, in: scene)
+            let nothing = scene.values.merging(["notification": "none"]) { $1 }
+            for operation in operations where operation.errors.contains("not_found") {
+                guard !operation.places.contains("device") else { continue }
+                try await given.refuse("not_found", operation.method, operation.path(nothing))
+            }
+            try await Self.refuseByState(given, suite)
+            try await Self.refuseKeys(given, suite)
+            let missing = given.missing(of: operations)
             #expect(missing.isEmpty, "described, and never given: \(missing)")
         }
     }
 
     /// A device with a notification, and another one.
-    private static func prepare(_ suite: PushSuite) async throws -> [String: String] {
+    private static func prepare(_ suite: PushSuite) async throws -> GivenRefusals.Scene {
         let token = try await suite.makeDevice("phone")
         let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
         let stranger = try await suite.send("PUT", "/v1/devices/other", ["profile": "ios15"], port: suite.lifecycle)
-        return [
+        var scene = GivenRefusals.Scene()
+        scene.values = [
             "device": "phone", "app": PushSuite.app, "team": suite.signer.teamID, "key": "KEYKEYKEY9",
             "notification": try #require(sent.headers["apns-unique-id"]),
-            "bearer": try #require(stranger.json["token"]?.string),
         ]
+        scene.absent = [
+            ("device_not_registered", "device", "nobody"), ("app_not_installed", "app", "none"),
+        ]
+        scene.bearer = try #require(stranger.json["token"]?.string)
+        scene.usedKey = "used"
+        let used = try await suite.send(
+            "PUT", "/v1/devices/phone/throttle", ["enabled": false], ["Idempotency-Key": scene.usedKey])
+        #expect(used.status == 200)
+        scene.queries = ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x"]
+        let key = Self.key("KEYKEYKEY8", suite)
+        scene.body = { operation in
+            guard operation.takesDocument else { return nil }
+            return switch operation.path.split(separator: "/").last {
+            case "throttle": #"{"enabled":true}"#
+            case "provider-keys": key
+            default: "{}"
+            }
+        }
+        return scene
     }
 
-    /// What an operation refuses whatever it is about.
-    private static func refuse(
-        _ operation: Description.Operation, _ values: [String: String], _ given: Given
-    ) async throws {
-        let path = operation.path(values)
-        let body = given.body(for: operation)
-        func refuse(
-            _ code: String, _ path: String? = nil, body other: [UInt8]? = nil, type: String = "application/json",
-            headers: [String: String] = [:]
-        ) async throws {
-            guard operation.errors.contains(code) else { return }
-            try await given.refuse(
-                code, operation.method, path ?? operation.path(values), other ?? body, type: type, headers: headers)
-        }
-        func place(_ name: String, _ value: String) -> String {
-            operation.path(values.merging([name: value]) { $1 })
-        }
-        let names = operation.path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
-            String($0.dropFirst().dropLast())
-        }
-        for name in names { try await refuse("invalid_identifier", place(name, "a%20b")) }
-        try await refuse("invalid_credential", headers: ["authorization": "bearer nonsense"])
-        try await refuse(
-            "invalid_header",
-            headers: operation.method == "POST" ? ["Idempotency-Key": "not a key"] : ["Dormouse-Position": "nowhere"])
-        try await refuse("behind", headers: ["Dormouse-Position": "0:9000000"])
-        try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])
-        try await refuse("malformed_json", body: Array("{".utf8))
-        try await refuse("unsupported_media_type", type: "text/plain")
-        try await refuse("body_too_large", body: Array(repeating: 0x20, count: 70_000))
-        try await refuse("invalid_document", body: Array(#"{"nonsense":1}"#.utf8))
-        for query in ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x"]
-        where operation.hasParameter(String(query.prefix { $0 != "=" })) {
-            try await refuse("invalid_query", path + "?" + query)
-        }
-        try await refuse("device_not_registered", place("device", "nobody"))
-        try await refuse("app_not_installed", place("app", "none"))
-        if names.contains("device") {
-            // Another's device is as if it were not there.
-            try await refuse("not_found", headers: ["authorization": "bearer \(values["bearer"] ?? "")"])
-            // The key was another request's.
-            let key = "key-of-\(operation.name.filter { $0.isLetter })"
-            let first = try await given.suite.send(
-                "PUT", "/v1/devices/phone/throttle", ["enabled": true], ["Idempotency-Key": key])
-            #expect(first.status == 200)
-            let other = operation.path.hasSuffix("throttle") ? Array(#"{"enabled":false}"#.utf8) : nil
-            try await refuse("idempotency_conflict", body: other, headers: ["Idempotency-Key": key])
-        } else {
-            try await refuse("not_found", place("notification", "none"))
-        }
-    }
-
-    private static func refuseByState(_ given: Given) async throws {
-        let suite = given.suite
+    private static func refuseByState(_ given: GivenRefusals, _ suite: PushSuite) async throws {
         let device = "/v1/devices/phone"
         let registration = device + "/apps/\(PushSuite.app)/registration"
         let unknown = Data(count: 16).base64EncodedString()
-        try await given.refuse(
-            "unknown_channel", "PUT", registration, Array(#"{"channels":["\#(unknown)"]}"#.utf8))
+        try await given.refuse("unknown_channel", "PUT", registration, #"{"channels":["\#(unknown)"]}"#)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
         try await given.refuse("not_connected", "POST", device + "/keep-alive")
         #expect(try await suite.send("DELETE", registration).status == 204)
@@ -177,57 +127,21 @@ import Testing
         try await given.refuse("device_off", "POST", device + "/notifications/none/opened")
     }
 
-    private static func refuseKeys(_ given: Given) async throws {
+    private static func refuseKeys(_ given: GivenRefusals, _ suite: PushSuite) async throws {
         let path = "/v1/provider-keys"
-        let suite = given.suite
-        try await given.refuse("provider_key_exists", "POST", path, given.key(suite.signer.keyID))
+        try await given.refuse("provider_key_exists", "POST", path, key(suite.signer.keyID, suite))
         let keyed = ["Idempotency-Key": "k1"]
-        let second = try await suite.send("POST", path, try JSON(parsing: given.key("KEYKEYKEY2")), keyed)
+        let second = try await suite.send("POST", path, try JSON(parsing: Array(key("KEYKEYKEY2", suite).utf8)), keyed)
         #expect(second.status == 201)
-        try await given.refuse("too_many_provider_keys", "POST", path, given.key("KEYKEYKEY3"))
-        try await given.refuse("idempotency_conflict", "POST", path, given.key("KEYKEYKEY3"), headers: keyed)
-    }
-}
-
-/// The refusals that were given so far, with their operations.
-private final class Given: Sendable {
-    let suite: PushSuite
-    private let refusals = Mutex<Set<String>>([])
-    var all: Set<String> { refusals.withLock { $0 } }
-
-    init(_ suite: PushSuite) { self.suite = suite }
-
-    func refuse(
-        _ code: String, _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json",
-        headers: [String: String] = [:]
-    ) async throws {
-        let answer = try await suite.send(method, path, bytes: body, type: type, headers)
-        #expect(answer.code == code, "\(method) \(path): \(answer)")
-        let operation = try #require(suite.description.operation(method, path))
-        refusals.withLock { _ = $0.insert("\(operation.name) \(answer.code ?? "")") }
+        try await given.refuse("too_many_provider_keys", "POST", path, key("KEYKEYKEY3", suite))
+        try await given.refuse("idempotency_conflict", "POST", path, key("KEYKEYKEY3", suite), headers: keyed)
     }
 
-    /// A body that an operation takes.
-    func body(for operation: Description.Operation) -> [UInt8]? {
-        guard operation.takesDocument else { return nil }
-        switch operation.path.split(separator: "/").last {
-        case "throttle": return Array(#"{"enabled":true}"#.utf8)
-        case "provider-keys": return key("KEYKEYKEY8")
-        default: return Array("{}".utf8)
-        }
-    }
-
-    func key(_ id: String) -> [UInt8] {
+    private static func key(_ id: String, _ suite: PushSuite) -> String {
         let key: JSON = [
             "keyID": .string(id), "teamID": .string(suite.signer.teamID), "environment": "sandbox",
             "publicKey": .string(suite.signer.publicKey),
         ]
-        return key.bytes
-    }
-}
-
-extension Description.Operation {
-    fileprivate func hasParameter(_ name: String) -> Bool {
-        document["parameters"]?.items?.contains { $0["name"]?.string == name } ?? false
+        return String(decoding: key.bytes, as: UTF8.self)
     }
 }

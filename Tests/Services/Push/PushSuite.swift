@@ -11,14 +11,13 @@ import Timeline
 
 /// `push` and `lifecycle` as executables over a database of their own, and a client for them.
 final class PushSuite: Sendable {
-    struct Answer: Sendable {
+    struct Answer: DescribedAnswer {
         let status: Int
         let headers: [String: String]
         let json: JSON
         var isEmpty = false
 
-        var reason: String? { json["reason"]?.string }
-        var code: String? { json["code"]?.string }
+        var contentType: String? { headers["content-type"] }
     }
 
     let push: Int
@@ -29,7 +28,7 @@ final class PushSuite: Sendable {
     let certificates: URL
     let signer = ProviderSigner()
     /// Holds every answer of `push` to its API description.
-    let description: Description
+    let description: APIDescription
     private let processes: [ChildProcess]
     private let isKilled = Atomic(false)
     /// Of the database.
@@ -38,7 +37,7 @@ final class PushSuite: Sendable {
 
     private init(
         ports: (push: Int, lifecycle: Int, apns: Int), certificates: URL, processes: [ChildProcess],
-        description: Description, settings: [String: String]
+        description: APIDescription, settings: [String: String]
     ) {
         self.description = description
         push = ports.push
@@ -84,7 +83,7 @@ final class PushSuite: Sendable {
         let document = try await described.body.collect(upTo: 1 << 20)
         let suite = PushSuite(
             ports: (push: ports[1], lifecycle: ports[0], apns: apns), certificates: folder, processes: processes,
-            description: Description(try JSON(parsing: document.readableBytesView)), settings: settings)
+            description: APIDescription(try JSON(parsing: document.readableBytesView)), settings: settings)
         try await suite.registerKey()
         try await withTimeout(seconds: 120, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }

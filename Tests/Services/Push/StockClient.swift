@@ -73,7 +73,7 @@ struct StockPlan {
     /// The private keys to sign with, in PEM, by name.
     var keys: [String: String]
     /// Holds every answer to the API description.
-    let description: Description
+    let description: APIDescription
 
     /// Sends the requests in order.
     func send(_ requests: [Request]) async throws -> [Answer] {

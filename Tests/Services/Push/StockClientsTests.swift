@@ -318,7 +318,8 @@ import Timeline
             // All that is described is provoked, but for what no request brings about.
             for call in calls {
                 let operation = try #require(suite.description.operation(call.method, call.path))
-                var given = Set(named.filter { operation.isMeant(by: $0.request) }.map(\.reason))
+                var given = Set(
+                    named.filter { operation.isMeant(by: $0.request.method, $0.request.path) }.map(\.reason))
                 given.formUnion(Self.laterTokens.map(\.0) + [.serviceUnavailable, .internalServerError])
                 given.formUnion(Self.ofSlowClients)
                 if transport == .http1 { given.formUnion(Self.ofCertificates) }
@@ -382,15 +383,6 @@ import Timeline
                 ))
         }
         return changes
-    }
-}
-
-extension Description.Operation {
-    fileprivate func isMeant(by request: StockPlan.Request) -> Bool {
-        let pattern = path.split(separator: "/")
-        let parts = request.path.split(separator: "/")
-        return method == request.method && pattern.count == parts.count
-            && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
     }
 }
 

@@ -4,14 +4,28 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Records
+import Synchronization
 import TestSupport
+import Testing
 
 /// An answer that was read to its end.
-struct HTTPAnswer {
+struct HTTPAnswer: DescribedAnswer {
     let status: Int
     let headers: HTTPHeaders
     let body: ByteBuffer
     var json: JSON { (try? JSON(parsing: body.readableBytesView)) ?? .null }
+    var contentType: String? { headers.first(name: "Content-Type") }
+    var isEmpty: Bool { body.readableBytes == 0 }
+}
+
+extension APIDescription {
+    /// Holds an answer to what is described.
+    func hold(_ answer: HTTPAnswer, to method: HTTPMethod, _ path: String) {
+        // A description knows no paths of several segments: one stands for all.
+        let path = path.hasPrefix("/content/") ? "/content/{path}" : path
+        guard let fault = fault(of: answer, to: method.rawValue, path) else { return }
+        Issue.record("\(method.rawValue) \(path): \(fault)\n\(String(buffer: answer.body).prefix(1000))")
+    }
 }
 
 struct Unexpected: Error, CustomStringConvertible { var description: String }
@@ -27,6 +41,8 @@ final class TransferSuite: Sendable {
     let directory: URL
     private let lifecycle: ChildProcess
     private let command: [String]
+    /// What the processes of `transfer` answer is held to, by their ports.
+    private let descriptions = Mutex<[Int: APIDescription]>([:])
 
     /// - Parameters:
     ///   - origins: those that may be fetched from besides the proxy.
@@ -58,10 +74,10 @@ final class TransferSuite: Sendable {
         let suite = TransferSuite(
             lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
             database: database, directory: directory, lifecycle: lifecycle,
-            command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [logLevel] + settings + [
+            command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [logLevel] + [
                 "--data-directory", directory.path, "--allowed-origins",
                 (([proxy.port] + ports).map { "http://127.0.0.1:\($0)" } + origins).joined(separator: ","),
-            ])
+            ] + settings)
         return (suite, try await suite.startTransfer())
     }
 
@@ -86,8 +102,13 @@ final class TransferSuite: Sendable {
         let transfer = try ChildProcess.start(
             command[0], command.dropFirst() + ["--port", "\(port ?? transferPort)"])
         try await transfer.waitForLine(containing: "is ready", within: 30)
+        let description = try await APIDescription(send(.GET, port ?? transferPort, "/openapi.json").json)
+        descriptions.withLock { $0[port ?? transferPort] = description }
         return transfer
     }
+
+    /// Of the first process.
+    var description: APIDescription { descriptions.withLock { $0[transferPort] } ?? APIDescription(.null) }
 
     func send(
         _ method: HTTPMethod, _ port: Int, _ path: String, headers: [String: String] = [:], _ body: ByteBuffer? = nil
@@ -97,9 +118,20 @@ final class TransferSuite: Sendable {
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         request.body = body.map { .bytes($0) }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
-        return HTTPAnswer(
+        let answer = HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,
             body: try await response.body.collect(upTo: 1 << 26))
+        descriptions.withLock { $0[port] }?.hold(answer, to: method, path)
+        return answer
+    }
+
+    /// A call of `transfer` that is to be refused.
+    func send(_ call: GivenRefusals.Call) async throws -> HTTPAnswer {
+        var headers = call.headers
+        if call.body != nil { headers["Content-Type"] = call.type }
+        return try await send(
+            HTTPMethod(rawValue: call.method), transferPort, call.path, headers: headers,
+            call.body.map { ByteBuffer(bytes: $0) })
     }
 
     /// A call with a document that must succeed.

@@ -17,6 +17,8 @@ final class UploadsSuite: Sendable {
     struct Replica {
         let port: Int
         let process: ChildProcess
+        /// All that it answers is held to it.
+        var description = APIDescription(.null)
     }
 
     /// - Parameter settings: more of the command line.
@@ -50,7 +52,9 @@ final class UploadsSuite: Sendable {
                 "\(port)", "--data-directory", directory.path,
             ] + access + settings)
         try await process.waitForLine(containing: "is ready", within: 30)
-        return Replica(port: port, process: process)
+        var replica = Replica(port: port, process: process)
+        replica.description = try await APIDescription(replica.send(.GET, "/openapi.json").json)
+        return replica
     }
 
     /// Ends processes. With that the suite lives until here, and so does its directory.
@@ -85,9 +89,14 @@ extension UploadsSuite.Replica {
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         request.body = body.map { isChunked ? .bytes($0.readableBytesView, length: .unknown) : .bytes($0) }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
-        return HTTPAnswer(
+        let answer = HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,
             body: try await response.body.collect(upTo: 1 << 26))
+        // One that the path has not is as if it were not told of here: what is refused then is described where it is told.
+        let override = headers["X-HTTP-Method-Override"].map { HTTPMethod(rawValue: $0) }
+        let meant = override.flatMap { description.operation($0.rawValue, path) == nil ? nil : $0 }
+        description.hold(answer, to: meant ?? method, path)
+        return answer
     }
 
     /// As a client of tus.
@@ -126,7 +135,6 @@ extension UploadsSuite.Replica {
 
 extension HTTPAnswer {
     subscript(_ name: String) -> String? { headers.first(name: name) }
-    var code: String? { json["code"]?.string }
 }
 
 /// Bytes that look like nothing, and their hash.

@@ -51,6 +51,8 @@ final class UploadsWire: Sendable {
 
     func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)).get() }
     func send(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes).get() }
+    /// Says that nothing more comes, and hears on.
+    func finish() async throws { try await channel.close(mode: .output).get() }
     func close() async throws { try await channel.close().get() }
 
     /// Waits for a text, or the end of the connection.

@@ -14,7 +14,7 @@ extension LifecycleRoutes {
         let device = "/v1/devices/{device}"
         table.add(
             .put, device, "Registers a device, and answers its token; or describes it anew, without one",
-            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created, again: .ok
+            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created, further: [.ok]
         ) { request, context in
             let document = try await request.document(as: Registration.self)
             return try await register(try document.within(try context.requireCaller()), request, context)

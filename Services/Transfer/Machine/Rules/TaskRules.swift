@@ -7,10 +7,12 @@ import Timeline
 // Tasks: created, suspended, resumed, cancelled, timed out.
 extension Decision<TransferMachine> {
     mutating func create(
-        _ kind: TransferKind, _ app: String, _ id: String, _ request: TransferRequest, _ body: AppFile? = nil
+        _ kind: TransferKind, _ app: String, _ id: String, _ request: TransferRequest,
+        _ source: UploadSource? = nil
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(app, id)
         guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
+        let body = try source.map { source throws(TransferRefusal) in try self.body(source, of: app) }
         let file = identifier()
         create(session, id) { event in
             event.kind = kind
@@ -69,7 +71,7 @@ extension Decision<TransferMachine> {
     /// Whether there is no room for anything that could be done without.
     func isCrowded(by more: Int = 0) -> Bool { state.binary.count + more >= policy.crowdedBytes }
 
-    func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
+    private func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
         switch source {
         case .body(let file): return file
         case .file(let name):

@@ -16,7 +16,7 @@ struct ChallengeRoutes: Sendable {
         table.add(
             .post, "/v1/devices/{device}/apps/{app}/challenges/{challenge}",
             "Answers a challenge; the credential is kept out of the log", request: ChallengeAnswer.self,
-            response: TaskDocument.self, problems: [.credentialMismatch]
+            response: TaskDocument.self, problems: .ofCode(.unknownChallenge("c")) + [.credentialMismatch]
         ) { try await answer($0, $1) }
     }
 

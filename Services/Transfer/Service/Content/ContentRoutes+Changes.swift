@@ -81,7 +81,8 @@ extension ContentRoutes {
         var pending = ByteBuffer()
         var writes = WriteBehind()
         var written = ContinuousClock.now
-        for try await buffer in request.body {
+        var body = request.body.makeAsyncIterator()
+        while let buffer = try await body.nextOfWhole() {
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)
             // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import Records
+import Runtime
 import ServiceKit
 import Timeline
 
@@ -22,20 +23,19 @@ struct ContentRoutes: Sendable {
             table.add(
                 .put, path, "Puts a file there, in place of another", access: .scope(.operate),
                 parameters: [Self.path] + Self.preconditions, response: ContentDocument.self, status: .created,
-                again: .ok, problems: [.diskFull, .invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
+                further: [.ok], problems: [.diskFull, .invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
                 isDescribed: isDescribed
             ) { try await put($0, $1) }
             table.add(
                 .delete, path, "Removes a file", access: .scope(.operate), parameters: [Self.path] + Self.preconditions,
-                status: .noContent, problems: [.invalidPath, .preconditionFailed], isDescribed: isDescribed
+                status: .noContent, problems: [.invalidPath, .notFound, .preconditionFailed], isDescribed: isDescribed
             ) { try await delete($0, $1) }
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
                     method, path, "A file, or ranges of it", access: .open,
                     parameters: [Self.path] + Self.preconditions + Self.wishes,
-                    again: method == .get ? .partialContent : nil,
-                    problems: [.invalidPath, .preconditionFailed] + (method == .get ? [.rangeNotSatisfiable] : []),
-                    isDescribed: isDescribed
+                    further: method == .get ? [.partialContent] : [], bytes: "*/*",
+                    problems: Self.problems(of: method), isDescribed: isDescribed
                 ) { try await get($0, $1) }
             }
         }
@@ -46,6 +46,12 @@ struct ContentRoutes: Sendable {
                 throw problem
             }
         }
+    }
+
+    /// It needs the database, though no credential.
+    private static func problems(of read: HTTPRequest.Method) -> [Problem] {
+        [.invalidPath, .notFound, .preconditionFailed, Problem(.databaseUnavailable)]
+            + (read == .get ? [.rangeNotSatisfiable] : [])
     }
 
     private static let path = RouteParameter(

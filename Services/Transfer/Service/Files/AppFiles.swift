@@ -22,7 +22,8 @@ struct AppFiles: Sendable {
             var hash = SHA256()
             var size = 0
             var pending = ByteBuffer()
-            for try await buffer in request.body {
+            var body = request.body.makeAsyncIterator()
+            while let buffer = try await body.nextOfWhole() {
                 buffer.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
                 pending.writeImmutableBuffer(buffer)
                 guard size + pending.readableBytes <= uploads.limits.maxSize else { throw Problem.uploadTooLarge }

@@ -15,24 +15,30 @@ struct FileRoutes: Sendable {
     let files: AppFiles
 
     func add(to table: inout RouteTable) {
-        table.add(.get, Self.files, "The files of an app", response: FileList.self) { request, context in
+        table.add(
+            .get, Self.files, "The files of an app", response: FileList.self, problems: .ofApp()
+        ) { request, context in
             let (view, etag) = try await view(request, context)
             return Response(FileList(view.files), etag: etag)
         }
         let file = Self.files + "/{name}"
         table.add(
             .put, file, "Puts a file there, in place of another", response: FileDocument.self, status: .created,
-            problems: [.diskFull, .bodyCut, .uploadTooLarge]
+            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.diskFull, .bodyCut, .uploadTooLarge]
         ) { try await put($0, $1) }
         for method in [HTTPRequest.Method.get, .head] {
-            table.add(method, file, "The bytes of a file", problems: [.fileGone]) { request, context in
+            table.add(
+                method, file, "The bytes of a file", bytes: "*/*", problems: .ofApp(.unknownFile("film")) + [.fileGone]
+            ) { request, context in
                 let name = try context.parameters.identifier("name")
                 let (view, _) = try await view(request, context)
                 guard let found = view.files[name] else { throw TransferRefusal.unknownFile(name).problem }
                 return try await files.answer(found)
             }
         }
-        table.add(.delete, file, "Removes a file", status: .noContent) { request, context in
+        table.add(
+            .delete, file, "Removes a file", status: .noContent, problems: .ofApp(.unknownFile("film"))
+        ) { request, context in
             let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
             let key = AggregateKey.device(try context.parameters.identifier("device"))
             return try await routes.commands.submit(

@@ -17,7 +17,7 @@ struct ReportRoutes: Sendable {
         table.add(
             .get, "/v1/devices/{device}/apps/{app}/explain",
             "What keeps each transfer of an app from moving, and the app from being woken for it",
-            response: Explanation.self
+            response: Explanation.self, problems: .ofApp()
         ) { request, context in
             let app = try context.parameters.identifier("app")
             let (state, _) = try await routes.read(request, context)
@@ -31,7 +31,7 @@ struct ReportRoutes: Sendable {
             parameters: [
                 .number("limit", 1...500, "How many at most (100)"),
                 .number("cursor", 1...Int.max, "The `next` of the former answer: what comes after it"),
-            ], response: TimelineDocument.self, problems: [.invalidQuery]
+            ], response: TimelineDocument.self, problems: .ofDevice() + [.invalidQuery]
         ) { request, context in
             let limit = try request.query("limit", in: 1...500, default: 100)
             let cursor = try request.query("cursor", in: 1...Int.max, default: .max)

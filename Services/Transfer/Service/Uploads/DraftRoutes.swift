@@ -13,7 +13,6 @@ struct DraftRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let (all, one) = ("/uploads", "/uploads/{upload}")
-        let problems: [Problem] = [.draftVersion, .uploadGone]
         for path in [all, one] {
             table.add(.options, path, "Limits of uploads", access: .open, status: .noContent) { _, _ in
                 Response(
@@ -23,27 +22,29 @@ struct DraftRoutes: Sendable {
         }
         table.add(
             .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
-            problems: problems + [.invalidHeader, .inconsistentLength, .uploadTooLarge, .uploadCut, .diskFull],
+            problems: [
+                .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut, .diskFull,
+            ],
             honoursIdempotencyKey: false
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }
         table.add(
-            .head, one, "How far an upload is (IETF draft)", status: .noContent, problems: problems + [.invalidHeader]
+            .head, one, "How far an upload is (IETF draft)", status: .noContent,
+            problems: [.draftVersion, .uploadGone, .invalidHeader]
         ) {
             try await head($0, $1, try DraftVersion($0.headers))
         }
         table.add(
-            .patch, one, "Appends to an upload (IETF draft)", status: .noContent, again: .created,
-            problems: problems + [
-                .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset, .uploadSuperseded,
-                .uploadTooLarge,
-                .uploadType, .uploadCut, .diskFull,
+            .patch, one, "Appends to an upload (IETF draft)", status: .noContent, further: [.created],
+            problems: [
+                .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset,
+                .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut, .diskFull,
             ]
         ) { request, context in
             try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
         }
-        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: problems) {
+        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: [.uploadGone]) {
             _, context in
             try await store.take(context, .operate) { upload, _ in
                 try await store.delete(upload)
@@ -51,8 +52,9 @@ struct DraftRoutes: Sendable {
             }
         }
         table.add(
-            .get, one, "The bytes of a complete upload, or ranges of them", again: .partialContent,
-            problems: problems + [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+            .get, one, "The bytes of a complete upload, or ranges of them", further: [.partialContent],
+            bytes: "application/octet-stream",
+            problems: [.uploadGone, .uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
         ) { try await store.read($0, $1) }
     }
 

@@ -24,9 +24,10 @@ struct TusRoutes: Sendable {
         }
         table.add(
             .post, all, "Begins an upload, or puts one together from others (tus)", status: .created,
+            further: [.noContent],
             problems: [
-                .tusVersion, .invalidHeader, .uploadTooLarge, .uploadType, .uploadChecksum, .partialUnfinished,
-                .uploadGone, .uploadCut, .diskFull,
+                .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
+                .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut, .diskFull,
             ], honoursIdempotencyKey: false
         ) { request, context in
             try await answer(request) {
@@ -37,26 +38,26 @@ struct TusRoutes: Sendable {
                 }
             }
         }
-        let methods: [(HTTPRequest.Method, String, HTTPResponse.Status, [Problem])] = [
-            (.head, "How far an upload is (tus)", .ok, []),
-            (
-                .patch, "Appends to an upload (tus)", .noContent,
-                [
-                    .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
-                    .uploadFinal, .uploadCut, .diskFull,
-                ]
-            ),
-            (.delete, "Ends an upload (tus)", .noContent, []),
-            (.post, "As the method that X-HTTP-Method-Override names (tus)", .noContent, [.methodNotAllowed]),
-            (
-                .get, "The bytes of a complete upload, or ranges of them", .ok,
-                [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
-            ),
+        let reading: [Problem] = [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
+        let appending: [Problem] = [
+            .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
+            .uploadFinal, .uploadCut, .diskFull,
         ]
-        for (method, summary, status, problems) in methods {
+        let methods: [(HTTPRequest.Method, String, [HTTPResponse.Status], [Problem])] = [
+            (.head, "How far an upload is (tus)", [.ok], [.tusVersion]),
+            (.patch, "Appends to an upload (tus)", [.noContent], [.tusVersion] + appending),
+            (.delete, "Ends an upload (tus)", [.noContent], [.tusVersion]),
+            (
+                .post, "As the method that X-HTTP-Method-Override names (tus)", [.noContent, .ok, .partialContent],
+                [.tusVersion, .methodNotAllowed] + appending + reading
+            ),
+            (.get, "The bytes of a complete upload, or ranges of them", [.ok, .partialContent], reading),
+        ]
+        for (method, summary, statuses, problems) in methods {
             table.add(
-                method, one, summary, status: status, again: method == .get ? .partialContent : nil,
-                problems: [.tusVersion, .uploadGone] + problems, honoursIdempotencyKey: false
+                method, one, summary, status: statuses[0], further: Array(statuses.dropFirst()),
+                bytes: statuses.contains(.partialContent) ? "application/octet-stream" : nil,
+                problems: [.uploadGone] + problems, honoursIdempotencyKey: false
             ) { request, context in
                 try await answer(request) { try await serve(request, context) }
             }

@@ -6,20 +6,21 @@ import TestSupport
 
 /// Another `transfer`, with a database and a directory of its own, to download from.
 struct ContentOrigin {
-    let process: ChildProcess
+    var process: ChildProcess { replica.process }
     /// Stays the same when it is started again.
-    let port: Int
+    var port: Int { replica.port }
+    private let replica: UploadsSuite.Replica
     private let suite: UploadsSuite
 
     static func start() async throws -> ContentOrigin {
         let (suite, replica) = try await UploadsSuite.start()
-        return ContentOrigin(process: replica.process, port: replica.port, suite: suite)
+        return ContentOrigin(replica: replica, suite: suite)
     }
 
     /// Starts it anew.
     func restarted() async throws -> ContentOrigin {
         let replica = try await suite.replica(port: port)
-        return ContentOrigin(process: replica.process, port: replica.port, suite: suite)
+        return ContentOrigin(replica: replica, suite: suite)
     }
 
     /// A file to download.
@@ -39,7 +40,6 @@ struct ContentOrigin {
             let bytes = pool.getSlice(at: start, length: size) ?? ByteBuffer()
             return File(name: "file-\(index)", bytes: bytes, sha256: TransferTests.sha256(bytes))
         }
-        let replica = UploadsSuite.Replica(port: port, process: process)
         try await inParallel(files) { file in
             let put = try await replica.send(.PUT, "/content/\(file.name)", [:], file.bytes)
             guard put.status == 201 else { throw Unexpected(description: "\(put.status) \(String(buffer: put.body))") }

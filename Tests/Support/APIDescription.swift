@@ -1,0 +1,129 @@
+public import Records
+
+/// What a test was answered, as far as a description tells of it.
+public protocol DescribedAnswer: Sendable {
+    var status: Int { get }
+    var contentType: String? { get }
+    /// The body; null where it is no JSON.
+    var json: JSON { get }
+    var isEmpty: Bool { get }
+}
+
+extension DescribedAnswer {
+    /// The code of a problem.
+    public var code: String? { json["code"]?.string }
+    /// APNs's reason for an error.
+    public var reason: String? { json["reason"]?.string }
+}
+
+/// What `/openapi.json` allows each operation to answer. All answers that the tests get are held to it, so that neither can drift
+/// from the other.
+public struct APIDescription: Sendable {
+    public struct Operation: Sendable {
+        public let method: String
+        /// With parameters in braces.
+        public let path: String
+        let document: JSON
+
+        public var name: String { "\(method) \(path)" }
+        /// Every service has it: `ServiceKit` describes and tests it.
+        public var isCommon: Bool {
+            let common = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/dead-letters", "/v1/parked/"]
+            return common.contains { path.hasPrefix($0) }
+        }
+        public var takesDocument: Bool { document["requestBody"] != nil }
+        /// The names of the parameters of its path.
+        public var places: [String] {
+            path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+        }
+
+        /// The words of all errors that it may answer: codes of problems, and APNs's reasons.
+        public var errors: Set<String> { Set(responses.flatMap { APIDescription.errors($0.value) }) }
+
+        private var responses: [JSON.Member] { document["responses"]?.members ?? [] }
+
+        /// With what status an error is answered.
+        func status(of error: String) -> Int? {
+            responses.first { APIDescription.errors($0.value).contains(error) }.flatMap { Int($0.name) }
+        }
+
+        public func hasParameter(_ name: String) -> Bool {
+            document["parameters"]?.items?.contains { $0["name"]?.string == name } ?? false
+        }
+
+        /// Whether a call is of it.
+        public func isMeant(by method: String, _ path: String) -> Bool {
+            let pattern = self.path.split(separator: "/")
+            let parts = path.prefix { $0 != "?" }.split(separator: "/")
+            return self.method == method && pattern.count == parts.count
+                && zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
+        }
+
+        /// The path with its parameters replaced.
+        public func path(_ values: [String: String]) -> String {
+            let parts = path.split(separator: "/").map { part in
+                part.hasPrefix("{") ? values[String(part.dropFirst().dropLast())] ?? "x" : String(part)
+            }
+            return "/" + parts.joined(separator: "/")
+        }
+    }
+
+    public let operations: [Operation]
+
+    /// - Parameter document: what `/openapi.json` answers.
+    public init(_ document: JSON) {
+        operations = (document["paths"]?.members ?? []).flatMap { path in
+            (path.value.members ?? []).map {
+                Operation(method: $0.name.uppercased(), path: path.name, document: $0.value)
+            }
+        }
+    }
+
+    /// The operation that a call is.
+    public func operation(_ method: String, _ path: String) -> Operation? {
+        operations.first { $0.isMeant(by: method, path) }
+    }
+
+    /// What is not described about an answer; nil where all is, and where nothing was asked that is described.
+    public func fault(of answer: any DescribedAnswer, to method: String, _ path: String) -> String? {
+        guard let operation = operation(method, path) else { return nil }
+        guard let described = operation.document["responses"]?[String(answer.status)] else {
+            // A document that was asked for with If-None-Match.
+            if answer.status == 304, method == "GET", answer.isEmpty { return nil }
+            return "the status \(answer.status) is not described for \(operation.name)"
+        }
+        let media = answer.contentType
+        let content = described["content"]?.members ?? []
+        guard let form = content.first(where: { Self.media(media, is: $0.name) }) else {
+            if content.isEmpty, answer.isEmpty { return nil }
+            return "\(answer.status) with \(media ?? "no content type") is not described for \(operation.name)"
+        }
+        // The head of what GET would be answered.
+        if method == "HEAD" { return answer.isEmpty ? nil : "an answer to HEAD has a body" }
+        if form.name == "application/problem+json" || answer.status >= 400 {
+            let word = answer.code ?? answer.reason ?? "without a word"
+            guard Self.errors(described).contains(word) else {
+                return "\(answer.status) \(word) is not described for \(operation.name)"
+            }
+            return nil
+        }
+        guard form.name == "application/json" else { return nil }
+        return Self.fault(of: answer.json, as: form.value["schema"] ?? .null, at: "")
+    }
+
+    /// The boundary of several parts is a different one each time.
+    private static func media(_ type: String?, is described: String) -> Bool {
+        guard let type else { return false }
+        return described == "*/*" || described == type
+            || described.hasPrefix("multipart/") && type.hasPrefix(described + "; boundary=")
+    }
+
+    private static func errors(_ response: JSON) -> [String] {
+        (response["content"]?.members ?? []).flatMap { form -> [String] in
+            let schema = form.value["schema"] ?? .null
+            let codes = schema["allOf"]?.items?.compactMap { $0["properties"]?["code"]?["enum"]?.items } ?? []
+            let reasons = schema["properties"]?["reason"]?["enum"]?.items ?? []
+            return (codes.flatMap(\.self) + reasons).compactMap(\.string)
+        }
+    }
+}
