@@ -17,6 +17,11 @@ extension Request {
         let bytes: ByteBuffer
         do { bytes = try await body.collect(upTo: limit) } catch is NIOTooManyBytesError {
             throw Problem.tooLarge(limit)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // Nobody is there any more to hear of it; it is no fault of this server's all the same.
+            throw Problem.malformedJSON.because("the connection ended before the document did")
         }
         let json = try JSON(parsing: bytes.readableBytesView)
         // Each item takes at least two bytes, so most documents need no counting.

@@ -65,6 +65,7 @@ package enum LivingMachine: String, CaseIterable, Sendable {
             try life.play(inputs: inputs, write)
         case .transfer:
             var life = TransferLife(seededRandom(seed))
+            try life.begin()
             try life.play(inputs: inputs, write)
         }
     }

@@ -22,6 +22,11 @@ package struct TransferLife: Life {
         runtime = InMemoryRuntime(policy: TransferPolicy(), seed: seed)
     }
 
+    /// Registers the device.
+    package mutating func begin() throws {
+        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
+    }
+
     @discardableResult
     package mutating func step() throws -> (any Error)? {
         now = now + .milliseconds(Int64.random(in: 0...20_000, using: &random))

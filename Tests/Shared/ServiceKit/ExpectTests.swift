@@ -1,5 +1,6 @@
 import Hummingbird
 import ServiceKit
+import TestSupport
 import Testing
 
 /// `Expect: 100-continue` on a connection of exact bytes (RFC 9110 section 10.1.1).
@@ -38,6 +39,21 @@ import Testing
             let wire = try await Wire(service.port)
             try await wire.send(Self.head("nobody's"))
             #expect(try await wire.next().hasPrefix("HTTP/1.1 401 Unauthorized\r\n"))
+        }
+    }
+
+    @Test func aDocumentThatIsCutIsNoFaultOfTheServers() async throws {
+        try await TestService.run { service in
+            let wire = try await Wire(service.port)
+            try await wire.send(Self.head(TestService.operatorKey))
+            _ = try await wire.next()
+            try await wire.send(String(Self.body.prefix(9)))
+            try await wire.close()
+            try await eventually(within: 20, describe: "the request was answered") {
+                let metrics = try await service.send("GET", "/metrics").body
+                return metrics.contains(#"route="/v1/naps",status="400""#)
+            }
+            #expect(service.log.all.allSatisfy { !$0.contains("error") })
         }
     }
 

@@ -249,6 +249,8 @@ actor Wire {
         return await iterator.next(isolation: self) ?? ""
     }
 
+    func close() async throws { try await channel.close().get() }
+
     /// Everything until the server closes.
     func rest() async throws -> String {
         var text = ""

@@ -105,8 +105,8 @@ struct TCPProxyTests {
         try await client.send("up")
         try await client.heard.first { $0 == "UP" }
         proxy.refuse(true)
-        let refused = try await Wire.connect(proxy.port)
-        try await refused.ended.reaches()
+        // The reset comes right after the connection is made, or before that is seen.
+        if let refused = try? await Wire.connect(proxy.port) { try await refused.ended.reaches() }
         try await client.send("still")
         try await client.heard.first { $0 == "UPSTILL" }
         proxy.refuse(false)

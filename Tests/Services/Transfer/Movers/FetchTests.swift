@@ -35,11 +35,11 @@ import Testing
         let server = try await CannedServer.start { _ in ok(text) }
         let origins = try AllowedOrigins("http://127.0.0.1:\(server.port)")
         let fetch = Fetch(
-            origins: origins, request: FetchRequest(url: server.url()), idleTimeout: .milliseconds(100))
+            origins: origins, request: FetchRequest(url: server.url()), idleTimeout: .seconds(2))
         var count = 0
         try await fetch.run { response in
             for try await buffer in response.body {
-                if count == 0 { try await Task.sleep(for: .milliseconds(500)) }
+                if count == 0 { try await Task.sleep(for: .seconds(5)) }
                 count += buffer.readableBytes
             }
         }

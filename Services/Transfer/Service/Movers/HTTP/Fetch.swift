@@ -49,6 +49,8 @@ struct Fetch: Sendable {
             do {
                 next = try await connection.exchange(request) { [request] response in
                     let status = Int(response.status.code)
+                    // 101: another protocol, which nobody asked for.
+                    guard status >= 200 else { throw FetchFailure(.connectionLost) }
                     if let redirect = Redirect(status: status, headers: response.headers, to: request) {
                         return .redirect(redirect)
                     }
