@@ -48,6 +48,14 @@ extension LogReader {
         WHERE partition = $1 AND key = $2 AND source = $3 AND log_offset > $4 AND log_offset <= $5 ORDER BY log_offset
         """)
 
+    /// The same, a page at a time. One more parameter: limit.
+    public static let historyPage = Statement(
+        """
+        SELECT \(columns) FROM bus.events
+        WHERE partition = $1 AND key = $2 AND source = $3 AND log_offset > $4 AND log_offset <= $5
+        ORDER BY log_offset LIMIT $6
+        """)
+
     /// Where to begin to fold what a service's aggregate was at an offset; the fold check asks for the offset of the stored
     /// state, time travel for any.
     public static func foldStart(

@@ -19,6 +19,8 @@ extension Story {
         #expect(timeline.map { $0["event"] } == events.map { $0["id"] })
         #expect(timeline.allSatisfy { $0["summary"]?.string?.isEmpty == false })
 
+        for service in SuiteService.writers { try await travel(through: events, of: service.rawValue) }
+
         try await lookAtCauses(
             of: "fetch.refresh.started", are: ["fetch.refresh.due", "lifecycle.app.woken"], effects: [])
         try await lookAtCauses(
@@ -27,6 +29,23 @@ extension Story {
             effects: ["push.wake.granted"])
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters").json["items"]?.items == [])
         #expect(try await suite.call(.GET, .ops, "/v1/log/check").json["dense"]?.bool == true)
+    }
+
+    /// What a service knew at each of its events, and just at their times.
+    private func travel(through events: [JSON], of service: String) async throws {
+        let own = events.filter { $0["source"]?.string == "/\(service)" }
+        let path = "/v1/devices/phone/state?service=\(service)"
+        for (index, event) in own.enumerated() where index % 5 == 0 || index == own.count - 1 {
+            let place = "\(event["partition"]?.int ?? -1):\(event["offset"]?.string ?? "")"
+            let then = try await suite.call(.GET, .ops, "\(path)&at=\(place)").json
+            #expect(then["events"]?.int == index + 1 && then["position"]?.string == place)
+            let time = try #require(event["time"]?.string)
+            let later = try await suite.call(.GET, .ops, "\(path)&at=\(time)").json
+            // Written alike, times are in the order of their texts.
+            #expect(later["events"]?.int == own.count { ($0["time"]?.string ?? "") <= time })
+            #expect(later["time"]?.string == time)
+        }
+        #expect(try await suite.call(.GET, .ops, path).json["events"]?.int == own.count)
     }
 
     /// The chain of causes of the first such event, over the services, all under one correlation.

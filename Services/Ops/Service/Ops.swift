@@ -43,6 +43,7 @@ public enum Ops {
     static func addRoutes(to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics) {
         let queries = LogQueries(pool: pool, partitions: tail.partitions)
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
+        StateRoutes(queries: queries, pool: pool).add(to: &table)
         LogRoutes(queries: queries).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
     }

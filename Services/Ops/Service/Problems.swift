@@ -2,6 +2,7 @@ import EventLog
 import HTTPTypes
 import Postgres
 import Records
+import Runtime
 import ServiceKit
 
 extension Problem {
@@ -29,6 +30,9 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
             throw Problem.invalidQuery.because(
                 error.description, faults: [Fault(pointer: "/cursor", detail: "is not of this feed")])
         }
+    } catch let error as BeyondRetention {
+        throw Problem.beyondRetention.because(
+            error.description, faults: [Fault(pointer: "/at", detail: "must not be before \(error.earliest)")])
     } catch let error as ClockError {
         switch error {
         case .notVirtual: throw Problem.clockNotVirtual.because(error.description)

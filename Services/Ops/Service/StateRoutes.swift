@@ -1,0 +1,132 @@
+import Contracts
+import EventLog
+import FetchMachine
+import Hummingbird
+import LifecycleMachine
+import Machines
+import Postgres
+import PushMachine
+import Records
+import Runtime
+import ServiceKit
+import Timeline
+import TransferMachine
+
+/// What each service knew about a device, now or at any moment that the log covers.
+struct StateRoutes: Sendable {
+    let queries: LogQueries
+    let pool: ConnectionPool
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/devices/{device}/state",
+            "What a service knew about a device: ?service=, and ?at= a time or a place of the log (default now)",
+            access: .scope(.read), response: PastState.self,
+            problems: [.invalidQuery, .beyondRetention] + Problem.ofLog
+        ) { request, context in
+            let key = AggregateKey.device(try context.parameters.identifier("device"))
+            let partition = key.partition(of: queries.partitions)
+            let query = try StateQuery(request, partition)
+            let found = try await asking { try await query.machine.past(key, partition, query.moment, pool) }
+            guard let found else {
+                throw Problem.notFound.because("\(query.machine.name) knew nothing of this device then")
+            }
+            return Response(found)
+        }
+    }
+}
+
+/// What `/v1/devices/{device}/state` is asked.
+private struct StateQuery {
+    let machine: KnownMachine
+    let moment: PastMoment
+
+    init(_ request: Request, _ partition: Int) throws(Problem) {
+        var faults: [Fault] = []
+        var machine: KnownMachine?
+        var moment = PastMoment.offset(.max)
+        for (key, value) in request.uri.queryParameters {
+            switch key {
+            case "service": machine = KnownMachine.all.first { $0.name == value }
+            case "at":
+                if let time = Instant(String(value)) {
+                    moment = .time(time)
+                } else if let place = ResumePoint(String(value))?.place, place.count == 1, let offset = place[partition]
+                {
+                    moment = .offset(offset)
+                } else {
+                    let detail =
+                        "must be a time by RFC 3339, or a place of this device's partition: \(partition):offset"
+                    faults.append(Fault(pointer: "/at", detail: detail))
+                }
+            default:
+                let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
+                faults.append(Fault(pointer: pointer, detail: "is no parameter here; there are service, at"))
+            }
+        }
+        if machine == nil {
+            let names = KnownMachine.all.map(\.name).joined(separator: ", ")
+            faults.append(Fault(pointer: "/service", detail: "must be one of \(names)"))
+        }
+        guard let machine, faults.isEmpty else {
+            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+        }
+        self.machine = machine
+        self.moment = moment
+    }
+}
+
+/// A service's machine, for who knows it by its name.
+struct KnownMachine: Sendable {
+    let name: String
+    /// Nil where the service had not heard of the aggregate yet.
+    let past: @Sendable (AggregateKey, _ partition: Int, PastMoment, ConnectionPool) async throws -> PastState?
+
+    static let all = [
+        KnownMachine(LifecycleMachine.self), KnownMachine(FetchMachine.self), KnownMachine(PushMachine.self),
+        KnownMachine(TransferMachine.self),
+    ]
+
+    init<M: Machine>(_ type: M.Type) {
+        name = M.name
+        past = { key, partition, moment, pool in
+            let travel = TimeTravel<M> { try await pool.run($0) }
+            guard let (aggregate, offset) = try await travel.aggregate(key, partition: partition, at: moment) else {
+                return nil
+            }
+            return PastState(aggregate, partition, offset)
+        }
+    }
+}
+
+/// What a service knew about a device.
+struct PastState: Record {
+    var events = 0
+    var nextDeadline: Instant?
+    /// Up to where the log is in it: `partition:offset`.
+    var position = ""
+    var service = ""
+    var state = JSON.object([])
+    /// Of the last event that is in it.
+    var time = Instant.epoch
+
+    init() {}
+
+    init<M: Machine>(_ aggregate: Aggregate<M>, _ partition: Int, _ offset: Int) {
+        events = aggregate.eventCount
+        nextDeadline = aggregate.nextDeadline
+        position = "\(partition):\(offset)"
+        service = M.name
+        state = (try? JSON(parsing: aggregate.state.jsonBytes)) ?? .null
+        time = aggregate.now
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("events", &events)
+        fields.field("nextDeadline", &nextDeadline)
+        fields.field("position", &position)
+        fields.field("service", &service)
+        fields.field("state", &state)
+        fields.field("time", &time)
+    }
+}

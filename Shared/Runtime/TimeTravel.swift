@@ -1,0 +1,115 @@
+public import Contracts
+import EventLog
+public import Machines
+public import Postgres
+import Records
+public import Timeline
+
+/// A moment in the past of one aggregate.
+public enum PastMoment: Sendable, Equatable {
+    /// With all that had happened up to a time by the suite's clock.
+    case time(Instant)
+    /// With all events of its partition up to an offset.
+    case offset(Int)
+}
+
+/// What was asked for was dropped from the log.
+public struct BeyondRetention: Error, Sendable, Equatable, CustomStringConvertible {
+    /// From this moment on the log can tell.
+    public let earliest: Instant
+
+    public init(earliest: Instant) { self.earliest = earliest }
+
+    public var description: String { "the log goes back to \(earliest) for this" }
+}
+
+/// What one service knew about an aggregate at any moment that the log still covers: its events folded up to there, from the
+/// newest snapshot before it or from the beginning.
+public struct TimeTravel<M: Machine>: Sendable {
+    /// So many events are read at once.
+    private static var page: Int { 1000 }
+
+    private let ask: @Sendable (Call) async throws -> Rows
+
+    private let lastEvent = Statement(
+        """
+        SELECT log_offset FROM bus.events
+        WHERE partition = $1 AND key = $2 AND source = $3 AND time <= $4 ORDER BY log_offset DESC LIMIT 1
+        """)
+    private let lastSnapshot = Statement(
+        """
+        SELECT log_offset FROM bus.snapshots
+        WHERE partition = $1 AND key = $2 AND service = $3 AND decided_at <= $4 ORDER BY log_offset DESC LIMIT 1
+        """)
+    private let base = Statement(
+        """
+        SELECT decided_at FROM bus.snapshots
+        WHERE partition = $1 AND key = $2 AND service = $3 AND is_base ORDER BY log_offset LIMIT 1
+        """)
+
+    /// - Parameter ask: asks the database.
+    public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
+
+    /// What was known then.
+    ///
+    /// - Returns: with the offset up to which it is folded; nil where there was nothing yet.
+    /// - Throws: ``BeyondRetention``; ``RuntimeError/malformedState(key:)`` where only an older machine could read what is left.
+    public func aggregate(
+        _ key: AggregateKey, partition: Int, at moment: PastMoment
+    ) async throws -> (aggregate: Aggregate<M>, offset: Int)? {
+        let place: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
+        let offset: Int
+        switch moment {
+        case .offset(let asked): offset = asked
+        case .time(let time):
+            let until = place + [.int(Int(time.milliseconds))]
+            if let row = try await ask(Call(lastEvent, until)).first {
+                offset = try row.int(0)
+            } else if let row = try await ask(Call(lastSnapshot, until)).first {
+                offset = try row.int(0)
+            } else {
+                // Nothing that is left is so old: it was dropped, or was not there yet.
+                offset = 0
+            }
+        }
+        var aggregate = Aggregate<M>(key: key)
+        var after = 0
+        let start = try LogReader.foldStart(
+            in: try await ask(LogReader.foldStart(of: key, service: M.name, partition: partition, upTo: offset)))
+        switch start {
+        case .beginning: break
+        case .beyondRetention:
+            guard let row = try await ask(Call(base, place)).first else { return nil }
+            throw BeyondRetention(earliest: Instant(milliseconds: Int64(try row.int(0))))
+        case .snapshot(let base):
+            if let state = M(stored: base.state, version: base.machineVersion) {
+                aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
+                after = base.offset
+            } else {
+                // An older machine's. Its events tell the same, where they are all there.
+                try await fold(&aggregate, place, after: 0, upTo: base.offset)
+                guard aggregate.eventCount == base.eventCount else { throw RuntimeError.malformedState(key: key) }
+                after = base.offset
+            }
+        }
+        let last = try await fold(&aggregate, place, after: after, upTo: offset)
+        return aggregate.eventCount == 0 ? nil : (aggregate, last)
+    }
+
+    /// - Returns: the offset of the last event that was folded.
+    @discardableResult
+    private func fold(
+        _ aggregate: inout Aggregate<M>, _ place: [Parameter], after start: Int, upTo end: Int
+    ) async throws -> Int {
+        var after = start
+        while after < end {
+            let rows = try await ask(
+                Call(LogReader.historyPage, place + [.int(after), .int(end), .int(Self.page)]))
+            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            try aggregate.fold(events)
+            after = events.last?.offset ?? after
+            guard events.count == Self.page else { break }
+        }
+        return after
+    }
+}

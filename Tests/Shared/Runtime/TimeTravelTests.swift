@@ -1,0 +1,139 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+/// What was known at any moment of the past.
+@Suite("Time travel", .timeLimit(.minutes(2))) struct TimeTravelTests {
+    private let key = AggregateKey.device("a")
+
+    /// Counts `total` to so many, with strangers in between. The events' times are a second for each offset, and a second more.
+    private func counted(
+        to count: Int,
+        _ body: @Sendable @escaping (RuntimeBench, TimeTravel<Counter>, _ own: [Event]) async throws -> Void
+    ) async throws {
+        let bench = try await RuntimeBench()
+        let stranger = (0..<100).lazy.map { "s\($0)" }.first { other in
+            AggregateKey.device(other).partition(of: bench.partitions) == key.partition(of: bench.partitions)
+        }
+        let neighbour = try #require(stranger)
+        try await bench.running { runtime in
+            for _ in 0..<count {
+                _ = try await runtime.submit(.add(1, to: "a"))
+                _ = try await runtime.submit(.add(100, to: neighbour))
+            }
+        }
+        try await bench.cluster.sql(
+            """
+            UPDATE bus.events SET time = (log_offset / 4) * 1000;
+            UPDATE counter.states SET decided_at = version / 4 * 1000
+            """,
+            database: bench.database)
+        let own = try await bench.log().filter { $0.key == key }
+        try await body(bench, TimeTravel { try await bench.pool.run($0) }, own)
+        await bench.pool.close()
+    }
+
+    private func partition(_ bench: RuntimeBench) -> Int { key.partition(of: bench.partitions) }
+
+    @Test func everyOffsetIsWhatItWasThen() async throws {
+        try await counted(to: 12) { bench, travel, own in
+            for offset in 0...(own.last?.offset ?? 0) + 3 {
+                let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(offset))
+                let history = own.filter { $0.offset <= offset }
+                #expect(past?.aggregate.state.total == (history.isEmpty ? nil : history.count))
+                #expect(past?.aggregate.eventCount == (history.isEmpty ? nil : history.count))
+                #expect(past?.offset == history.last?.offset && past?.aggregate.now == history.last?.time)
+            }
+        }
+    }
+
+    @Test func everyTimeHasAllThatHadHappenedByThen() async throws {
+        try await counted(to: 12) { bench, travel, own in
+            let last = try #require(own.last?.time.milliseconds)
+            for milliseconds in stride(from: Int64(-500), through: last + 1000, by: 500) {
+                let time = Instant(milliseconds: milliseconds)
+                let past = try await travel.aggregate(key, partition: partition(bench), at: .time(time))
+                let history = own.filter { $0.time <= time }
+                #expect(past?.aggregate.state.total == (history.isEmpty ? nil : history.count), "\(time)")
+                #expect(past?.offset == history.last?.offset)
+            }
+        }
+    }
+
+    @Test func longHistoriesAreReadInPages() async throws {
+        let bench = try await RuntimeBench()
+        let count = 2500
+        try await bench.running { runtime in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<count { group.addTask { _ = try await runtime.submit(.add(1, to: "a")) } }
+                try await group.waitForAll()
+            }
+        }
+        let travel = TimeTravel<Counter> { try await bench.pool.run($0) }
+        let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(.max))
+        #expect(past?.aggregate.state.total == count)
+        await bench.pool.close()
+    }
+
+    /// The first half of a history was dropped, and a snapshot taken behind it.
+    private func dropped(_ bench: RuntimeBench, _ own: [Event], after count: Int, version: Int = 1) async throws
+        -> Event
+    {
+        let last = own[count - 1]
+        var counter = Counter()
+        counter.total = count
+        let state = counter.binary.map { String(format: "%02x", $0) }.joined()
+        try await bench.cluster.sql(
+            """
+            DELETE FROM bus.events WHERE partition = \(partition(bench)) AND log_offset <= \(last.offset);
+            INSERT INTO bus.snapshots
+                (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
+            VALUES (\(partition(bench)), '\(key)', 'counter', \(last.offset), \(version), '\\x\(state)', \(count),
+                \(last.time.milliseconds), true)
+            """, database: bench.database)
+        return last
+    }
+
+    @Test func whatWasDroppedIsToldApartFromWhatNeverWas() async throws {
+        try await counted(to: 12) { bench, travel, own in
+            let base = try await dropped(bench, own, after: 6)
+            let partition = partition(bench)
+            for event in own {
+                let offset = try? await travel.aggregate(key, partition: partition, at: .offset(event.offset))
+                let time = try? await travel.aggregate(key, partition: partition, at: .time(event.time))
+                let isThere = event.offset >= base.offset
+                #expect(offset?.aggregate.eventCount == (isThere ? own.count { $0.offset <= event.offset } : nil))
+                #expect(offset?.aggregate.state.total == offset?.aggregate.eventCount)
+                #expect(
+                    time?.aggregate.eventCount == (event.time < base.time ? nil : own.count { $0.time <= event.time }))
+            }
+            let gone = BeyondRetention(earliest: base.time)
+            await #expect(throws: gone) {
+                try await travel.aggregate(key, partition: partition, at: .offset(base.offset - 1))
+            }
+            await #expect(throws: gone) {
+                try await travel.aggregate(key, partition: partition, at: .time(base.time + .milliseconds(-1)))
+            }
+            let nobody = AggregateKey.device("nobody")
+            let never = try await travel.aggregate(
+                nobody, partition: nobody.partition(of: bench.partitions), at: .offset(.max))
+            #expect(never == nil)
+        }
+    }
+
+    @Test func aSnapshotThatNobodyCanReadIsNoGuess() async throws {
+        try await counted(to: 4) { bench, travel, own in
+            _ = try await dropped(bench, own, after: 2, version: 0)
+            await #expect(throws: RuntimeError.malformedState(key: key)) {
+                try await travel.aggregate(key, partition: partition(bench), at: .offset(.max))
+            }
+        }
+    }
+}
