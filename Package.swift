@@ -136,7 +136,9 @@ var targets: [Target] = [
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
-    tests("OpsTests", "Services/Ops", durable + ["OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
+    tests(
+        "OpsTests", "Services/Ops",
+        durable + ["LifecycleMachine", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
     tests(
         "PushTests", "Services/Push",
         durable + [

@@ -68,6 +68,14 @@ public final class TCPProxy: Sendable {
         traffic.links.forEach { $0.resume() }
     }
 
+    /// During a pause: lets through what was held, and what comes while that is done.
+    public func letSomeThrough() async throws {
+        resume()
+        // Each loop must have seen it before the next pause begins, however late it comes to it.
+        for link in traffic.links { try await link.client.eventLoop.submit {}.get() }
+        try await pause()
+    }
+
     /// Cuts a connection when its client sends certain bytes, also when they come in pieces.
     /// - Parameters:
     ///   - bytes: what to look for, at most 4,096 bytes, such as `COMMIT`.

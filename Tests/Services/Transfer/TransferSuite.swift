@@ -186,8 +186,7 @@ extension TCPProxy {
     /// Lets bytes through the paused proxy, a little at a time, until something is so. The proxy is paused then.
     func trickle(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
         try await eventually(within: 60, describe: what) { [self] in
-            resume()
-            try await pause()
+            try await letSomeThrough()
             return try await condition()
         }
     }

@@ -58,7 +58,7 @@ extension UploadStore {
             flight.receives(false)
             guard let buffer else { break }
             guard buffer.readableBytes <= limit - writer.offset else {
-                _ = try await writer.finish(isWhole: false)
+                try await writer.abandon()
                 throw append.overflow
             }
             if try await writer.write(buffer) { await progress(writer.upload.received) }
@@ -69,7 +69,7 @@ extension UploadStore {
         let isWhole = !isCut
         if isWhole, let check = append.check {
             do { try await writer.hold(to: check) } catch {
-                _ = try await writer.finish(isWhole: false)
+                try await writer.abandon()
                 throw error
             }
         }
@@ -137,11 +137,22 @@ private struct UploadWriter {
     ///   - isWhole: whether the body has come as a whole; what belongs to a checksum counts only then.
     ///   - isComplete: whether the upload is complete with it.
     mutating func finish(isWhole: Bool, isComplete: Bool = false) async throws -> Upload {
-        if isWhole || hash == nil { try await flush() } else { written = upload.received }
+        guard isWhole || hash == nil else {
+            try await abandon()
+            return upload
+        }
+        try await flush()
         upload.isComplete = isComplete
         if isComplete { upload.length = written }
         try await commit(isHeld: false)
         return upload
+    }
+
+    /// Lets go of the upload as it was when it was made durable last: of a request that is refused nothing more counts.
+    mutating func abandon() async throws {
+        pending = ByteBuffer()
+        written = upload.received
+        try await commit(isHeld: false)
     }
 
     private mutating func flush() async throws {
