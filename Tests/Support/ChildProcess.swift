@@ -62,7 +62,7 @@ public final class ChildProcess: Sendable {
     /// - Returns: the line.
     /// - Throws: ``ChildFailed`` with its last lines when the output ends before or `seconds` pass.
     @discardableResult
-    public func waitForLine(containing text: String, within seconds: Double = 10) async throws -> String {
+    public func waitForLine(containing text: String, within seconds: Double = 60) async throws -> String {
         let streams = [output, errors]
         let line = try? await withTimeout(seconds: seconds) {
             await withTaskGroup(of: String?.self) { group in
@@ -85,7 +85,7 @@ public final class ChildProcess: Sendable {
     /// Waits until it has ended by itself or by a signal and its output is read to the end.
     /// - Throws: ``ChildFailed`` with its last lines when `seconds` pass.
     @discardableResult
-    public func exit(within seconds: Double = 30) async throws -> ExitStatus {
+    public func exit(within seconds: Double = 60) async throws -> ExitStatus {
         let ended = process.ended
         do {
             return try await withTimeout(seconds: seconds) { try await ended.value() }

@@ -44,7 +44,7 @@ public func withTimeout<Value: Sendable>(
 ///   - what: what should come true.
 /// - Throws: ``TimedOut``, or what the condition throws.
 public func eventually(
-    within seconds: Double = 10, describe what: String, _ condition: @escaping @Sendable () async throws -> Bool
+    within seconds: Double = 60, describe what: String, _ condition: @escaping @Sendable () async throws -> Bool
 ) async throws {
     try await withTimeout(seconds: seconds, what) {
         var pause = Duration.milliseconds(1)

@@ -41,7 +41,7 @@ struct FetchBench: Sendable {
             executable,
             ["serve", "--database-url", url, "--partitions", "\(partitions)", "--port", "0", "--insecure-dev"]
                 + settings)
-        let line = try await service.waitForLine(containing: "is ready on", within: 30)
+        let line = try await service.waitForLine(containing: "is ready on", within: 60)
         let port = line.split(separator: ":").last.flatMap { Int($0) } ?? 0
         let pool = ConnectionPool(
             try ConnectionOptions(url: url), size: 2, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })

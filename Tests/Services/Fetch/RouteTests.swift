@@ -76,7 +76,7 @@ import Timeline
             #expect(forecast["contentAge"]?["withoutContent"]?.int == 1)
             #expect(forecast["contentAge"]?["meanSeconds"] == .null)
             #expect(forecast["wakesPerSecond"] == .null)
-            try await eventually(within: 20, describe: "a slot was skipped") {
+            try await eventually(within: 60, describe: "a slot was skipped") {
                 let skipped = try await bench.send("GET", "d6/apps/a/forecast").json["skipped"]?.items ?? []
                 return skipped.contains { $0["factor"]?.string == "rateLimit" }
             }
@@ -168,7 +168,7 @@ extension FetchBench {
     /// Waits until a refresh of the device's app is under way.
     func due(_ device: String) async throws -> String {
         let path = "\(device)/apps/a/fetches"
-        try await eventually(within: 20, describe: "a refresh is due") {
+        try await eventually(within: 60, describe: "a refresh is due") {
             try await send("GET", path).json["items"]?[0]?["fetch"] != nil
         }
         return try #require(try await send("GET", path).json["items"]?[0]?["fetch"]?.string)

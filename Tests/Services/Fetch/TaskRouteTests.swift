@@ -18,7 +18,7 @@ import Timeline
             #expect(submitted.json["expirationHandler"]?.bool == true)
             #expect(submitted.json["blockers"]?.items == [])
             let nextRun = try #require(submitted.json["nextRun"]?.string)
-            try await eventually(within: 20, describe: "the task is due") {
+            try await eventually(within: 60, describe: "the task is due") {
                 try await bench.send("GET", path).json["running"]?["request"]?.string != nil
             }
             let due = try await bench.send("GET", path)

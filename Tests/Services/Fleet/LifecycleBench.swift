@@ -41,7 +41,7 @@ final class LifecycleBench: Sendable {
         let process = try ChildProcess.start(
             ChildProcess.product("lifecycle"),
             ["serve", "--database-url", url, "--port", "\(port)", "--operator-key-file", keys.path])
-        try await process.waitForLine(containing: "is ready", within: 30)
+        try await process.waitForLine(containing: "is ready", within: 60)
         return process
     }
 

@@ -37,7 +37,7 @@ import Timeline
                 try await eventually(within: 60, describe: "suspensions") { run.ledger.counts.suspensions >= 3 }
                 first.signal(SIGKILL)
                 _ = try await first.exit()
-                try await eventually(within: 30, describe: "attempts in vain") { run.ledger.counts.retries >= 5 }
+                try await eventually(within: 60, describe: "attempts in vain") { run.ledger.counts.retries >= 5 }
                 let second = try await bench.start()
                 let before = run.ledger.counts
                 try await eventually(within: 60, describe: "more suspensions") {

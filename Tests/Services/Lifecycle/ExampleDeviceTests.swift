@@ -20,7 +20,7 @@ struct ExampleDeviceTests {
         let device = try bench.device(["--url", bench.url, "--key", ExampleBench.key, "--work", "0.1"])
         // Background tasks get 6 s here, so the handler is called after one.
         try await device.waitForLine(containing: "ended background task", within: 60)
-        try await device.waitForLine(containing: "suspended", within: 30)
+        try await device.waitForLine(containing: "suspended", within: 60)
         for (place, request) in ["n-1", "n-2"].enumerated() {
             if place > 0 {
                 service.signal(SIGKILL)
@@ -31,7 +31,7 @@ struct ExampleDeviceTests {
             try await device.waitForLine(containing: "completed the wake for push \(request)", within: 60)
         }
         device.signal(SIGINT)
-        #expect(try await device.exit(within: 30) == .exited(0), "\(device.errors.tail())")
+        #expect(try await device.exit(within: 60) == .exited(0), "\(device.errors.tail())")
         service.signal(SIGTERM)
         #expect(try await service.exit(within: 60) == .exited(0), "\(service.errors.tail())")
 

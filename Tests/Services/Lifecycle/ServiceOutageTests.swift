@@ -73,7 +73,7 @@ private struct OutageBench: Sendable {
         let process = try ChildProcess.start(
             ChildProcess.product("lifecycle"),
             ["serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--host", "127.0.0.1"])
-        try await process.waitForLine(containing: "is ready", within: 30)
+        try await process.waitForLine(containing: "is ready", within: 60)
         return process
     }
 
@@ -130,7 +130,7 @@ private struct OutageBench: Sendable {
 
     func waitUntilLeasesExpire() async throws {
         let living = Statement("SELECT count(*) FROM bus.cursors WHERE lease_expires > clock_timestamp()")
-        try await eventually(within: 30, describe: "the leases expire") {
+        try await eventually(within: 60, describe: "the leases expire") {
             try await pool.run(Call(living))[0].int(0) == 0
         }
     }

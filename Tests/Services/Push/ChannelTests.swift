@@ -202,7 +202,7 @@ import Testing
                         """)
                     _ = try await connection.run(Call(locked))
                     #expect(try await suite.broadcast(channel, "goal", port: first.port).status == 200)
-                    try await eventually(within: 30, describe: "some have it") {
+                    try await eventually(within: 60, describe: "some have it") {
                         try await suite.received().count > 20
                     }
                     first.process.signal(SIGKILL)

@@ -13,7 +13,7 @@ import Timeline
         try await PushSuite.run(["REQUEST_TIMEOUT": "1"]) { suite in
             let upload = try await Upload(suite, port: suite.apns, path)
             // curl looks at what comes when it has something to send.
-            try await eventually(within: 30, describe: "it is answered") {
+            try await eventually(within: 60, describe: "it is answered") {
                 try await suite.text("/metrics").contains(#"dormouse_push_provider_answers_total{status="400"} 1"#)
             }
             try upload.finish()
@@ -78,7 +78,7 @@ private final class Upload: Sendable {
                 "-H", "apns-topic: \(PushSuite.app)", "https://localhost:\(port)\(path)\(target)",
             ])
         try pipe.write(contentsOf: Data(#"{"aps":"#.utf8))
-        try await curl.waitForLine(containing: "=> Send data", within: 30)
+        try await curl.waitForLine(containing: "=> Send data", within: 60)
     }
 
     deinit { unlink(fifo) }

@@ -146,7 +146,7 @@ import Testing
                 Downloads.session("phone") + "/callbacks/didFinishDownloadingTo/completion",
                 headers: ["Content-Type": "application/json"], ByteBuffer(string: #"{"task":\#(task)}"#))
         }
-        try await eventually(within: 30, describe: "the session has ended") {
+        try await eventually(within: 60, describe: "the session has ended") {
             try await suite.events("phone").contains("transfer.session.ended")
         }
         try await sweep.sweep()

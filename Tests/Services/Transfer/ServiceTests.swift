@@ -49,7 +49,7 @@ import Testing
         #expect(document["rate"]?.double ?? 0 > 0)
         try await tellsItsTimeline(suite)
 
-        try await eventually(within: 30, describe: "the app was woken for the session's events") {
+        try await eventually(within: 60, describe: "the app was woken for the session's events") {
             try await suite.events("phone").contains("transfer.events.delivered")
         }
         let events = try await suite.events("phone")
@@ -62,7 +62,7 @@ import Testing
         try await suite.call(
             .POST, suite.lifecyclePort,
             "/v1/devices/phone/apps/app/wakes/\(wake.trimmingCharacters(in: .whitespacesAndNewlines))/completion", "{}")
-        try await eventually(within: 30, describe: "the wake has ended") {
+        try await eventually(within: 60, describe: "the wake has ended") {
             try await suite.events("phone").contains("transfer.wake.ended")
         }
         let claimed = try await suite.send(.GET, suite.transferPort, "/v1/devices/phone/apps/app/files/film")

@@ -163,7 +163,7 @@ import TransferMachine
         let known = try pieces.map { try suite.stored($0) }
 
         sleeper.signal(SIGCONT)
-        try await eventually(within: 30, describe: "it has learnt that it is not the one") { proxy.connections == 0 }
+        try await eventually(within: 60, describe: "it has learnt that it is not the one") { proxy.connections == 0 }
         #expect(try await suite.call(.GET, suite.transferPort, task).json == finished)
         #expect(try pieces.map { try suite.stored($0) } == known)
         try await downloads.areWhole()

@@ -70,7 +70,7 @@ final class TransferSuite: Sendable {
         let common = ["serve", "--database-url", url, "--insecure-dev", "--log-level"]
         let lifecycle = try ChildProcess.start(
             ChildProcess.product("lifecycle"), common + ["warning", "--port", "\(lifecyclePort)"])
-        try await lifecycle.waitForLine(containing: "is ready", within: 30)
+        try await lifecycle.waitForLine(containing: "is ready", within: 60)
         let suite = TransferSuite(
             lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
             database: database, directory: directory, lifecycle: lifecycle,
@@ -101,7 +101,7 @@ final class TransferSuite: Sendable {
     func startTransfer(port: Int? = nil) async throws -> ChildProcess {
         let transfer = try ChildProcess.start(
             command[0], command.dropFirst() + ["--port", "\(port ?? transferPort)"])
-        try await transfer.waitForLine(containing: "is ready", within: 30)
+        try await transfer.waitForLine(containing: "is ready", within: 60)
         let description = try await APIDescription(send(.GET, port ?? transferPort, "/openapi.json").json)
         descriptions.withLock { $0[port ?? transferPort] = description }
         return transfer

@@ -51,7 +51,7 @@ final class UploadsSuite: Sendable {
                 "serve", "--database-url", cluster.url(database: database), "--log-level", "warning", "--port",
                 "\(port)", "--data-directory", directory.path,
             ] + access + settings)
-        try await process.waitForLine(containing: "is ready", within: 30)
+        try await process.waitForLine(containing: "is ready", within: 60)
         var replica = Replica(port: port, process: process)
         replica.description = try await APIDescription(replica.send(.GET, "/openapi.json").json)
         return replica

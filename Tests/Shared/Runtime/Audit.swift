@@ -70,7 +70,7 @@ struct Counterd {
     /// Ends it as a deployment does.
     func stop() async throws {
         process.signal(SIGTERM)
-        let status = try await process.exit(within: 20)
+        let status = try await process.exit(within: 60)
         #expect(status == .exited(0), "\(process.errors.tail())")
     }
 }

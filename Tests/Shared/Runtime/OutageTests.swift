@@ -90,7 +90,7 @@ import Testing
                 }
                 let alive = Statement(
                     "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
-                try await eventually(within: 30, describe: "the leases of the others live") {
+                try await eventually(within: 60, describe: "the leases of the others live") {
                     try await bench.pool.run(Call(alive))[0].int(0) == 3
                 }
                 _ = try await holder.run(Call(Statement("ROLLBACK")))

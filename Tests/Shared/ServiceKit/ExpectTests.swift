@@ -49,7 +49,7 @@ import Testing
             _ = try await wire.next()
             try await wire.send(String(Self.body.prefix(9)))
             try await wire.close()
-            try await eventually(within: 20, describe: "the request was answered") {
+            try await eventually(within: 60, describe: "the request was answered") {
                 let metrics = try await service.send("GET", "/metrics").body
                 return metrics.contains(#"route="/v1/naps",status="400""#)
             }

@@ -197,7 +197,7 @@ import Testing
             try await suite.call(
                 .PATCH, suite.lifecyclePort, "/v1/devices/phone/conditions",
                 #"{"network":{"kind":"cellular","shape":"edge"}}"#)
-            try await eventually(within: 30, describe: "the network is known") {
+            try await eventually(within: 60, describe: "the network is known") {
                 try await suite.cluster.sql(
                     "SELECT 1 FROM bus.events WHERE type = 'transfer.device.noted' AND data::text LIKE '%edge%'",
                     database: suite.database

@@ -42,7 +42,7 @@ struct NginxOrigins {
             "/usr/sbin/nginx", ["-p", folder.url.path, "-c", folder.url.path + "/nginx.conf", "-e", "stderr"])
         defer { withExtendedLifetime(folder) { nginx.signal(SIGTERM) } }
         let origins = try AllowedOrigins("http://127.0.0.1:\(port)")
-        try await eventually(within: 20, describe: "nginx listens") {
+        try await eventually(within: 60, describe: "nginx listens") {
             try await fetching("/open", port, origins).failure() == nil
         }
         try await body(port, origins)
