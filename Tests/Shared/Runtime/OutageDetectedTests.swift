@@ -139,7 +139,8 @@ extension RuntimeBench {
         let statement = Statement(
             """
             SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+            WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle'
+                AND pid <> pg_backend_pid()
             """)
         return try await pool.run(Call(statement, rowsExpected: 1))[0].int(0) == 0
     }
