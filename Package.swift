@@ -79,6 +79,7 @@ func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], 
 var targets: [Target] = [
     .systemLibrary(
         name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
     shared("Records", [collections]),
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", collections, crypto]),
@@ -94,8 +95,9 @@ var targets: [Target] = [
     shared(
         "ServiceKit",
         pure + [
-            "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdCore, hummingbirdTLS, httpTypes, logging,
-            lifecycle, configuration, arguments, jwt, crypto, nioCore, nioPosix, nioHTTP1, nioSSL, asyncAlgorithms,
+            "CMalloc", "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdCore, hummingbirdTLS, httpTypes,
+            logging, lifecycle, configuration, arguments, jwt, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
+            asyncAlgorithms,
         ]),
     .target(
         name: "TestSupport",

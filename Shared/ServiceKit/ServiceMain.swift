@@ -1,3 +1,4 @@
+import CMalloc
 import Foundation
 public import Logging
 
@@ -18,6 +19,7 @@ public enum ServiceMain {
         _ service: String, port: Int, more: [Setting] = [],
         _ body: (Command, ServiceConfiguration, Logger) async throws -> Void
     ) async -> Never {
+        keepMemoryTogether()
         do {
             let environment = ProcessInfo.processInfo
             let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()
@@ -37,6 +39,12 @@ public enum ServiceMain {
             FileHandle.standardError.write(Data("\(service): \(Redaction.apply(String(describing: error)))\n".utf8))
             exit(error is ConfigurationError ? ConfigurationError.exitStatus : 1)
         }
+    }
+
+    /// Each thread would have glibc keep an arena of its own for it, and a service has dozens of threads: what one frees would
+    /// be of no use to the others. A few are enough for as many as run at once.
+    private static func keepMemoryTogether() {
+        _ = mallopt(M_ARENA_MAX, 4)
     }
 
     /// The service's logger.

@@ -48,8 +48,8 @@ public enum Transfer {
         let origins = try AllowedOrigins(
             configuration["ALLOWED_ORIGINS"] ?? "http://\(configuration.host):\(configuration.port)")
         let directory = configuration["DATA_DIRECTORY"] ?? ""
-        let storage: Storage
-        do { storage = try Storage(directory: directory) } catch {
+        let storage: any Storage
+        do { storage = try DirectoryStorage(directory) } catch {
             throw ConfigurationError("DATA_DIRECTORY (--data-directory) can't be written to")
         }
         let policy = TransferPolicy()

@@ -118,7 +118,7 @@ import Timeline
             let pool = ConnectionPool(options, size: 1, logger: logger)
             let states = StatesInUse(states: MoverTable(pool: pool), partitions: 16)
             var sweep = StorageSweep(
-                storage: try Storage(directory: suite.directory.path), folder: .segments, logger: logger
+                storage: try DirectoryStorage(suite.directory.path), folder: .segments, logger: logger
             ) { try await states.pieces(of: $0) }
             try await sweep.sweep()
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3, "they are young")

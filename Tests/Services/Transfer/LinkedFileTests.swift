@@ -28,7 +28,7 @@ import Testing
             try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
         let states = StatesInUse(states: MoverTable(pool: pool), partitions: 16)
         let sweep = StorageSweep(
-            storage: try Storage(directory: suite.directory.path), folder: .segments, age: .zero, logger: logger
+            storage: try DirectoryStorage(suite.directory.path), folder: .segments, age: .zero, logger: logger
         ) { try await states.pieces(of: $0) }
 
         let upload = try await suite.upload("0123456789")

@@ -12,7 +12,7 @@ import Testing
 @Suite(.serialized) struct Leftovers {
     @Test func onlyOldFilesOutOfUseAreRemoved() async throws {
         let folder = try Folder()
-        let storage = try Storage(directory: folder.url.path)
+        let storage = try DirectoryStorage(folder.url.path)
         let place = folder.url.appendingPathComponent("uploads")
         for (name, age) in [("old", 20.0), ("young", 5), ("used", 20), ("also", 99)] {
             try make(place.appendingPathComponent(name), age)
@@ -35,7 +35,7 @@ import Testing
 
     @Test func nothingIsRemovedWhereNobodyCanTell() async throws {
         let folder = try Folder()
-        let storage = try Storage(directory: folder.url.path)
+        let storage = try DirectoryStorage(folder.url.path)
         let place = folder.url.appendingPathComponent("contents")
         try make(place.appendingPathComponent("old"), 20)
         let sweep = StorageSweep(

@@ -106,7 +106,10 @@ struct TCPProxyTests {
         try await client.heard.first { $0 == "UP" }
         proxy.refuse(true)
         // The reset comes right after the connection is made, or before that is seen.
-        if let refused = try? await Wire.connect(proxy.port) { try await refused.ended.reaches() }
+        do { try await Wire.connect(proxy.port).ended.reaches() } catch let error as NIOConnectionError {
+            let reasons = error.connectionErrors.map { ($0.error as? IOError)?.errnoCode }
+            #expect(!reasons.isEmpty && reasons.allSatisfy { $0 == ECONNRESET }, "\(error)")
+        }
         try await client.send("still")
         try await client.heard.first { $0 == "UPSTILL" }
         proxy.refuse(false)

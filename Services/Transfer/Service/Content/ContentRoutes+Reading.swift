@@ -15,7 +15,7 @@ extension ContentRoutes {
     /// The content and its open file. A file that is replaced between the two is looked up once more.
     ///
     /// - Throws: `not_found`; `StorageError.missing` where the file is lost.
-    private func find(_ path: String) async throws -> (StoredContent, StoredFile) {
+    private func find(_ path: String) async throws -> (StoredContent, any StoredFile) {
         var lost: String?
         while true {
             guard let content = try await table.find(path) else { throw Problem.notFound }

@@ -11,7 +11,7 @@ import Timeline
 /// Reading is open to all, other than every other call: clients that nobody here wrote fetch from it as from any server of
 /// files, and a credential in the headers of a download task would end up in the log. Operators alone put anything there.
 struct ContentRoutes: Sendable {
-    let storage: Storage
+    let storage: any Storage
     let table: ContentTable
     let clock: any SuiteClock
     let logger: Logger

@@ -9,7 +9,7 @@ import TransferMachine
 
 /// The bytes of apps' files, and of what tasks send and have received: pieces in storage, named by the machines' states.
 struct AppFiles: Sendable {
-    let storage: Storage
+    let storage: any Storage
     let uploads: UploadStore
 
     /// Writes a body as it comes, and makes it durable.
@@ -59,7 +59,7 @@ struct AppFiles: Sendable {
         do {
             for (index, segment) in upload.segments.enumerated() where segment.size > 0 {
                 let name = "\(id).\(index)"
-                try await storage.link(segment.file, as: name, in: .segments, from: .uploads)
+                try await storage.link(segment.file, from: .uploads, as: name, in: .segments)
                 body.pieces.append(StoredPiece(name: name, length: segment.size))
             }
         } catch StorageError.missing { throw Problem.uploadGone }

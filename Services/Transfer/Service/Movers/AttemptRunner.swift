@@ -13,7 +13,7 @@ struct AttemptRunner: Sendable {
     let key: AggregateKey
     let claim: AttemptClaim
     let commands: Commands<TransferMachine>
-    let storage: Storage
+    let storage: any Storage
     let origins: AllowedOrigins
     let credentials: any CredentialSource
     let shapers: Shapers

@@ -42,7 +42,7 @@ final class Movers: Service {
     let id = UUID.random()
     private let parts: ServiceParts<TransferMachine>
     private let table: MoverTable
-    private let storage: Storage
+    private let storage: any Storage
     private let origins: AllowedOrigins
     private let credentials: any CredentialSource
     private let scanInterval: Duration
@@ -53,7 +53,7 @@ final class Movers: Service {
 
     /// - Parameter scanInterval: after so long is looked, without any cause, for attempts that nobody carries out.
     init(
-        parts: ServiceParts<TransferMachine>, storage: Storage, origins: AllowedOrigins,
+        parts: ServiceParts<TransferMachine>, storage: any Storage, origins: AllowedOrigins,
         credentials: any CredentialSource, scanInterval: Duration
     ) {
         self.credentials = credentials

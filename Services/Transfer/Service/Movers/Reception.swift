@@ -13,7 +13,7 @@ final class Reception {
     private let onProgress: () -> Void
     private let task: TransferTask
     private let epoch: Int
-    private let storage: Storage
+    private let storage: any Storage
     private var hash = SHA256()
     private var pending = ByteBuffer()
     private var writes = WriteBehind()
@@ -21,7 +21,7 @@ final class Reception {
 
     /// - Parameter written: what others may look at meanwhile.
     init(
-        _ task: TransferTask, epoch: Int, storage: Storage, written: Written, onProgress: @escaping () -> Void
+        _ task: TransferTask, epoch: Int, storage: any Storage, written: Written, onProgress: @escaping () -> Void
     ) {
         self.written = written
         self.task = task
@@ -91,7 +91,7 @@ final class Reception {
 /// An attempt's file, and how far it is written.
 final class Written: Sendable {
     private struct State {
-        var file: StoredFile?
+        var file: (any StoredFile)?
         var base = 0
         var length = 0
     }
@@ -102,7 +102,7 @@ final class Written: Sendable {
     var base: Int { state.withLock(\.base) }
     var length: Int { state.withLock(\.length) }
 
-    fileprivate func begin(_ file: StoredFile, at base: Int) {
+    fileprivate func begin(_ file: any StoredFile, at base: Int) {
         state.withLock { $0 = State(file: file, base: base) }
     }
 

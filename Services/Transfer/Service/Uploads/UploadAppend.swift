@@ -95,7 +95,7 @@ private struct UploadWriter {
     var upload: Upload
     /// Where there is a checksum, none of the bytes count before all of them do.
     private var hash: UploadHash?
-    private var file: StoredFile?
+    private var file: (any StoredFile)?
     private var pending = ByteBuffer()
     private var writes = WriteBehind()
     /// Behind the last byte that is in the file, or on its way there.
@@ -176,9 +176,9 @@ private struct UploadWriter {
         checked = .now
     }
 
-    private mutating func openFile() async throws -> StoredFile {
+    private mutating func openFile() async throws -> any StoredFile {
         if let file { return file }
-        let opened: StoredFile
+        let opened: any StoredFile
         if let last = upload.segments.last, !upload.isHeld {
             upload.isHeld = true
             upload = try await committed()

@@ -9,12 +9,12 @@ import Timeline
 /// All uploads, whatever protocol their clients speak.
 struct UploadStore: Sendable {
     let table: UploadTable
-    let storage: Storage
+    let storage: any Storage
     let limits: UploadLimits
     let logger: Logger
     private let flights = UploadFlights()
 
-    init(_ pool: ConnectionPool, _ storage: Storage, _ configuration: ServiceConfiguration, logger: Logger) {
+    init(_ pool: ConnectionPool, _ storage: any Storage, _ configuration: ServiceConfiguration, logger: Logger) {
         limits = UploadLimits(configuration)
         table = UploadTable(pool: pool, partitions: configuration.partitions, lifetime: limits.lifetime)
         self.storage = storage
@@ -136,7 +136,7 @@ struct UploadStore: Sendable {
         }
         do {
             for (source, own) in zip(sources, upload.segments) {
-                try await storage.link(source.file, as: own.file, in: .uploads)
+                try await storage.link(source.file, from: .uploads, as: own.file, in: .uploads)
             }
         } catch StorageError.missing {
             try await delete(upload)

@@ -124,7 +124,7 @@ import Testing
         let origin = DigestOrigin(DigestOrigin.Kind(algorithm: "SHA-256", hasQop: true))
         let server = try await CannedServer.start { origin.answer($0) }
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
-        fetching.request.body = FileBody([try FilePiece(holding: ByteBuffer(string: "body"))])
+        fetching.request.body = FileBody([FilePiece(holding: ByteBuffer(string: "body"))])
         fetching.decide = { _ in .use(.password(user: "Mufasa", password: DigestOrigin.password)) }
         #expect(try await fetching.run().body == "in")
     }

@@ -1,7 +1,6 @@
 import Contracts
 import Crypto
 import Foundation
-import Glibc
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -10,15 +9,22 @@ import Testing
 
 @testable import TransferService
 
+/// A file that is nowhere but in memory.
+private struct MemoryFile: StoredFile {
+    let bytes: ByteBuffer
+
+    func write(_ buffer: ByteBuffer, at offset: Int) { Issue.record("written to") }
+    func sync() { Issue.record("synced") }
+
+    func read(at offset: Int, count: Int) -> ByteBuffer {
+        bytes.getSlice(at: offset, length: min(count, bytes.readableBytes - offset)) ?? ByteBuffer()
+    }
+}
+
 extension FilePiece {
-    /// Bytes in a file that has no name any more.
-    init(holding buffer: ByteBuffer) throws {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try Data(buffer.readableBytesView).write(to: url)
-        let descriptor = open(url.path, O_RDONLY)
-        try #require(descriptor >= 0)
-        unlink(url.path)
-        self.init(file: StoredFile(descriptor: descriptor), range: 0..<buffer.readableBytes)
+    /// Bytes of a file.
+    init(holding buffer: ByteBuffer) {
+        self.init(file: MemoryFile(bytes: buffer.slice()), range: 0..<buffer.readableBytes)
     }
 }
 
@@ -44,7 +50,7 @@ extension ByteBuffer {
             ok("\(request.headers.first(name: "Content-Length") ?? "-") \(Self.sha256(request.body))")
         }
         let parts = sizes.map { ByteBuffer(randomBytes: $0) }
-        let body = FileBody(try parts.map { try FilePiece(holding: $0) })
+        let body = FileBody(parts.map { FilePiece(holding: $0) })
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = body
         let whole = parts.reduce(into: ByteBuffer()) { $0.writeImmutableBuffer($1) }
@@ -63,7 +69,7 @@ extension ByteBuffer {
         }
         let bytes = ByteBuffer(randomBytes: 1 << 20)
         var fetching = try Fetching(server.url(), by: .POST, from: server)
-        let body = FileBody([try FilePiece(holding: bytes)])
+        let body = FileBody([FilePiece(holding: bytes)])
         fetching.request.body = body
         fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
         #expect(try await fetching.run().body == Self.sha256(bytes))
@@ -76,7 +82,7 @@ extension ByteBuffer {
         let server = try await CannedServer.start(isEarly: true) { _ in
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
         }
-        let body = FileBody([try FilePiece(holding: ByteBuffer(repeating: 0, count: 64 << 20))])
+        let body = FileBody([FilePiece(holding: ByteBuffer(repeating: 0, count: 64 << 20))])
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = body
         let outcome = try await fetching.run()
@@ -86,7 +92,7 @@ extension ByteBuffer {
 
     @Test func aFileThatIsShorterThanItShouldBeIsMissing() async throws {
         let server = try await CannedServer.start { _ in ok("") }
-        var piece = try FilePiece(holding: ByteBuffer(randomBytes: 1000))
+        var piece = FilePiece(holding: ByteBuffer(randomBytes: 1000))
         piece = FilePiece(file: piece.file, range: 0..<1001)
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = FileBody([piece])
@@ -96,7 +102,7 @@ extension ByteBuffer {
     @Test func theEndIsAlwaysReported() async throws {
         let server = try await CannedServer.start { _ in ok("") }
         let reports = Reports()
-        let body = FileBody([try FilePiece(holding: ByteBuffer(randomBytes: 300_000))]) { sent in
+        let body = FileBody([FilePiece(holding: ByteBuffer(randomBytes: 300_000))]) { sent in
             reports.all.withLock { $0.append(sent) }
         }
         var fetching = try Fetching(server.url(), by: .PUT, from: server)

@@ -1,0 +1,154 @@
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// Files in a directory that all replicas share.
+///
+/// All calls to the file system run on threads of their own, never on Swift's cooperative ones. They are many, because what
+/// they do is wait for the disk, and what waits at the same time is made durable together.
+struct DirectoryStorage: Storage {
+    private let root: String
+
+    /// - Throws: where the directory can't be made.
+    init(_ directory: String) throws(StorageError) {
+        root = directory
+        for folder in StorageFolder.allCases {
+            do {
+                try FileManager.default.createDirectory(
+                    atPath: path(folder), withIntermediateDirectories: true)
+            } catch { throw .failed(operation: "making a directory", errno: EACCES) }
+        }
+    }
+
+    private func path(_ folder: StorageFolder) -> String { "\(root)/\(folder.rawValue)" }
+
+    private func path(_ folder: StorageFolder, _ name: String) -> String { "\(path(folder))/\(name)" }
+
+    func create(_ name: String, in folder: StorageFolder) async throws -> any StoredFile {
+        let file = try await open(path(folder, name), O_WRONLY | O_CREAT | O_TRUNC)
+        try await syncDirectory(folder)
+        return file
+    }
+
+    func open(_ name: String, in folder: StorageFolder) async throws -> any StoredFile {
+        try await open(path(folder, name), O_RDONLY)
+    }
+
+    func reopen(_ name: String, in folder: StorageFolder) async throws -> any StoredFile {
+        try await open(path(folder, name), O_WRONLY)
+    }
+
+    func link(_ name: String, from source: StorageFolder, as other: String, in folder: StorageFolder) async throws {
+        let (path, second) = (path(source, name), path(folder, other))
+        try await onThread {
+            guard Glibc.link(path, second) == 0 else { throw StorageError("linking a file") }
+            // As young as its new name, so that nobody takes that for a leftover before it is named.
+            guard utimensat(AT_FDCWD, second, nil, 0) == 0 else { throw StorageError("touching a file") }
+        }
+        try await syncDirectory(folder)
+    }
+
+    func remove(_ name: String, from folder: StorageFolder) async throws {
+        let path = path(folder, name)
+        try await onThread {
+            guard unlink(path) == 0 || errno == ENOENT else { throw StorageError("removing a file") }
+        }
+    }
+
+    func names(in folder: StorageFolder, unchangedFor age: Duration) async throws -> [String] {
+        let parent = path(folder)
+        return try await onThread {
+            let limit = Date(timeIntervalSinceNow: -Double(age.components.seconds))
+            return try FileManager.default.contentsOfDirectory(atPath: parent).filter { name in
+                // One that has gone meanwhile is nobody's concern; and what is no plain file is not of this service.
+                guard let attributes = try? FileManager.default.attributesOfItem(atPath: "\(parent)/\(name)"),
+                    attributes[.type] as? FileAttributeType == .typeRegular,
+                    let written = attributes[.modificationDate] as? Date
+                else { return false }
+                return written <= limit
+            }
+        }
+    }
+
+    private func open(_ path: String, _ flags: Int32) async throws -> DirectoryFile {
+        try await onThread {
+            let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o640)
+            guard descriptor >= 0 else { throw StorageError("opening a file") }
+            return DirectoryFile(descriptor: descriptor)
+        }
+    }
+
+    /// Names must be as durable as the bytes.
+    private func syncDirectory(_ folder: StorageFolder) async throws {
+        let parent = path(folder)
+        try await onThread {
+            let directory = Glibc.open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard directory >= 0 else { throw StorageError("opening a directory") }
+            defer { close(directory) }
+            guard fsync(directory) == 0 else { throw StorageError("syncing a directory") }
+        }
+    }
+}
+
+/// An open file of a directory.
+private final class DirectoryFile: StoredFile {
+    private let descriptor: Int32
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    func write(_ buffer: ByteBuffer, at offset: Int) async throws {
+        try await onThread { [descriptor] in
+            try buffer.withUnsafeReadableBytes { bytes in
+                var done = 0
+                while done < bytes.count {
+                    done += try uninterrupted("writing a file") {
+                        pwrite(descriptor, bytes.baseAddress! + done, bytes.count - done, off_t(offset + done))
+                    }
+                }
+            }
+        }
+    }
+
+    func sync() async throws {
+        try await onThread { [descriptor] in
+            guard fdatasync(descriptor) == 0 else { throw StorageError("syncing a file") }
+        }
+    }
+
+    func read(at offset: Int, count: Int) async throws -> ByteBuffer {
+        try await onThread { [descriptor] in
+            var buffer = ByteBuffer()
+            while buffer.readableBytes < count {
+                let missing = count - buffer.readableBytes
+                let place = off_t(offset + buffer.readableBytes)
+                let got = try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: missing) { space in
+                    try uninterrupted("reading a file") { pread(descriptor, space.baseAddress, missing, place) }
+                }
+                if got == 0 { break }
+            }
+            return buffer
+        }
+    }
+}
+
+/// Calls again where a signal interrupted the call.
+private func uninterrupted(_ operation: String, _ call: () -> Int) throws(StorageError) -> Int {
+    while true {
+        let result = call()
+        if result >= 0 { return result }
+        guard errno == EINTR else { throw StorageError(operation) }
+    }
+}
+
+private let threads = {
+    let pool = NIOThreadPool(numberOfThreads: 32)
+    pool.start()
+    return pool
+}()
+
+private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await threads.runIfActive(body)
+}
