@@ -62,6 +62,9 @@ public enum UploadSource: Sendable, Equatable {
     case file(String)
     /// What lies in storage for this task alone.
     case body(AppFile)
+
+    /// The bytes that nothing but the task will name; none for a file of the app.
+    public var body: AppFile { if case .body(let file) = self { file } else { AppFile() } }
 }
 
 /// What may be told anew of a download that goes on from resume data.

@@ -99,6 +99,7 @@ struct TransferRoutes: Sendable {
             request: UploadRequest.self, response: TaskDocument.self, status: .created,
             problems: .ofNewTask + [
                 TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
+                .diskFull,
             ]
         ) { request, context in
             let upload = try await request.document(as: UploadRequest.self)
@@ -109,8 +110,13 @@ struct TransferRoutes: Sendable {
             do { source = try await files.source(upload.file, for: caller) } catch let fault as Problem {
                 problem = fault
             }
-            return try await createTask(request, context, sameness: "\(upload)", problem: problem) { app, session in
-                .upload(app: app, session: session, upload.transferRequest, source)
+            let found = (source, problem)
+            return try await files.keep(source.body) { naming in
+                try await createTask(
+                    request, context, sameness: "\(upload)", problem: found.1, naming: naming
+                ) { app, session in
+                    .upload(app: app, session: session, upload.transferRequest, found.0)
+                }
             }
         }
         table.add(
@@ -157,7 +163,7 @@ struct TransferRoutes: Sendable {
 
     private func createTask(
         _ request: Request, _ context: ServiceContext, sameness: String? = nil, problem: Problem? = nil,
-        _ command: (_ app: String, _ session: String) throws -> TransferCommand
+        naming: Naming? = nil, _ command: (_ app: String, _ session: String) throws -> TransferCommand
     ) async throws -> Response {
         let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
         let key = AggregateKey.device(try context.parameters.identifier("device"))
@@ -165,7 +171,8 @@ struct TransferRoutes: Sendable {
             try command(app, id), to: key, request, context, status: .created, sameness: sameness,
             problem: problem
         ) { aggregate, _ in
-            aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
+            naming?.done()
+            return aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
         }
     }
 

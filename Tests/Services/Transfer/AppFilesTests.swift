@@ -61,6 +61,9 @@ import Timeline
             }
             let full = try await suite.send(.PUT, port, Self.files + "/f65", text)
             #expect(full.status == 409 && full.json["code"]?.string == "too_many_files")
+            let folder = suite.directory.appendingPathComponent("segments")
+            let kept = try FileManager.default.contentsOfDirectory(atPath: folder.path).count
+            #expect(kept == 64, "what was refused takes no room")
             #expect(try await suite.send(.PUT, port, Self.files + "/f64", text).status == 201, "one may be replaced")
 
             let upload = try await suite.send(

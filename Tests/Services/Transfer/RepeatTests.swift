@@ -62,8 +62,12 @@ import Testing
             let document = #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/content/x","file":"\#(upload)"}"#
             let first = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(first.status == 201)
+            let folder = suite.directory.appendingPathComponent("segments").path
+            let pieces = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(pieces.count == 1)
             let again = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(again.status == 201 && again.body == first.body)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == pieces, "nothing new is kept")
             try await suite.terminate(upload)
             let late = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(late.status == 201 && late.body == first.body)

@@ -1,9 +1,7 @@
 import Contracts
-import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import ServiceKit
 import Timeline
 
@@ -20,9 +18,10 @@ extension ContentRoutes {
         // Looked at before the body comes, so that nobody sends it in vain; it counts when the file takes its place.
         try conditions.require(of: try await table.find(path), now: clock.now)
         let name = UUID().lowercased
+        let body = try await storage.receive(request, as: name, in: .contents)
         do {
-            var content = try await receive(request, path, name)
-            content.contentType = type
+            var content = StoredContent(
+                path: path, file: name, size: body.size, sha256: body.sha256, contentType: type, modifiedAt: .epoch)
             let isNew = try await place(&content, conditions)
             var response = Response(ContentDocument(content), status: isNew ? .created : .ok)
             response.headers[.eTag] = content.etag
@@ -32,7 +31,7 @@ extension ContentRoutes {
             throw error.reason
         } catch {
             await discard(name)
-            throw error as? StorageError == .full ? Problem.diskFull : error
+            throw error
         }
     }
 
@@ -71,37 +70,6 @@ extension ContentRoutes {
             if let former { await discard(former.file) }
             return former == nil
         }
-    }
-
-    /// Writes the body as it comes, and makes it durable.
-    private func receive(_ request: Request, _ path: String, _ name: String) async throws -> StoredContent {
-        let file = try await storage.create(name, in: .contents)
-        var hash = SHA256()
-        var size = 0
-        var pending = ByteBuffer()
-        var writes = WriteBehind()
-        var written = ContinuousClock.now
-        var body = request.body.makeAsyncIterator()
-        while let buffer = try await body.nextOfWhole() {
-            hash.update(buffer)
-            pending.writeImmutableBuffer(buffer)
-            // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.
-            let isDue = written.duration(to: .now) >= .seconds(60)
-            guard pending.readableBytes >= FilePiece.chunk || isDue else { continue }
-            try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
-            size += pending.readableBytes
-            pending = ByteBuffer()
-            written = .now
-        }
-        try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
-        try await writes.finish()
-        size += pending.readableBytes
-        // The framework takes the end of a connection for the end of the body.
-        if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }
-        try await file.sync()
-        return StoredContent(
-            path: path, file: name, size: size, sha256: hash.finalize().hexadecimal, contentType: "",
-            modifiedAt: .epoch)
     }
 
     /// It comes back in headers, and in the heads of parts: one line of ASCII.

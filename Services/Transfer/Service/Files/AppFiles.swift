@@ -1,10 +1,9 @@
 import Contracts
-import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
-import NIOCore
 import ServiceKit
+import Synchronization
 import TransferMachine
 
 /// The bytes of apps' files, and of what tasks send and have received: pieces in storage, named by the machines' states.
@@ -12,44 +11,42 @@ struct AppFiles: Sendable {
     let storage: any Storage
     let uploads: UploadStore
 
-    /// Writes a body as it comes, and makes it durable.
+    /// Takes a body in, as a file that nothing names yet.
     ///
     /// - Throws: `body_cut`, `disk_full`, `upload_too_large`.
     func receive(_ request: Request) async throws -> AppFile {
         let name = UUID().lowercased
+        let body = try await storage.receive(request, as: name, in: .segments, limit: uploads.limits.maxSize)
+        var file = AppFile()
+        file.pieces = [StoredPiece(name: name, length: body.size)]
+        file.sha256 = body.sha256
+        return file
+    }
+
+    /// Removes bytes that nothing came to name. What can't be removed the sweep finds.
+    func discard(_ file: AppFile) async {
+        for piece in file.pieces { try? await storage.remove(piece.name, from: .segments) }
+    }
+
+    /// Runs a command that makes a state name a file's bytes, and removes them if it never came to that: it was refused, or
+    /// had been answered before.
+    ///
+    /// - Parameter command: says when a state names them; whether that lasts, the sweep will see.
+    func keep(_ file: AppFile, _ command: (Naming) async throws -> Response) async throws -> Response {
+        let naming = Naming()
         do {
-            let stored = try await storage.create(name, in: .segments)
-            var hash = SHA256()
-            var size = 0
-            var pending = ByteBuffer()
-            var body = request.body.makeAsyncIterator()
-            while let buffer = try await body.nextOfWhole() {
-                buffer.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-                pending.writeImmutableBuffer(buffer)
-                guard size + pending.readableBytes <= uploads.limits.maxSize else { throw Problem.uploadTooLarge }
-                guard pending.readableBytes >= FilePiece.chunk else { continue }
-                try await stored.write(pending, at: size)
-                size += pending.readableBytes
-                pending.clear()
-            }
-            try await stored.write(pending, at: size)
-            size += pending.readableBytes
-            // The framework takes the end of a connection for the end of the body.
-            if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }
-            try await stored.sync()
-            var file = AppFile()
-            file.pieces = [StoredPiece(name: name, length: size)]
-            file.sha256 = hash.finalize().hexadecimal
-            return file
+            let response = try await command(naming)
+            if !naming.isDone { await discard(file) }
+            return response
         } catch {
-            try? await storage.remove(name, from: .segments)
-            throw error as? StorageError == .full ? Problem.diskFull : error
+            if !naming.isDone { await discard(file) }
+            throw error
         }
     }
 
     /// What an upload task is to send: an app's file by its name, or what was uploaded by one of the protocols.
     ///
-    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`.
+    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, `disk_full`.
     func source(_ file: String, for caller: Caller) async throws -> UploadSource {
         guard let prefix = ["/files/", "/uploads/"].first(where: { file.hasPrefix($0) }) else { return .file(file) }
         let upload = try await uploads.complete(String(file.dropFirst(prefix.count)), for: caller)
@@ -62,7 +59,14 @@ struct AppFiles: Sendable {
                 try await storage.link(segment.file, from: .uploads, as: name, in: .segments)
                 body.pieces.append(StoredPiece(name: name, length: segment.size))
             }
-        } catch StorageError.missing { throw Problem.uploadGone }
+        } catch {
+            await discard(body)
+            switch error as? StorageError {
+            case .missing: throw Problem.uploadGone
+            case .full: throw Problem.diskFull
+            default: throw error
+            }
+        }
         return .body(body)
     }
 
@@ -85,4 +89,12 @@ struct AppFiles: Sendable {
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
         return Response(status: .ok, headers: headers, body: body(of: pieces))
     }
+}
+
+/// Whether a state has come to name some bytes.
+final class Naming: Sendable {
+    private let flag = Atomic(false)
+
+    var isDone: Bool { flag.load(ordering: .relaxed) }
+    func done() { flag.store(true, ordering: .relaxed) }
 }

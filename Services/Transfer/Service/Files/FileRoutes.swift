@@ -53,13 +53,17 @@ struct FileRoutes: Sendable {
         // Looked at before the body comes, so that nobody sends it in vain.
         _ = try context.requireCaller(.operate)
         _ = try await view(request, context)
-        var file = try await files.receive(request)
-        file.contentType = request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
-        return try await routes.commands.submit(
-            .storeFile(app: app, name: name, file), to: key, request, context, status: .created,
-            sameness: "\(file.sha256 ?? "") \(file.contentType ?? "")"
-        ) { aggregate, _ in
-            aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []
+        var received = try await files.receive(request)
+        received.contentType = request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
+        let file = received
+        return try await files.keep(file) { naming in
+            try await routes.commands.submit(
+                .storeFile(app: app, name: name, file), to: key, request, context, status: .created,
+                sameness: "\(file.sha256 ?? "") \(file.contentType ?? "")"
+            ) { aggregate, _ in
+                naming.done()
+                return aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []
+            }
         }
     }
 

@@ -38,7 +38,13 @@ struct StorageSweep: Service {
             let names = Array(rest.prefix(Self.page))
             rest = rest.dropFirst(Self.page)
             let used = try await inUse(names)
-            for name in names where !used.contains(name) { try await storage.remove(name, from: folder) }
+            for name in names where !used.contains(name) {
+                do { try await storage.remove(name, from: folder) } catch let error as StorageError {
+                    logger.warning(
+                        "a leftover file could not be removed",
+                        metadata: ["folder": "\(folder.rawValue)", "file": "\(name)", "error": "\(error)"])
+                }
+            }
         }
     }
 }

@@ -80,7 +80,10 @@ extension UploadStore {
             case .not: false
             }
         let result = try await writer.finish(isWhole: isWhole, isComplete: isWhole && isComplete)
-        guard isWhole else { throw Problem.uploadCut }
+        guard isWhole else {
+            throw append.check == nil
+                ? Problem.uploadCut : .uploadCut.because("nothing of it is kept: its checksum is unknown")
+        }
         return result
     }
 }
@@ -142,7 +145,8 @@ private struct UploadWriter {
             return upload
         }
         try await flush()
-        upload.isComplete = isComplete
+        // What was complete before stays so, however a request that brings nothing more may end.
+        upload.isComplete = upload.isComplete || isComplete
         if isComplete { upload.length = written }
         try await commit(isHeld: false)
         return upload
@@ -171,7 +175,8 @@ private struct UploadWriter {
             upload.segments[upload.segments.count - 1].size += written - upload.received
             upload.received = written
         }
-        upload.isHeld = isHeld
+        // Who never opened the file can't let go of it for another.
+        upload.isHeld = isHeld || (file == nil && upload.isHeld)
         upload = try await committed()
         checked = .now
     }

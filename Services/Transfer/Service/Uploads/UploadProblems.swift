@@ -14,7 +14,7 @@ extension Problem {
         .unsupportedMediaType, "upload_media_type", "The protocol demands another Content-Type")
     /// Mostly nobody is there any more to read it.
     static let uploadCut = Problem(
-        .badRequest, "upload_cut", "The request ended before its body did; what came is kept")
+        .badRequest, "upload_cut", "The request ended before its body did; HEAD tells what of it is kept")
     static let uploadFinal = Problem(.forbidden, "upload_final", "A concatenated upload takes no more bytes")
     static let uploadChecksum = Problem(
         .init(code: 460, reasonPhrase: "Checksum Mismatch"), "upload_checksum_mismatch",

@@ -22,10 +22,19 @@ struct UploadSweep: Service {
     private func sweep() async throws {
         for partition in 0..<store.table.partitions {
             try await store.table.sweep(partition: partition)
-            while true {
+            var isEmptied = true
+            // Where a file can't be removed, its page would come again and again: until the next sweep.
+            while isEmptied {
                 let buried = try await store.table.buried(in: partition)
                 if buried.isEmpty { break }
-                for (id, files) in buried { try await store.empty(id, files) }
+                for (id, files) in buried {
+                    do { try await store.empty(id, files) } catch let error as StorageError {
+                        isEmptied = false
+                        store.logger.warning(
+                            "an upload's bytes could not be removed",
+                            metadata: ["upload": "\(id)", "error": "\(error)"])
+                    }
+                }
             }
         }
     }
