@@ -191,7 +191,7 @@ struct TransferRoutes: Sendable {
         let (task, _) = try await findTask(request, context)
         guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
         guard task.fate != .gone else { throw Problem.fileGone }
-        return try await files.answer(task.receivedFile)
+        return try await files.answer(task.receivedFile, on: context.channel)
     }
 
     func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {

@@ -23,9 +23,17 @@ enum BodyPiece: Sendable {
 }
 
 /// A body that is read while it is sent, never whole in memory.
-func body(of pieces: [BodyPiece]) -> ResponseBody {
+///
+/// - Parameter channel: that it is sent on. Each chunk is handed to it before the next one is read: a writer learns from its
+///   event loop alone that the client does not keep up, and a busy one may be late with that.
+func body(of pieces: [BodyPiece], on channel: any Channel) -> ResponseBody {
     ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
-        for piece in pieces { try await piece.forEachChunk { try await writer.write($0) } }
+        for piece in pieces {
+            try await piece.forEachChunk { chunk in
+                try await writer.write(chunk)
+                try await channel.eventLoop.submit {}.get()
+            }
+        }
         try await writer.finish(nil)
     }
 }

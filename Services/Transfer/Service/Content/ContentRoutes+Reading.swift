@@ -9,7 +9,7 @@ extension ContentRoutes {
         let representation = Representation(
             pieces: [piece], contentType: content.contentType, validators: .init(content),
             digest: { try await $0.field(of: content, piece) })
-        return try await representation.response(to: request, now: clock.now)
+        return try await representation.response(to: request, on: context.channel, now: clock.now)
     }
 
     /// The content and its open file. A file that is replaced between the two is looked up once more.

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import ServiceKit
 import Timeline
 
@@ -17,8 +18,9 @@ struct Representation: Sendable {
 
     /// The answer to a GET or HEAD.
     ///
+    /// - Parameter channel: that it is sent on.
     /// - Throws: `precondition_failed`, `range_not_satisfiable`.
-    func response(to request: Request, now: Instant) async throws -> Response {
+    func response(to request: Request, on channel: any Channel, now: Instant) async throws -> Response {
         let answer = ContentAnswer(
             Conditions(request.headers), on: validators, size: size, isHead: request.method == .head, now: now)
         var headers: HTTPFields = [.acceptRanges: "bytes", .eTag: validators.etag]
@@ -32,7 +34,7 @@ struct Representation: Sendable {
         case .whole:
             headers[.contentType] = contentType
             if let wanted { headers[.contentDigest] = try await digest(wanted) }
-            return try await respond(.ok, headers, pieces.map { .file($0) }, request)
+            return try await respond(.ok, headers, pieces.map { .file($0) }, request, channel)
         case .ranges(let ranges):
             let parts: [BodyPiece]
             if ranges.count == 1 {
@@ -45,19 +47,20 @@ struct Representation: Sendable {
                 headers[.contentType] = multipart.contentType
             }
             headers[.contentDigest] = try await wanted?.field(of: parts)
-            return try await respond(.partialContent, headers, parts, request)
+            return try await respond(.partialContent, headers, parts, request, channel)
         }
     }
 
     /// With the digest of the whole, whatever part of it is sent.
     private func respond(
-        _ status: HTTPResponse.Status, _ headers: HTTPFields, _ parts: [BodyPiece], _ request: Request
+        _ status: HTTPResponse.Status, _ headers: HTTPFields, _ parts: [BodyPiece], _ request: Request,
+        _ channel: any Channel
     ) async throws -> Response {
         var headers = headers
         if let wanted = DigestAlgorithm(wanted: request.headers[.wantReprDigest]) {
             headers[.reprDigest] = try await digest(wanted)
         }
-        return Response(status: status, headers: headers, body: body(of: parts))
+        return Response(status: status, headers: headers, body: body(of: parts, on: channel))
     }
 }
 

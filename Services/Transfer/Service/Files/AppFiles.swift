@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import ServiceKit
 import Synchronization
 import TransferMachine
@@ -72,8 +73,9 @@ struct AppFiles: Sendable {
 
     /// Sends a file.
     ///
+    /// - Parameter channel: that it is sent on.
     /// - Throws: `file_gone`.
-    func answer(_ file: AppFile) async throws -> Response {
+    func answer(_ file: AppFile, on channel: any Channel) async throws -> Response {
         var pieces: [BodyPiece] = []
         do {
             for piece in file.pieces where piece.length > 0 {
@@ -87,7 +89,7 @@ struct AppFiles: Sendable {
             .contentDisposition: "attachment",
         ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
-        return Response(status: .ok, headers: headers, body: body(of: pieces))
+        return Response(status: .ok, headers: headers, body: body(of: pieces, on: channel))
     }
 }
 

@@ -33,7 +33,7 @@ struct FileRoutes: Sendable {
                 let name = try context.parameters.identifier("name")
                 let (view, _) = try await view(request, context)
                 guard let found = view.files[name] else { throw TransferRefusal.unknownFile(name).problem }
-                return try await files.answer(found)
+                return try await files.answer(found, on: context.channel)
             }
         }
         table.add(

@@ -108,7 +108,7 @@ struct UploadStore: Sendable {
             // What is complete never changes.
             validators: .init(etag: "\"\(upload.id)\"", modifiedAt: nil),
             digest: { [pieces] in try await $0.field(of: pieces.map { .file($0) }) })
-        var response = try await representation.response(to: request, now: RealClock().now)
+        var response = try await representation.response(to: request, on: context.channel, now: RealClock().now)
         response.headers[.contentDisposition] = "attachment"
         return response
     }
