@@ -1,0 +1,66 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// The database goes away and comes back while bytes move: they go on moving, and all of them count.
+@Suite(.serialized) struct DatabaseRestarts {
+    private static let bytes = noise(20 << 20, seed: 15)
+
+    @Test(arguments: [false, true]) func downloadsGoOn(isKilled: Bool) async throws {
+        let cluster = try await PrivateCluster.make()
+        let (suite, transfer) = try await TransferSuite.start(on: cluster)
+        defer { transfer.signal(SIGTERM) }
+        _ = try await suite.send(.PUT, suite.transferPort, "/content/big", Self.bytes)
+        try await suite.prepare("phone")
+        try await suite.proxy.pause()
+        try await suite.downloadSome(of: "big")
+        if isKilled { try await cluster.kill() } else { try await cluster.stop(.fast) }
+        suite.proxy.resume()
+        try await eventually(describe: "all is there, and nobody was told") { suite.bytesOnDisk == 20 << 20 }
+        try await cluster.start()
+        try await eventually(describe: "the service is ready again") {
+            try await suite.send(.GET, suite.transferPort, "/readyz").status == 200
+        }
+        let done = try await suite.completed(1)
+        #expect(done.ends == ["finished"] && done["error"] == .null)
+        #expect(done["sha256"]?.string == sha256(Self.bytes) && done["bytesReceived"]?.int == 20 << 20)
+        transfer.signal(SIGTERM)
+        _ = try await transfer.exit()
+        try await cluster.destroy()
+    }
+
+    @Test func uploadsGoOn() async throws {
+        let cluster = try await PrivateCluster.make()
+        let (suite, replica) = try await UploadsSuite.start(on: cluster)
+        defer { suite.stop(replica) }
+        let bytes = noise(3 << 20, seed: 16)
+        let half = bytes.readableBytes / 2
+        let path = try await replica.begin(["Upload-Length": "\(bytes.readableBytes)"])
+        let wire = try await replica.half(
+            "PATCH", path,
+            [
+                "Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream", "Upload-Offset: 0",
+                "Content-Length: \(bytes.readableBytes)",
+            ], try #require(bytes.getSlice(at: 0, length: half)))
+        try await eventually(describe: "a part is written") { suite.bytesOnDisk > 0 }
+        try await cluster.stop(.fast)
+        try await eventually(describe: "the service knows") {
+            try await replica.send(.GET, "/readyz").status == 503
+        }
+        try await cluster.start()
+        try await eventually(describe: "the service is ready again") {
+            try await replica.send(.GET, "/readyz").status == 200
+        }
+        try await wire.send(try #require(bytes.getSlice(at: half, length: bytes.readableBytes - half)))
+        let heard = try await wire.heard("\r\n\r\n")
+        #expect(heard.hasPrefix("HTTP/1.1 204"), "\(heard)")
+        #expect(try await replica.offset(path) == bytes.readableBytes)
+        #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes))
+        replica.process.signal(SIGTERM)
+        _ = try await replica.process.exit()
+        try await cluster.destroy()
+    }
+}
