@@ -20,6 +20,11 @@ import Testing
         if isKilled { try await cluster.kill() } else { try await cluster.stop(.fast) }
         suite.proxy.resume()
         try await eventually(describe: "all is there, and nobody was told") { suite.bytesOnDisk == 20 << 20 }
+        // Asked behind what the mover has told, so that this was refused too.
+        let refused = try await suite.send(
+            .PUT, suite.transferPort, "/v1/devices/phone/apps/app/sessions/other",
+            headers: ["Content-Type": "application/json"], ByteBuffer(string: "{}"))
+        #expect(refused.status == 503, "\(refused.status)")
         try await cluster.start()
         try await eventually(describe: "the service is ready again") {
             try await suite.send(.GET, suite.transferPort, "/readyz").status == 200
@@ -32,32 +37,43 @@ import Testing
         try await cluster.destroy()
     }
 
-    @Test func uploadsGoOn() async throws {
+    /// - Parameter endsMeanwhile: whether the request ends while there is no database, so that nothing can be told of its bytes.
+    @Test(arguments: [false, true]) func uploadsGoOn(endsMeanwhile: Bool) async throws {
         let cluster = try await PrivateCluster.make()
         let (suite, replica) = try await UploadsSuite.start(on: cluster)
         defer { suite.stop(replica) }
-        let bytes = noise(3 << 20, seed: 16)
-        let half = bytes.readableBytes / 2
-        let path = try await replica.begin(["Upload-Length": "\(bytes.readableBytes)"])
-        let wire = try await replica.half(
-            "PATCH", path,
-            [
-                "Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream", "Upload-Offset: 0",
-                "Content-Length: \(bytes.readableBytes)",
-            ], try #require(bytes.getSlice(at: 0, length: half)))
+        let size = 3 << 20
+        let bytes = noise(size, seed: 16)
+        func from(_ offset: Int) throws -> ByteBuffer {
+            try #require(bytes.getSlice(at: offset, length: size - offset))
+        }
+        let path = try await replica.begin(["Upload-Length": "\(size)"])
+        let headers = ["Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"]
+        let lines = headers.map { "\($0): \($1)" } + ["Upload-Offset: 0", "Content-Length: \(size)"]
+        let half = try #require(bytes.getSlice(at: 0, length: size / 2))
+        let wire = try await replica.half("PATCH", path, lines, half)
         try await eventually(describe: "a part is written") { suite.bytesOnDisk > 0 }
         try await cluster.stop(.fast)
-        try await eventually(describe: "the service knows") {
-            try await replica.send(.GET, "/readyz").status == 503
+        try await eventually(describe: "the service knows") { try await replica.send(.GET, "/readyz").status == 503 }
+        if endsMeanwhile {
+            try await wire.send(try from(size / 2))
+            let heard = try await wire.heard("\r\n\r\n")
+            #expect(heard.hasPrefix("HTTP/1.1 503"), "\(heard)")
         }
         try await cluster.start()
         try await eventually(describe: "the service is ready again") {
             try await replica.send(.GET, "/readyz").status == 200
         }
-        try await wire.send(try #require(bytes.getSlice(at: half, length: bytes.readableBytes - half)))
-        let heard = try await wire.heard("\r\n\r\n")
-        #expect(heard.hasPrefix("HTTP/1.1 204"), "\(heard)")
-        #expect(try await replica.offset(path) == bytes.readableBytes)
+        if endsMeanwhile {
+            let told = try #require(try await replica.offset(path))
+            let again = headers.merging(["Upload-Offset": "\(told)"]) { $1 }
+            #expect(try await replica.send(.PATCH, path, again, try from(told)).status == 204)
+        } else {
+            try await wire.send(try from(size / 2))
+            let heard = try await wire.heard("\r\n\r\n")
+            #expect(heard.hasPrefix("HTTP/1.1 204"), "\(heard)")
+        }
+        #expect(try await replica.offset(path) == size)
         #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes))
         replica.process.signal(SIGTERM)
         _ = try await replica.process.exit()

@@ -30,12 +30,12 @@ import Testing
         }
     }
 
-    /// At EDGE's pace 20 MB take more than ten minutes; then the device comes into another network.
+    /// At EDGE's pace 8 MB take more than five minutes; then the device comes into another network.
     @Test func areSentAsSlowlyAsTheNetworkIs() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await suite.prepare("phone")
-        let bytes = noise(20 << 20, seed: 17)
+        let bytes = noise(8 << 20, seed: 17)
         _ = try await suite.send(.PUT, suite.transferPort, Self.app + "/files/film", bytes)
         func enter(_ shape: String) async throws {
             let changed = try await suite.call(
