@@ -96,4 +96,50 @@ import Testing
             #expect(answered == "performDefaultHandling|true")
         }
     }
+
+    /// Nobody else's certificate is trusted by an answer, and nothing is asked of the server meanwhile.
+    @Test func trustThatVeryCertificateOnly() async throws {
+        let certificate = try TestCertificate(names: ["elsewhere.example"])
+        let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
+        let url = "https://localhost:\(server.port)"
+        let (suite, transfer) = try await TransferSuite.start(origins: [url])
+        defer { transfer.signal(SIGTERM) }
+        try await suite.prepare("phone")
+        try await suite.freezeClock()
+        try await suite.download(url + "/")
+        let challenge = try await suite.challenge(of: 1)
+        let other = try TestCertificate(names: ["elsewhere.example"]).fingerprint
+        for credential in [#"{"fingerprint":"\#(other)"}"#, #"{"token":"x"}"#, Self.password] {
+            let answer = try await suite.answer(challenge, Self.use(credential))
+            #expect(answer.status == 422 && answer.code == "credential_mismatch", "\(credential)")
+        }
+        #expect(try await suite.challenge(of: 1) == challenge && server.requests == 0)
+        let right = try certificate.fingerprint
+        #expect(try await suite.answer(challenge, Self.use(#"{"fingerprint":"\#(right)"}"#)).status == 200)
+        #expect(try await suite.completed(1)["response"]?["status"]?.int == 200 && server.requests == 1)
+    }
+
+    /// `rejectProtectionSpace`: the next way that the server offers is asked about, and where none is left that is the end.
+    @Test func ofWhichAllAreRejectedEndTheTask() async throws {
+        let server = try await CannedServer.start { _ in
+            status(
+                401, #"WWW-Authenticate: Basic realm="files""#,
+                #"WWW-Authenticate: Digest realm="files", nonce="n", qop="auth", algorithm=SHA-256"#)
+        }
+        let (suite, transfer) = try await TransferSuite.start(origins: [server.url("")])
+        defer { transfer.signal(SIGTERM) }
+        try await suite.prepare("phone")
+        try await suite.freezeClock()
+        try await suite.download(server.url())
+        for method in ["digest", "basic"] {
+            let asked = try await suite.task(1, until: "its app is asked for \(method)") {
+                $0["challenge"]?["authenticationMethod"]?.string == method
+            }
+            let challenge = try #require(asked["challenge"]?["id"]?.string)
+            #expect(try await suite.answer(challenge, #"{"disposition":"rejectProtectionSpace"}"#).status == 200)
+        }
+        let done = try await suite.completed(1)
+        #expect(done["error"]?["code"]?.int == -1013)
+        #expect(done.ends == Array(repeating: "authenticationRequired", count: 3) && server.requests == 3)
+    }
 }

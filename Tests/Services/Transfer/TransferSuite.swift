@@ -45,16 +45,18 @@ final class TransferSuite: Sendable {
     private let descriptions = Mutex<[Int: APIDescription]>([:])
 
     /// - Parameters:
-    ///   - origins: those that may be fetched from besides the proxy.
+    ///   - cluster: nil for the one that all share.
+    ///   - origins: those that may be fetched from besides the proxy; nil where nothing is said of any.
     ///   - ports: on 127.0.0.1, from which it may also fetch.
     ///   - logLevel: of `transfer`.
     ///   - settings: more of its command line.
     ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
     static func start(
-        origins: [String] = [], allowing ports: [Int] = [], logLevel: String = "warning", settings: [String] = [],
+        on cluster: PrivateCluster? = nil, origins: [String]? = [], allowing ports: [Int] = [],
+        logLevel: String = "warning", settings: [String] = [],
         through wrapper: (_ directory: URL) -> [String] = { _ in [] }
     ) async throws -> (TransferSuite, transfer: ChildProcess) {
-        let cluster = try await PrivateCluster.shared()
+        let cluster = if let cluster { cluster } else { try await PrivateCluster.shared() }
         let database = try await cluster.makeNamedDatabase()
         let url = cluster.url(database: database)
         for name in ["lifecycle", "transfer"] {
@@ -71,13 +73,16 @@ final class TransferSuite: Sendable {
         let lifecycle = try ChildProcess.start(
             ChildProcess.product("lifecycle"), common + ["warning", "--port", "\(lifecyclePort)"])
         try await lifecycle.waitForLine(containing: "is ready", within: 60)
+        let allowed = origins.map { origins in
+            let own = ([proxy.port] + ports).map { "http://127.0.0.1:\($0)" }
+            return ["--allowed-origins", (own + origins).joined(separator: ",")]
+        }
         let suite = TransferSuite(
             lifecyclePort: lifecyclePort, transferPort: transferPort, proxy: proxy, cluster: cluster,
             database: database, directory: directory, lifecycle: lifecycle,
             command: wrapper(directory) + [ChildProcess.product("transfer")] + common + [logLevel] + [
-                "--data-directory", directory.path, "--allowed-origins",
-                (([proxy.port] + ports).map { "http://127.0.0.1:\($0)" } + origins).joined(separator: ","),
-            ] + settings)
+                "--data-directory", directory.path,
+            ] + (allowed ?? []) + settings)
         return (suite, try await suite.startTransfer())
     }
 
@@ -149,14 +154,14 @@ final class TransferSuite: Sendable {
     }
 
     /// A device with an app on screen that has a session.
-    func prepare(_ device: String) async throws {
+    func prepare(_ device: String, _ configuration: String = "{}") async throws {
         let path = "/v1/devices/\(device)"
         try await call(.PUT, lifecyclePort, path, #"{"profile":"ios18"}"#)
         try await call(.PUT, lifecyclePort, "\(path)/apps/app", "{}")
         let launched = try await call(.POST, lifecyclePort, "\(path)/apps/app/transitions", #"{"event":"launch"}"#)
         let session = "\(path)/apps/app/sessions/s"
         try await call(
-            .PUT, transferPort, session, "{}", position: launched.headers.first(name: "Dormouse-Position"))
+            .PUT, transferPort, session, configuration, position: launched.headers.first(name: "Dormouse-Position"))
     }
 
     /// How many bytes of attempts are on disk.

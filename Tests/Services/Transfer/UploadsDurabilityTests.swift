@@ -171,6 +171,18 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, done).body) == "a", "what is complete stays")
     }
 
+    @Test func partsThatAreCompleteExpireToo() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "20"])
+        defer { suite.stop(replica) }
+        let part = try await replica.begin(["Upload-Length": "3", "Upload-Concat": "partial"], "abc")
+        let whole = try await replica.begin(["Upload-Concat": "final;\(part)"])
+        let past = "UPDATE transfer.uploads SET expires_at = now() - interval '1 hour'"
+        let expired = try await suite.sql(past + " WHERE expires_at IS NOT NULL RETURNING id")
+        #expect("/files/" + expired == part)
+        try await eventually(describe: "nobody remembers the part") { try await replica.tus(.HEAD, part).status == 404 }
+        #expect(String(buffer: try await replica.send(.GET, whole).body) == "abc", "what was made of it stays")
+    }
+
     @Test func withoutACredentialNothingIsTaken() async throws {
         let (suite, open) = try await UploadsSuite.start()
         let path = try await open.begin(["Upload-Length": "3"])

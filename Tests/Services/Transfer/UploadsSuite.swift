@@ -21,9 +21,13 @@ final class UploadsSuite: Sendable {
         var description = APIDescription(.null)
     }
 
-    /// - Parameter settings: more of the command line.
-    static func start(_ settings: [String] = []) async throws -> (UploadsSuite, Replica) {
-        let cluster = try await PrivateCluster.shared()
+    /// - Parameters:
+    ///   - settings: more of the command line.
+    ///   - cluster: nil for the one that all share.
+    static func start(
+        _ settings: [String] = [], on cluster: PrivateCluster? = nil
+    ) async throws -> (UploadsSuite, Replica) {
+        let cluster = if let cluster { cluster } else { try await PrivateCluster.shared() }
         let database = try await cluster.makeNamedDatabase()
         let migration = try ChildProcess.start(
             ChildProcess.product("transfer"), ["migrate", "--migration-database-url", cluster.url(database: database)])

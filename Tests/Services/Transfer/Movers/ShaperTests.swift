@@ -122,6 +122,21 @@ import Testing
         #expect(time.now >= .seconds(1) && time.now < .milliseconds(1500), "5 s at the first network's pace")
     }
 
+    @Test func aDevicesTransfersShareItsNetworkWithNobodyElse() async throws {
+        let shapers = Shapers()
+        let (phone, tablet) = (AggregateKey.device("phone"), AggregateKey.device("tablet"))
+        await shapers.share(phone, .edge) { first in
+            let edge = first.portion(.up)
+            await shapers.share(phone, .wifi) { #expect($0 === first, "a network changes when it is told to") }
+            await shapers.share(tablet, .edge) { other in
+                #expect(other !== first)
+                shapers.change(phone, to: .fifthGeneration)
+                #expect(first.portion(.up) > edge && other.portion(.up) == edge)
+            }
+        }
+        await shapers.share(phone, nil) { #expect($0.portion(.up) == .max, "nobody had a use for the old one") }
+    }
+
     /// One portion in ten waits for its retransmission; the link itself goes on.
     @Test func lossCostsTimeOuts() async throws {
         let (portions, portion) = (2000, 6250)

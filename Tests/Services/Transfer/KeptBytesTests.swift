@@ -1,0 +1,112 @@
+import Contracts
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import TestSupport
+import Testing
+import TransferMachine
+
+@testable import TransferService
+
+/// Bytes that somebody still needs, and what is told of bytes before they are safe.
+@Suite(.serialized) struct KeptBytes {
+    private static let bytes = noise(20 << 20, seed: 12)
+    private static let sha256 = TransferTests.sha256(bytes)
+
+    private func run(_ body: (TransferSuite) async throws -> Void) async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        _ = try await suite.send(.PUT, suite.transferPort, "/content/big", Self.bytes)
+        try await suite.prepare("phone")
+        try await body(suite)
+    }
+
+    private func sweep(_ suite: TransferSuite) async throws {
+        let logger = Logger(label: "sweep")
+        let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
+        let pool = ConnectionPool(options, size: 1, logger: logger)
+        let states = StatesInUse(states: MoverTable(pool: pool), partitions: 16)
+        let sweep = StorageSweep(
+            storage: try DirectoryStorage(suite.directory.path), folder: .segments, age: .zero, logger: logger
+        ) { try await states.pieces(of: $0) }
+        try await sweep.sweep()
+        await pool.close()
+    }
+
+    /// Of finished downloads of which the app has yet to hear, of one that is interrupted, of one that moves, and of resume data.
+    @Test func areNotSwept() async throws {
+        try await run { suite in
+            let (port, session) = (suite.transferPort, Downloads.session("phone"))
+            _ = try await suite.send(.PUT, port, "/content/film", ByteBuffer(string: "film"))
+            // Callbacks do not return by themselves.
+            try await suite.freezeClock()
+            for task in 1...2 {
+                try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/film")
+                try await suite.completed(task)
+            }
+            try await suite.proxy.pause()
+            try await suite.downloadSome(of: "big")
+            try await suite.call(.POST, port, session + "/tasks/3/suspend")
+            try await suite.downloadSome(of: "big")
+            let cancelled = try await suite.call(.POST, port, session + "/tasks/4/cancel-by-producing-resume-data")
+            let data = try #require(cancelled.json["error"]?["resumeData"]?.string)
+            try await suite.downloadSome(of: "big")
+            try await eventually(describe: "one moves") { suite.proxy.connections == 1 }
+            let kept = try suite.files(in: "segments")
+            #expect(kept.count == 5)
+            try Data("left".utf8).write(to: suite.directory.appendingPathComponent("segments/orphan-1"))
+            try await sweep(suite)
+            #expect(try suite.files(in: "segments") == kept)
+
+            for task in 1...2 {
+                let file = try await suite.send(.GET, port, session + "/tasks/\(task)/file")
+                #expect(String(buffer: file.body) == "film")
+            }
+            try await suite.call(.POST, port, session + "/tasks/3/resume")
+            try await suite.call(.POST, port, session + "/downloads", #"{"resumeData":"\#(data)"}"#)
+            suite.proxy.resume()
+            for (task, ends) in [(3, ["suspended", "finished"]), (5, ["finished"]), (6, ["finished"])] {
+                let done = try await suite.completed(task)
+                #expect(done.ends == ends && done["sha256"]?.string == Self.sha256, "task \(task)")
+                #expect(task == 5 || done["attempts"]?.items?.last?["from"]?.int ?? 0 > 0, "task \(task)")
+            }
+        }
+    }
+
+    /// On devices that have no space, or take everything and make nothing durable: fdatasync refuses those.
+    @Test(arguments: ["/dev/full", "/dev/null"])
+    func areToldOfWhenTheyAreDurableOnly(device: String) async throws {
+        try await run { suite in
+            try await suite.strandNetwork(true)
+            try await suite.proxy.pause()
+            try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/big")
+            let downloads = Downloads(suite: suite, devices: ["phone"], files: [:])
+            let task = try #require(try await downloads.states()["phone"]?.first)
+            let name = task.storedPiece(Segment(epoch: 1, length: 0)).name
+            try FileManager.default.createSymbolicLink(
+                atPath: suite.directory.appendingPathComponent("segments/\(name)").path, withDestinationPath: device)
+            try await suite.strandNetwork(false)
+            // With the rest of the file yet to come.
+            try await suite.proxy.trickle(until: "the attempt has failed") {
+                try await suite.task(1)["state"]?.string == "completed"
+            }
+            let done = try await suite.task(1)
+            #expect(done.ends == ["cannotWrite"] && done["error"]?["code"]?.int == -3003)
+            #expect(done["bytesReceived"]?.int == 0)
+            #expect(try await !suite.events("phone").contains("transfer.progress.made"))
+        }
+    }
+}
+
+extension TransferSuite {
+    /// Takes the phone's network away, or gives it one, and waits until `transfer` knows.
+    fileprivate func strandNetwork(_ isLost: Bool) async throws {
+        let changed = try await call(
+            .PATCH, lifecyclePort, "/v1/devices/phone/conditions",
+            #"{"network":{"kind":"\#(isLost ? "none" : "wifi")"}}"#)
+        try await call(.GET, transferPort, Downloads.session("phone"), position: changed["Dormouse-Position"])
+    }
+}
