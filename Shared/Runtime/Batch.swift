@@ -39,9 +39,6 @@ struct Change {
 
 /// One batch of one partition while it is worked out in memory, between its two flights.
 struct Batch<M: Machine> {
-    /// How long the decisions of one portion may take.
-    static var portion: Duration { .milliseconds(25) }
-
     let partition: Int
     let id = UUID.random()
     let policy: M.Policy
@@ -79,22 +76,26 @@ struct Batch<M: Machine> {
     private(set) var newlyParked = 0
     /// How many inputs were taken in.
     var inputs = 0
-    private var end = ContinuousClock.now + Self.portion
+    private let portion: Duration
+    private var end: ContinuousClock.Instant
 
+    /// - Parameter portion: how long the decisions of one portion may take.
     init(
         partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>],
-        moments: MomentLedger = MomentLedger(ceiling: nil)
+        moments: MomentLedger = MomentLedger(ceiling: nil), portion: Duration = .milliseconds(25)
     ) {
         self.partition = partition
         self.policy = policy
         self.aggregates = aggregates
         self.moments = moments
+        self.portion = portion
+        end = .now + portion
     }
 
     var isEmpty: Bool { events.isEmpty && answers.isEmpty && setAside.isEmpty && refreshed.isEmpty && trial == nil }
 
     /// Gives the next kind of inputs its own time, so that none starves the others.
-    mutating func beginPortion() { end = .now + Self.portion }
+    mutating func beginPortion() { end = .now + portion }
 
     /// At least one input is taken in, however late it is.
     var hasTime: Bool { inputs == 0 || .now < end }

@@ -64,8 +64,7 @@ extension Story {
     /// Lets bytes through, a little at a time, until so many are on disk; then holds them.
     private func trickle(until count: Int) async throws {
         try await TestSupport.eventually(within: 90, describe: "\(count) bytes are on disk") { [suite] in
-            suite.proxy.resume()
-            try await suite.proxy.pause()
+            try await suite.proxy.letSomeThrough(bytes: 64 << 10)
             return suite.bytesOnDisk >= count
         }
     }

@@ -6,9 +6,12 @@ import Synchronization
 
 /// What the connections of a proxy share.
 final class ProxyTraffic: Sendable {
+    /// What gets through. The last byte of an allowance begins the next pause.
+    enum Flow: Equatable { case all, none, atMost(Int) }
+
     struct State {
         var refuses = false
-        var isPaused = false
+        var flow = Flow.all
         var cuts: [ProxyCut] = []
         var links: [ObjectIdentifier: ProxyLink] = [:]
     }
@@ -21,10 +24,23 @@ final class ProxyTraffic: Sendable {
 
     var links: [ProxyLink] { state.withLock { Array($0.links.values) } }
     var refuses: Bool { state.withLock(\.refuses) }
-    var isPaused: Bool { state.withLock(\.isPaused) }
+    var isPaused: Bool { state.withLock { $0.flow == .none } }
     var cuts: [ProxyCut] { state.withLock(\.cuts) }
 
     func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
+
+    /// How many of so many bytes get through now, and are counted; nil during a pause.
+    func admit(_ count: Int) -> Int? {
+        state.withLock { state in
+            switch state.flow {
+            case .all: return count
+            case .none: return nil
+            case .atMost(let most):
+                state.flow = count < most ? .atMost(most - count) : .none
+                return min(count, most)
+            }
+        }
+    }
 }
 
 /// One client's connection and the one to the server that belongs to it, both on the same event loop.
@@ -88,14 +104,26 @@ final class ProxyLink: Sendable {
 
     /// Takes what has come in one direction; nil is its end. Called on the event loop.
     func take(_ bytes: ByteBuffer?, _ direction: Direction) {
-        let isPaused = traffic.isPaused
         // Also behind what is still held: nothing overtakes.
-        let isHeld = state.withLock { state in
-            let isHeld = isPaused || !state.held.isEmpty
-            if isHeld { state.held.append((direction, bytes)) }
-            return isHeld
+        state.withLock { $0.held.append((direction, bytes)) }
+        passOn()
+    }
+
+    /// Passes on what is held, as far as it gets through now. Called on the event loop.
+    private func passOn() {
+        while let (direction, bytes) = next() { pass(bytes, direction) }
+    }
+
+    private func next() -> (Direction, ByteBuffer?)? {
+        state.withLock { state in
+            guard let (direction, bytes) = state.held.first, let count = traffic.admit(bytes?.readableBytes ?? 0) else {
+                return nil
+            }
+            guard var rest = bytes, count < rest.readableBytes else { return state.held.removeFirst() }
+            let part = rest.readSlice(length: count)
+            state.held[0].1 = rest
+            return (direction, part)
         }
-        if !isHeld { pass(bytes, direction) }
     }
 
     private func pass(_ bytes: ByteBuffer?, _ direction: Direction) {
@@ -111,12 +139,7 @@ final class ProxyLink: Sendable {
     /// After a pause: what was held first, then on.
     func resume() {
         client.eventLoop.execute {
-            guard !self.traffic.isPaused else { return }
-            let held = self.state.withLock { state in
-                defer { state.held = [] }
-                return state.held
-            }
-            held.forEach { self.pass($0.1, $0.0) }
+            self.passOn()
             self.client.pipeline.fireUserInboundEventTriggered(GoOn())
             self.target(.toServer)?.pipeline.fireUserInboundEventTriggered(GoOn())
         }

@@ -57,20 +57,21 @@ public final class TCPProxy: Sendable {
     /// Holds all bytes, and closes, in both directions, as a network that loses everything. When this returns,
     /// nothing more gets through. New connections are taken and held.
     public func pause() async throws {
-        traffic.update { $0.isPaused = true }
+        traffic.update { $0.flow = .none }
         // What a loop has begun to forward is done when it answers.
         for link in traffic.links { try await link.client.eventLoop.submit {}.get() }
     }
 
     /// Lets through what was held, and all that follows.
     public func resume() {
-        traffic.update { $0.isPaused = false }
+        traffic.update { $0.flow = .all }
         traffic.links.forEach { $0.resume() }
     }
 
-    /// During a pause: lets through what was held, and what comes while that is done.
-    public func letSomeThrough() async throws {
-        resume()
+    /// During a pause: lets through what was held, and what comes while that is done, but no more than so many bytes.
+    public func letSomeThrough(bytes: Int) async throws {
+        traffic.update { $0.flow = .atMost(bytes) }
+        traffic.links.forEach { $0.resume() }
         // Each loop must have seen it before the next pause begins, however late it comes to it.
         for link in traffic.links { try await link.client.eventLoop.submit {}.get() }
         try await pause()

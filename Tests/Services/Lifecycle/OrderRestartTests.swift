@@ -174,7 +174,7 @@ private final class RestartBench: Sendable {
         var request = request(method, path)
         request.body = .bytes(ByteBuffer(string: body))
         request.headers.add(name: "Content-Type", value: "application/json")
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         _ = try await response.body.collect(upTo: 1 << 20)
         return Int(response.status.code)
     }

@@ -26,6 +26,7 @@ import Timeline
         let woken = try await bench.event(LifecycleEvent.AppWoken.self)
         first.signal(SIGKILL)
         try await first.exit()
+        try await Backends.leave(of: "lifecycle", in: bench.url)
         try await bench.step(to: woken.deadline + .seconds(5))
         try await bench.waitUntilLeasesExpire()
 

@@ -117,7 +117,7 @@ extension OpsBench {
         _ path: String, _ count: Int, after id: String? = nil, _ body: () async throws -> Void
     ) async throws -> (events: [JSON], lastID: String) {
         let response = try await HTTPClient.shared.execute(
-            request(path, "GET", id.map { ["Last-Event-ID": $0] } ?? [:]), timeout: .seconds(30))
+            request(path, "GET", id.map { ["Last-Event-ID": $0] } ?? [:]), timeout: .seconds(60))
         var text = ""
         var hasBegun = false
         var events: [JSON] = []

@@ -85,7 +85,7 @@ struct OpsBench: Sendable {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             do {
-                let port = try await withTimeout(seconds: 30, "the server") { try await ready.value() }
+                let port = try await withTimeout(seconds: 60, "the server") { try await ready.value() }
                 try await withTimeout(seconds: 180) {
                     try await body(
                         OpsBench(port: port, owner: owner, options: options, tail: tail, logger: logger, group: group))
@@ -124,7 +124,7 @@ struct OpsBench: Sendable {
     }
 
     private func answer(to request: HTTPClientRequest) async throws -> Answer {
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         let bytes = try await response.body.collect(upTo: 1 << 22)
         let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
         return Answer(

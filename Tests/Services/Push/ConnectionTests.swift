@@ -20,7 +20,7 @@ import Testing
                 #expect(try await stream.next()?["id"]?.string == id)
                 #expect(try await suite.isOnline("phone"))
             }
-            try await eventually(within: 40, describe: "the device is offline") {
+            try await eventually(within: 60, describe: "the device is offline") {
                 try await !suite.isOnline("phone")
             }
             let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json["statuses"]?.items ?? []

@@ -119,9 +119,9 @@ import Testing
             let changed = try await suite.send(
                 path == "/power" ? "POST" : "PATCH", device + path, try JSON(parsing: Array(change.utf8)),
                 port: suite.lifecycle)
-            let position = ["Dormouse-Position": try #require(changed.headers["dormouse-position"])]
+            try await suite.send("GET", device + "/apps/\(PushSuite.app)/explain", after: changed)
             for query in ["", "?wait=0"] {
-                try await given.refuse(code, "GET", device + "/notifications" + query, headers: position)
+                try await given.refuse(code, "GET", device + "/notifications" + query)
             }
         }
         try await given.refuse("device_off", "POST", device + "/notifications/none/opened")

@@ -61,8 +61,7 @@ import Testing
             let conditions: JSON = ["locked": true]
             let reported = try await suite.send(
                 "PATCH", "/v1/devices/phone/conditions", conditions, port: suite.lifecycle)
-            let position = try #require(reported.headers["dormouse-position"])
-            let asleep = try await suite.send("GET", path, nil, ["Dormouse-Position": position]).json["forecast"]
+            let asleep = try await suite.send("GET", path, after: reported).json["forecast"]
             #expect(asleep?["alert"]?["status"]?.string == "Delivered")
             #expect(asleep?["alertByPower"]?["status"]?.string == "Stored – Power Considerations")
             #expect(asleep?["alertWithoutWaking"]?["status"]?.string == "Stored – Power Considerations")

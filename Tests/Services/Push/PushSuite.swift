@@ -79,13 +79,13 @@ final class PushSuite: Sendable {
         }
         let apns = try await apnsPort(of: processes[1])
         let described = try await HTTPClient.shared.execute(
-            HTTPClientRequest(url: "http://127.0.0.1:\(ports[1])/openapi.json"), timeout: .seconds(30))
+            HTTPClientRequest(url: "http://127.0.0.1:\(ports[1])/openapi.json"), timeout: .seconds(60))
         let document = try await described.body.collect(upTo: 1 << 20)
         let suite = PushSuite(
             ports: (push: ports[1], lifecycle: ports[0], apns: apns), certificates: folder, processes: processes,
             description: APIDescription(try JSON(parsing: document.readableBytesView)), settings: settings)
         try await suite.registerKey()
-        try await withTimeout(seconds: 120, "the story") { try await body(suite) }
+        try await withTimeout(seconds: 200, "the story") { try await body(suite) }
         for process in processes { process.signal(SIGTERM) }
         let killed = suite.isKilled.load(ordering: .relaxed)
         for (index, process) in processes.enumerated() where index == 0 || !killed {
@@ -176,8 +176,17 @@ final class PushSuite: Sendable {
         return answer
     }
 
+    /// Asks with the position of what `lifecycle` answered, until `push` has come so far.
+    @discardableResult
+    func send(_ method: String, _ path: String, _ body: JSON? = nil, after told: Answer) async throws -> Answer {
+        let position = try #require(told.headers["dormouse-position"])
+        return try await onceCaughtUp(code: \.code) { [self] in
+            try await send(method, path, body, ["Dormouse-Position": position])
+        }
+    }
+
     func text(_ path: String, port: Int? = nil) async throws -> String {
-        let response = try await HTTPClient.shared.execute(request("GET", path, port: port), timeout: .seconds(30))
+        let response = try await HTTPClient.shared.execute(request("GET", path, port: port), timeout: .seconds(60))
         return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
@@ -190,17 +199,10 @@ final class PushSuite: Sendable {
         let manifest: JSON = ["backgroundModes": ["remote-notification"]]
         let installed = try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle)
         #expect(installed.status == 201)
-        let position = try #require(installed.headers["dormouse-position"])
-        let token = Signal<String>()
-        // It waits for `push` two seconds at most, and is to be asked again then.
-        try await eventually(within: 60, describe: "push knows of \(device)") { [self] in
-            let registered = try await send(
-                "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"],
-                ["Dormouse-Position": position])
-            #expect(registered.status == 200 || registered.code == "behind")
-            return registered.json["token"]?.string.map { token.fire($0) } ?? false
-        }
-        return try await token.value()
+        let registered = try await send(
+            "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"], after: installed)
+        #expect(registered.status == 200)
+        return try #require(registered.json["token"]?.string)
     }
 
     /// Sends as a provider, each time over what connection the client has.

@@ -34,7 +34,7 @@ import Timeline
             // A process that starts attends to it at once.
             let replica = try await suite.another()
             defer { replica.process.signal(SIGKILL) }
-            try await eventually(within: 40, describe: "old counts are forgotten") {
+            try await eventually(within: 60, describe: "old counts are forgotten") {
                 try await database.texts(oldest) == ["\(young)"]
             }
             #expect(
@@ -87,7 +87,7 @@ import Timeline
                 """)
             let replica = try await suite.another()
             defer { replica.process.signal(SIGKILL) }
-            try await eventually(within: 40, describe: "nobody may hear it any more") {
+            try await eventually(within: 60, describe: "nobody may hear it any more") {
                 try await database.texts("SELECT DISTINCT channel FROM push.subscriptions") == [kept]
             }
             let told = """

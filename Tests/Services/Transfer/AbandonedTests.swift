@@ -41,6 +41,7 @@ import Testing
         try await run(on: Self.devices) { suite, first in
             first.signal(SIGKILL)
             _ = try await first.exit()
+            try await Backends.leave(of: "transfer", in: suite.url)
             try await suite.park(sick)
             try await suite.expireLeases()
             suite.proxy.resume()

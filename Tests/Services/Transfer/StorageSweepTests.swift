@@ -14,15 +14,15 @@ import Testing
         let folder = try Folder()
         let storage = try DirectoryStorage(folder.url.path)
         let place = folder.url.appendingPathComponent("uploads")
-        for (name, age) in [("old", 20.0), ("young", 5), ("used", 20), ("also", 99)] {
+        for (name, age) in [("old", 7200.0), ("young", 0), ("used", 7200), ("also", 9000)] {
             try make(place.appendingPathComponent(name), age)
         }
         try FileManager.default.createDirectory(
             at: place.appendingPathComponent("lost+found"), withIntermediateDirectories: false)
-        try make(folder.url.appendingPathComponent("segments/old"), 99)
+        try make(folder.url.appendingPathComponent("segments/old"), 9000)
         let asked = Mutex<[String]>([])
         let sweep = StorageSweep(
-            storage: storage, folder: .uploads, age: .seconds(10), logger: Logger(label: "test")
+            storage: storage, folder: .uploads, age: .seconds(3600), logger: Logger(label: "test")
         ) { names in
             asked.withLock { $0 += names }
             return ["used"]
@@ -37,9 +37,9 @@ import Testing
         let folder = try Folder()
         let storage = try DirectoryStorage(folder.url.path)
         let place = folder.url.appendingPathComponent("contents")
-        try make(place.appendingPathComponent("old"), 20)
+        try make(place.appendingPathComponent("old"), 7200)
         let sweep = StorageSweep(
-            storage: storage, folder: .contents, age: .seconds(10), logger: Logger(label: "test")
+            storage: storage, folder: .contents, age: .seconds(3600), logger: Logger(label: "test")
         ) { _ in throw CancellationError() }
         await #expect(throws: CancellationError.self) { try await sweep.sweep() }
         #expect(names(place) == ["old"])

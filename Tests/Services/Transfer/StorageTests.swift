@@ -61,11 +61,11 @@ import TransferMachine
     @Test func aLinkIsAChange() async throws {
         _ = try await storage.create("a", in: .uploads)
         let url = folder.url.appendingPathComponent("uploads/a")
-        try FileManager.default.setAttributes([.modificationDate: Date() - 60], ofItemAtPath: url.path)
-        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(50)) == ["a"])
-        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(70)) == [])
+        try FileManager.default.setAttributes([.modificationDate: Date() - 7200], ofItemAtPath: url.path)
+        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(3600)) == ["a"])
+        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(9000)) == [])
         try await storage.link("a", from: .uploads, as: "b", in: .uploads)
-        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(50)) == [])
+        #expect(try await storage.names(in: .uploads, unchangedFor: .seconds(3600)) == [])
         #expect(try await storage.names(in: .uploads, unchangedFor: .zero).sorted() == ["a", "b"])
     }
 

@@ -122,7 +122,7 @@ final class TransferSuite: Sendable {
         request.method = method
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         request.body = body.map { .bytes($0) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(300))
         let answer = HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,
             body: try await response.body.collect(upTo: 1 << 26))
@@ -140,13 +140,17 @@ final class TransferSuite: Sendable {
     }
 
     /// A call with a document that must succeed.
+    ///
+    /// - Parameter position: that the service must come to first.
     @discardableResult
     func call(
         _ method: HTTPMethod, _ port: Int, _ path: String, _ document: String? = nil, position: String? = nil
     ) async throws -> HTTPAnswer {
         var headers = ["Content-Type": "application/json"]
         headers["Dormouse-Position"] = position
-        let answer = try await send(method, port, path, headers: headers, document.map { ByteBuffer(string: $0) })
+        let answer = try await onceCaughtUp(code: \.code) { [self, headers] in
+            try await send(method, port, path, headers: headers, document.map { ByteBuffer(string: $0) })
+        }
         guard (200..<300).contains(answer.status) else {
             throw Unexpected(description: "\(method) \(path): \(answer.status) \(String(buffer: answer.body))")
         }
@@ -163,6 +167,9 @@ final class TransferSuite: Sendable {
         try await call(
             .PUT, transferPort, session, configuration, position: launched.headers.first(name: "Dormouse-Position"))
     }
+
+    /// Of the database.
+    var url: String { cluster.url(database: database) }
 
     /// How many bytes of attempts are on disk.
     var bytesOnDisk: Int {
@@ -191,7 +198,7 @@ extension TCPProxy {
     /// Lets bytes through the paused proxy, a little at a time, until something is so. The proxy is paused then.
     func trickle(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
         try await eventually(within: 60, describe: what) { [self] in
-            try await letSomeThrough()
+            try await letSomeThrough(bytes: 64 << 10)
             return try await condition()
         }
     }

@@ -16,7 +16,7 @@ import Testing
             let fixed = ["-sS", "--noproxy", "*", "-D", "-", "-o", "/dev/null", "-H", "Expect:"]
             let version = ["-H", "Upload-Draft-Interop-Version: 8"]
             let process = try ChildProcess.start("/usr/bin/curl", fixed + version + arguments)
-            _ = try await process.exit(within: 120)
+            _ = try await process.exit(within: 300)
             return process.output.lines
         }
 
@@ -92,8 +92,8 @@ import Testing
                 let kept = try ChildProcess.start(
                     "/bin/sh",
                     ["-c", "curl -sSf --noproxy '*' \"$0\" | sha256sum", "http://127.0.0.1:\(replica.port)\(path)"])
-                try #require(try await kept.exit(within: 120) == .exited(0))
-                try #require(try await wanted.exit(within: 120) == .exited(0))
+                try #require(try await kept.exit(within: 300) == .exited(0))
+                try #require(try await wanted.exit(within: 300) == .exited(0))
                 try #require(kept.output.lines == wanted.output.lines)
             }
         }
@@ -102,6 +102,6 @@ import Testing
 
     private func upload(_ file: URL, by base: String) async throws -> String {
         let python = try await PythonEnvironment.make(StockUploadClients.packages)
-        return try await python.run("-c", [Self.tuspy, base, file.path], within: 120).last ?? ""
+        return try await python.run("-c", [Self.tuspy, base, file.path], within: 300).last ?? ""
     }
 }

@@ -92,7 +92,7 @@ extension UploadsSuite.Replica {
         request.method = method
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         request.body = body.map { isChunked ? .bytes($0.readableBytesView, length: .unknown) : .bytes($0) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(300))
         let answer = HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,
             body: try await response.body.collect(upTo: 1 << 26))

@@ -63,7 +63,7 @@ final class UploadsWire: Sendable {
         state.withLock { state in
             if state.isEnded || state.text.contains(text) { signal.fire() } else { state.wanted = (text, signal) }
         }
-        try await withTimeout(seconds: 30, "“\(text)” on the wire") { try await signal.value() }
+        try await withTimeout(seconds: 60, "“\(text)” on the wire") { try await signal.value() }
         return state.withLock(\.text)
     }
 }

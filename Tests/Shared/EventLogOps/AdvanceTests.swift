@@ -94,7 +94,7 @@ import Timeline
         _ = try await bench.sql(
             "INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due) VALUES ($1, 'counter', 'device:a', 0, 1)",
             .int4(Int32(partition)))
-        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
+        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(60))
     }
 
     @Test func advancesAreOneAfterTheOther() async throws {
@@ -118,7 +118,7 @@ import Timeline
             try await withTimeout(seconds: 0.2) { _ = try await bench.control.advance(by: .seconds(1)) }
         }
         try await bench.readAll()
-        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(10))
+        _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(60))
     }
 
     @Test func anAdvanceThatIsRepeatedAfterItsProcessDiedGoesOnToTheSameMoment() async throws {

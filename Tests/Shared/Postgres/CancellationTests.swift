@@ -10,7 +10,7 @@ struct CancellationTests {
         let task = Task { try await connection.run([Call(Statement("SELECT 1")), Call(Statement(sleep))]) }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
-        let error = try await withTimeout(seconds: 10, "the flight to end") {
+        let error = try await withTimeout(seconds: 60, "the flight to end") {
             await caught { _ = try await task.value }
         }
         #expect(error == .cancelled)
@@ -23,7 +23,7 @@ struct CancellationTests {
         let task = Task { try await connection.script(sleep) }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
-        #expect(try await withTimeout(seconds: 10) { await caught { try await task.value } } == .cancelled)
+        #expect(try await withTimeout(seconds: 60) { await caught { try await task.value } } == .cancelled)
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }
 
@@ -64,7 +64,7 @@ struct CancellationTests {
         let task = Task { _ = try await Connection.open(options, logger: .quiet) }
         try await eventually(describe: "the client to connect") { silent.connections == 1 }
         task.cancel()
-        #expect(try await withTimeout(seconds: 5) { await caught { try await task.value } } == .cancelled)
+        #expect(try await withTimeout(seconds: 60) { await caught { try await task.value } } == .cancelled)
         try await silent.stop()
     }
 }

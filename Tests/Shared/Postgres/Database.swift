@@ -16,7 +16,7 @@ struct Database {
         try await Connection.open(options, logger: .quiet)
     }
 
-    func pool(size: Int, acquisitionTimeout: Duration = .seconds(10)) -> ConnectionPool {
+    func pool(size: Int, acquisitionTimeout: Duration = .seconds(60)) -> ConnectionPool {
         ConnectionPool(options, size: size, acquisitionTimeout: acquisitionTimeout, logger: .quiet)
     }
 }

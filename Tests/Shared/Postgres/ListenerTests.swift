@@ -13,7 +13,7 @@ struct ListenerTests {
         let run = Task { try await listener.run() }
         let watchdog = Task {
             // Ends the stream, so that a test that waits in vain fails instead of hanging.
-            try await Task.sleep(for: .seconds(20))
+            try await Task.sleep(for: .seconds(60))
             run.cancel()
         }
         var events = listener.events.makeAsyncIterator()

@@ -12,7 +12,7 @@ struct OutageTests {
         let task = Task { try await connection.run(sleep) }
         try await cluster.awaitRunning(sleep)
         try await cluster.stop(.immediate)
-        let error = try await withTimeout(seconds: 10) { await caught { _ = try await task.value } }
+        let error = try await withTimeout(seconds: 60) { await caught { _ = try await task.value } }
         #expect(error == .connectionLost(duringFlight: true))
         #expect(await !connection.isHealthy)
         try await cluster.destroy()

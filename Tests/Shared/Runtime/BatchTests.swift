@@ -39,7 +39,7 @@ import Timeline
     }
 
     @Test func eachAnswerHasThePlaceOfItsOwnLastEvent() throws {
-        var batch = Batch<Counter>(partition: 0, policy: (), aggregates: [:])
+        var batch = Batch<Counter>()
         for device in ["a", "b", "a"] { batch.run(.add(1, to: device), at: start, stored: [:]) }
         let places = batch.verdicts.map { verdict in
             if case .answer(_, let events) = verdict { events } else { 0 }
@@ -53,7 +53,7 @@ import Timeline
         var moments = MomentLedger(ceiling: nil)
         _ = try aggregate.decide(
             .command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: (), moments: &moments)
-        return Batch<Counter>(partition: 0, policy: (), aggregates: [key: aggregate])
+        return Batch<Counter>([key: aggregate])
     }
 
     private func ping(at time: Instant) -> Event {
@@ -61,5 +61,12 @@ import Timeline
         return Event(
             id: id, source: "other", type: "other.thing.pinged", version: 1, key: key, app: nil, time: time,
             correlation: id, causation: nil, traceparent: nil, data: Array("{}".utf8))
+    }
+}
+
+extension Batch where M.Policy == Void {
+    /// One of the first partition that has time for everything, however long its test is kept from running.
+    init(_ aggregates: [AggregateKey: Aggregate<M>] = [:]) {
+        self.init(partition: 0, policy: (), aggregates: aggregates, portion: .seconds(3600))
     }
 }

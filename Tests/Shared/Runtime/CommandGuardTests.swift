@@ -14,7 +14,7 @@ import Testing
         while true {
             let replica = try await Counterd(bench, "commands")
             let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
-                group.addTask { try await replica.process.exit(within: 40) == .exited(0) }
+                group.addTask { try await replica.process.exit(within: 60) == .exited(0) }
                 defer { group.cancelAll() }
                 return try await group.next() ?? false
             }

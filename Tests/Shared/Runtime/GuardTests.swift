@@ -60,7 +60,7 @@ import Timeline
     }
 
     private func batch(_ bench: RuntimeBench) throws -> Batch<Counter> {
-        var batch = Batch<Counter>(partition: 0, policy: (), aggregates: [:])
+        var batch = Batch<Counter>()
         batch.run(.add(1, to: try #require(bench.oneDeviceInEach.first)), at: .epoch, stored: [:])
         return batch
     }

@@ -49,7 +49,7 @@ import Timeline
         try await bench.setRings(after: .seconds(2))
         victim.process.signal(signal)
         // What it has asked for before is done, too: so nobody serves the partitions once time goes on.
-        try await eventuallyTrue { try await bench.isIdle() }
+        try await Backends.rest(in: bench.url)
         try await bench.goOn()
         try await eventuallyTrue {
             let now = try await bench.suiteTime()
@@ -132,17 +132,6 @@ extension RuntimeBench {
     /// Lets a clock that stands still go on, as fast as real time.
     func goOn() async throws {
         _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, false)"), rowsExpected: 1))
-    }
-
-    /// Whether the database works for nobody but this question.
-    func isIdle() async throws -> Bool {
-        let statement = Statement(
-            """
-            SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND backend_type = 'client backend' AND state <> 'idle'
-                AND pid <> pg_backend_pid()
-            """)
-        return try await pool.run(Call(statement, rowsExpected: 1))[0].int(0) == 0
     }
 
     func suiteTime() async throws -> Instant {

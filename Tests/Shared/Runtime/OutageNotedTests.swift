@@ -120,7 +120,7 @@ import Timeline
     }
 
     @Test func whatHappenedInAnOutageStandsInTheOrderOfTime() throws {
-        var batch = Batch<Punctual>(partition: 0, policy: (), aggregates: [:])
+        var batch = Batch<Punctual>()
         let key = AggregateKey.device("a")
         batch.run(.ring(after: .seconds(30), to: "a"), at: start, stored: [:])
         batch.outage = Outage(from: start, until: at(60))
@@ -137,7 +137,7 @@ import Timeline
     }
 
     @Test func anOutageThatCanNotBeToldParksItsDeviceAlone() throws {
-        var batch = Batch<Punctual>(partition: 0, policy: (), aggregates: [:])
+        var batch = Batch<Punctual>()
         for device in ["a", "b"] { batch.run(.ring(after: .seconds(30), to: device), at: start, stored: [:]) }
         batch.outage = Outage(from: start, until: at(60))
         batch.condemned[Batch<Punctual>.name(ofOutageFor: .device("a"), until: at(60))] = "it ended five processes"

@@ -54,7 +54,7 @@ import Timeline
         }
     }
 
-    private func batch() -> Batch<Counter> { Batch<Counter>(partition: 0, policy: (), aggregates: [:]) }
+    private func batch() -> Batch<Counter> { Batch<Counter>() }
 
     private func unknown(_ batch: Batch<Counter>) -> UnknownCommit<Counter> {
         UnknownCommit(done: .init(batch: batch, head: 0, lastBatch: batch.id), headBefore: 0)

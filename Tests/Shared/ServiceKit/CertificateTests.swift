@@ -148,7 +148,7 @@ struct TestCertificate: Sendable {
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         do {
             let request = HTTPClientRequest(url: "https://localhost:\(port)\(path)")
-            let status = try await client.execute(request, timeout: .seconds(20)).status.code
+            let status = try await client.execute(request, timeout: .seconds(60)).status.code
             try await client.shutdown()
             return status
         } catch {

@@ -13,7 +13,7 @@ import Timeline
 
     @Test func whoNeverFinishesARequestIsCut() async throws {
         try await TestService.run(
-            settings: ["--request-timeout", "1"],
+            settings: ["--request-timeout", "3"],
             routes: { table in
                 table.add(.put, "/v1/content", "Takes content") { request, _ in
                     Response(json: Array(buffer: try await request.body.collect(upTo: 100)))
@@ -48,7 +48,7 @@ import Timeline
     }
 
     @Test func aConnectionWithoutRequestsIsClosed() async throws {
-        try await TestService.run(settings: ["--idle-timeout", "1"]) { service in
+        try await TestService.run(settings: ["--idle-timeout", "3"]) { service in
             let wire = try await Wire(service.port)
             try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             let text = try await wire.rest()
@@ -57,7 +57,7 @@ import Timeline
     }
 
     @Test func aSlowNextRequestIsCutToo() async throws {
-        try await TestService.run(settings: ["--idle-timeout", "1"]) { service in
+        try await TestService.run(settings: ["--idle-timeout", "3"]) { service in
             let wire = try await Wire(service.port)
             try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n")
             #expect(try await wire.rest().components("HTTP/1.1 200 OK") == 1)

@@ -54,7 +54,7 @@ import Testing
                 return Response(events: events, on: context, heartbeat: .milliseconds(20))
             }
         }) { service in
-            let response = try await HTTPClient.shared.execute(service.request("/v1/quiet"), timeout: .seconds(20))
+            let response = try await HTTPClient.shared.execute(service.request("/v1/quiet"), timeout: .seconds(60))
             var text = ""
             for try await part in response.body {
                 text += String(buffer: part)

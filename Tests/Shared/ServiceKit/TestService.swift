@@ -150,7 +150,7 @@ struct TestService: Sendable {
             request.body = .bytes(ByteBuffer(string: body))
             if headers["Content-Type"] == nil { request.headers.add(name: "Content-Type", value: "application/json") }
         }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         let bytes = try await response.body.collect(upTo: 1 << 20)
         let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
         return Answer(

@@ -139,6 +139,22 @@ struct TCPProxyTests {
         #expect(server.received.text.sorted() == ["a", "b", "c", "d"])
     }
 
+    @Test func duringAPauseNoMoreIsLetThroughThanIsAllowed() async throws {
+        let client = try await Wire.connect(proxy.port)
+        try await proxy.pause()
+        let text = (0..<2000).map { "\($0) " }.joined()
+        try await client.send(text)
+        var allowed = 0
+        while server.received.text.utf8.count < 1000 {
+            try await proxy.letSomeThrough(bytes: 100)
+            allowed += 100
+            #expect(server.received.text.utf8.count <= allowed)
+        }
+        proxy.resume()
+        try await client.heard.first { $0.utf8.count == text.utf8.count }
+        #expect(server.received.text == text)
+    }
+
     @Test func aServerThatIsNotThereClosesTheClient() async throws {
         let proxy = try await TCPProxy.start(port: try freePort())
         let client = try await Wire.connect(proxy.port)

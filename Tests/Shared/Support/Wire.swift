@@ -28,7 +28,7 @@ final class GrowingText: Sendable {
         state.withLock { state in
             if isWanted(state.text) { signal.fire() } else { state.waiters.append((isWanted, signal)) }
         }
-        try await withTimeout(seconds: 20, "text, so far: \(text.suffix(80))") { try await signal.value() }
+        try await withTimeout(seconds: 60, "text, so far: \(text.suffix(80))") { try await signal.value() }
     }
 }
 

@@ -5,7 +5,10 @@ struct Pace {
     static let longestSilence = Duration.seconds(5)
 
     private var count = 0
-    private var last = ContinuousClock.now
+    private var last: ContinuousClock.Instant
+
+    /// - Parameter start: when the first pause begins.
+    init(since start: ContinuousClock.Instant = .now) { last = start }
 
     /// Whether so many more bytes are to be told now; if so, the next pause begins.
     mutating func isDue(_ bytes: Int, now: ContinuousClock.Instant = .now) -> Bool {

@@ -82,7 +82,7 @@ final class HTTP2Client: Sendable {
     /// The next frame that is asked for; nil where the connection ended before it.
     func next<T: Sendable>(_ pick: @Sendable @escaping (HTTP2Frame) -> T?) async throws -> T? {
         let frames = frames
-        return try await withTimeout(seconds: 30, "a frame") {
+        return try await withTimeout(seconds: 60, "a frame") {
             for await frame in frames {
                 if let picked = pick(frame) { return picked }
             }
@@ -93,7 +93,7 @@ final class HTTP2Client: Sendable {
     /// Reads until a stream was answered.
     func answer(_ stream: Int) async throws -> Answer {
         let frames = frames
-        return try await withTimeout(seconds: 30, "the answer of stream \(stream)") {
+        return try await withTimeout(seconds: 60, "the answer of stream \(stream)") {
             var answer = Answer()
             for await frame in frames where frame.streamID == HTTP2StreamID(stream) {
                 switch frame.payload {
@@ -161,7 +161,7 @@ final class HTTP2Client: Sendable {
 
     func closed() async throws {
         let channel = channel
-        try await withTimeout(seconds: 30, "the end of the connection") { try await channel.closeFuture.get() }
+        try await withTimeout(seconds: 60, "the end of the connection") { try await channel.closeFuture.get() }
     }
 
     func close() async { try? await channel.close() }

@@ -23,7 +23,7 @@ struct RawConnection: Sendable {
     /// Waits until the server has ended it.
     func closed() async throws {
         let channel = channel
-        try await withTimeout(seconds: 30, "the server closes the connection") { try await channel.closeFuture.get() }
+        try await withTimeout(seconds: 60, "the server closes the connection") { try await channel.closeFuture.get() }
     }
 
     func close() async { try? await channel.close() }

@@ -36,7 +36,7 @@ import Testing
     }
 
     private func completed(_ suite: TransferSuite) async throws -> JSON {
-        try await eventually(within: 60, describe: "the task has finished") {
+        try await eventually(within: 300, describe: "the task has finished") {
             try await document(suite)["state"]?.string == "completed"
         }
         return try await document(suite)
@@ -171,6 +171,7 @@ import Testing
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/copy"
             let file = try await suite.send(
                 .PUT, suite.transferPort, "/v1/devices/phone/apps/app/files/large", bytes)
+            try Memory.forgetMost(of: transfer.pid)
             let before = try Memory.now(of: transfer.pid)
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/uploads",
@@ -179,7 +180,7 @@ import Testing
             #expect(sent["response"]?["status"]?.int == 201 && sent["bytesSent"]?.int == bytes.readableBytes)
             try await download(suite, url)
             let second = Self.session + "/tasks/2"
-            try await eventually(within: 120, describe: "the copy has come") {
+            try await eventually(within: 300, describe: "the copy has come") {
                 try await suite.call(.GET, suite.transferPort, second).json["state"]?.string == "completed"
             }
             let got = try await suite.call(.GET, suite.transferPort, second).json
