@@ -23,9 +23,16 @@ enum BodyPiece: Sendable {
 }
 
 /// A body that is read while it is sent, never whole in memory.
-func body(of pieces: [BodyPiece]) -> ResponseBody {
+///
+/// - Parameter onSent: hears how many bytes were taken, each time.
+func body(of pieces: [BodyPiece], onSent: @escaping @Sendable (Int) -> Void) -> ResponseBody {
     ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
-        for piece in pieces { try await piece.forEachChunk { try await writer.write($0) } }
+        for piece in pieces {
+            try await piece.forEachChunk { chunk in
+                try await writer.write(chunk)
+                onSent(chunk.readableBytes)
+            }
+        }
         try await writer.finish(nil)
     }
 }

@@ -32,7 +32,7 @@ extension ContentRoutes {
             throw error.reason
         } catch {
             await discard(name)
-            throw error as? StorageError == .full ? Problem.diskFull : error
+            throw error
         }
     }
 
@@ -83,6 +83,7 @@ extension ContentRoutes {
         var written = ContinuousClock.now
         var body = request.body.makeAsyncIterator()
         while let buffer = try await body.nextOfWhole() {
+            counts.received(buffer.readableBytes, by: .content)
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)
             // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.

@@ -11,10 +11,11 @@ import TransferMachine
 struct AppFiles: Sendable {
     let storage: any Storage
     let uploads: UploadStore
+    let counts: ByteCounts
 
     /// Writes a body as it comes, and makes it durable.
     ///
-    /// - Throws: `body_cut`, `disk_full`, `upload_too_large`.
+    /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(_ request: Request) async throws -> AppFile {
         let name = UUID().lowercased
         do {
@@ -24,6 +25,7 @@ struct AppFiles: Sendable {
             var pending = ByteBuffer()
             var body = request.body.makeAsyncIterator()
             while let buffer = try await body.nextOfWhole() {
+                counts.received(buffer.readableBytes, by: .files)
                 buffer.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
                 pending.writeImmutableBuffer(buffer)
                 guard size + pending.readableBytes <= uploads.limits.maxSize else { throw Problem.uploadTooLarge }
@@ -43,7 +45,7 @@ struct AppFiles: Sendable {
             return file
         } catch {
             try? await storage.remove(name, from: .segments)
-            throw error as? StorageError == .full ? Problem.diskFull : error
+            throw error
         }
     }
 
@@ -83,6 +85,7 @@ struct AppFiles: Sendable {
             .contentDisposition: "attachment",
         ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
-        return Response(status: .ok, headers: headers, body: body(of: pieces))
+        return Response(
+            status: .ok, headers: headers, body: body(of: pieces) { [counts] in counts.sent($0, by: .files) })
     }
 }
