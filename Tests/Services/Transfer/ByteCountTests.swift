@@ -41,7 +41,8 @@ import Testing
         try await eventually(describe: "the metrics are \(want)") {
             let text = String(buffer: try await suite.send(.GET, port, "/metrics").body)
             let name = "dormouse_transfer_bytes_total{"
-            return text.split(separator: "\n").filter { $0.hasPrefix(name) }.map { String($0.dropFirst(name.count)) } == want
+            let lines = text.split(separator: "\n").filter { $0.hasPrefix(name) }
+            return lines.map { String($0.dropFirst(name.count)) } == want
         }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TransferService
 
-/// Documents by the names that they are promised with, written out: the description comes from the code that makes them.
+/// Documents by the names that they are promised with, written out: their description comes of the same code.
 @Suite(.serialized) struct Documents {
     private static let app = "/v1/devices/phone/apps/app"
     private static let session = app + "/sessions/s"
