@@ -56,8 +56,9 @@ public enum Transfer {
         try await DurableService.serve(
             TransferMachine.self, configuration, policy: policy, logger: logger
         ) { parts, table in
-            let uploads = UploadStore(parts.pool, storage, configuration, logger: logger)
-            let files = AppFiles(storage: storage, uploads: uploads)
+            let counts = ByteCounts(metrics: parts.metrics)
+            let uploads = UploadStore(parts.pool, storage, configuration, counts: counts, logger: logger)
+            let files = AppFiles(storage: storage, uploads: uploads, counts: counts)
             let credentials = CredentialTable(pool: parts.pool, partitions: configuration.partitions)
             let routes = TransferRoutes(commands: parts.commands, files: files, origins: origins)
             routes.add(to: &table)
@@ -68,7 +69,8 @@ public enum Transfer {
                 clock: parts.clock, policy: policy
             ).add(to: &table)
             let contents = ContentTable(pool: parts.pool, partitions: configuration.partitions)
-            ContentRoutes(storage: storage, table: contents, clock: RealClock(), logger: logger).add(to: &table)
+            ContentRoutes(storage: storage, table: contents, counts: counts, clock: RealClock(), logger: logger)
+                .add(to: &table)
             TusRoutes(store: uploads).add(to: &table)
             DraftRoutes(store: uploads).add(to: &table)
             let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)

@@ -99,15 +99,16 @@ struct TransferRoutes: Sendable {
             request: UploadRequest.self, response: TaskDocument.self, status: .created,
             problems: .ofNewTask + [
                 TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
-                .diskFull,
-            ]
+            ] + .ofStoring
         ) { request, context in
             let upload = try await request.document(as: UploadRequest.self)
             try requireAllowed(upload.url)
             let caller = try context.requireCaller(.operate)
             var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
             // Whatever has become of it since, a repeat is answered as it was.
-            do { source = try await files.source(upload.file, for: caller) } catch let fault as Problem {
+            do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
+                as Problem
+            {
                 problem = fault
             }
             let found = (source, problem)
@@ -152,7 +153,7 @@ struct TransferRoutes: Sendable {
         }
         table.add(
             .get, task + "/file", "The file that a task has downloaded, or what the server said to an upload",
-            bytes: "*/*", problems: .ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone]
+            bytes: "*/*", problems: .ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone, .storageExhausted]
         ) { try await file($0, $1) }
     }
 
@@ -191,7 +192,7 @@ struct TransferRoutes: Sendable {
         let (task, _) = try await findTask(request, context)
         guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
         guard task.fate != .gone else { throw Problem.fileGone }
-        return try await files.answer(task.receivedFile, on: context.channel)
+        return try await withStorage { try await files.answer(task.receivedFile, on: context.channel) }
     }
 
     func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {

@@ -57,7 +57,7 @@ extension TransferEvent {
         public var response = ResponseHead()
         /// Where its bytes go: `didResumeAtOffset` where it is not 0.
         public var from = 0
-        /// Bytes that were there are dropped: the resource is another one, or the server can't resume.
+        /// Bytes that had come before are dropped: the resource is another one, or the server can't resume.
         public var restarts = false
         /// Whether there is a delegate that hears of it now.
         public var isTold = true
@@ -74,7 +74,7 @@ extension TransferEvent {
         }
     }
 
-    /// Bytes are durably there: `didWriteData`.
+    /// Bytes are durably there: `didWriteData` of a download, the answer's body of an upload.
     public struct ProgressMade: TransferTaskEventData {
         public static let type = "transfer.progress.made"
         public static let summary = "Bytes are durably there: didWriteData."

@@ -30,8 +30,9 @@ import Testing
 }
 
 extension Set<String> {
-    /// The codes of refusals that other tests provoke: those of `ServiceKit`, and ``FullDisks``, who have a disk that is full.
-    static let provokedElsewhere = GivenRefusals.circumstances.union(["disk_full"])
+    /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks``, who have a disk that is full,
+    /// and ``StorageProblems``.
+    static let provokedElsewhere = GivenRefusals.circumstances.union(["disk_full", "storage_exhausted"])
 }
 
 /// Provokes what calls about apps are refused for.

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.aside) struct TransferTraces {
-    @Test(arguments: try Trace.all(in: .module, atLeast: 31))
+    @Test(arguments: try Trace.all(in: .module, atLeast: 61))
     func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .transfer(trace))
         try player.play()

@@ -38,7 +38,7 @@ extension Decision<TransferMachine> {
                     event.isTold = isTold
                     event.response = isCrowded ? head.withoutTexts : head
                     event.from = from
-                    event.restarts = from < held
+                    event.restarts = from < held || from == 0 && task.hasBegunBefore
                 }))
     }
 
@@ -47,7 +47,8 @@ extension Decision<TransferMachine> {
         let written = total - task.bytesReceived
         guard written > 0 else { return }
         guard task.segments.last?.epoch == claim.epoch else { throw .staleAttempt }
-        let isTold = isListening(claim.place.session)
+        // The delegate of an upload hears of what is sent, not of what comes back.
+        let isTold = task.kind == .download && isListening(claim.place.session)
         emit(
             .progressMade(
                 .init(claim.place) { event in
@@ -162,6 +163,11 @@ extension Decision<TransferMachine> {
         }
         return task
     }
+}
+
+extension TransferTask {
+    /// Whether an attempt has brought bytes, or has gone on from some, as far back as attempts are remembered.
+    fileprivate var hasBegunBefore: Bool { attempts.contains { max($0.from, $0.to) > 0 } }
 }
 
 extension ResponseHead {

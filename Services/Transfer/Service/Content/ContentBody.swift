@@ -24,14 +24,19 @@ enum BodyPiece: Sendable {
 
 /// A body that is read while it is sent, never whole in memory.
 ///
-/// - Parameter channel: that it is sent on. Each chunk is handed to it before the next one is read: a writer learns from its
-///   event loop alone that the client does not keep up, and a busy one may be late with that.
-func body(of pieces: [BodyPiece], on channel: any Channel) -> ResponseBody {
+/// - Parameters:
+///   - channel: that it is sent on. Each chunk is handed to it before the next one is read: a writer learns from its event
+///     loop alone that the client does not keep up, and a busy one may be late with that.
+///   - onSent: hears how many bytes were taken, each time.
+func body(
+    of pieces: [BodyPiece], on channel: any Channel, onSent: @escaping @Sendable (Int) -> Void
+) -> ResponseBody {
     ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
         for piece in pieces {
             try await piece.forEachChunk { chunk in
                 try await writer.write(chunk)
                 try await channel.eventLoop.submit {}.get()
+                onSent(chunk.readableBytes)
             }
         }
         try await writer.finish(nil)

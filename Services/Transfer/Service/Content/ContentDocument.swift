@@ -27,8 +27,6 @@ struct ContentDocument: Record {
 }
 
 extension Problem {
-    static let diskFull = Problem(
-        .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "No space is left for it", retryAfter: 60)
     static let rangeNotSatisfiable = Problem(
         .rangeNotSatisfiable, "range_not_satisfiable", "None of the ranges is in the file")
     static let invalidPath = Problem(

@@ -18,7 +18,9 @@ extension ContentRoutes {
         // Looked at before the body comes, so that nobody sends it in vain; it counts when the file takes its place.
         try conditions.require(of: try await table.find(path), now: clock.now)
         let name = UUID().lowercased
-        let body = try await storage.receive(request, as: name, in: .contents)
+        let body = try await storage.receive(request, as: name, in: .contents) {
+            [counts] in counts.received($0, by: .content)
+        }
         do {
             var content = StoredContent(
                 path: path, file: name, size: body.size, sha256: body.sha256, contentType: type, modifiedAt: .epoch)

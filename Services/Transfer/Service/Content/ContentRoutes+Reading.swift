@@ -8,6 +8,7 @@ extension ContentRoutes {
         let piece = FilePiece(file: file, range: 0..<content.size)
         let representation = Representation(
             pieces: [piece], contentType: content.contentType, validators: .init(content),
+            onSent: { [counts] in counts.sent($0, by: .content) },
             digest: { try await $0.field(of: content, piece) })
         return try await representation.response(to: request, on: context.channel, now: clock.now)
     }

@@ -13,6 +13,7 @@ import Timeline
 struct ContentRoutes: Sendable {
     let storage: any Storage
     let table: ContentTable
+    let counts: ByteCounts
     let clock: any SuiteClock
     let logger: Logger
 
@@ -23,9 +24,9 @@ struct ContentRoutes: Sendable {
             table.add(
                 .put, path, "Puts a file there, in place of another", access: .scope(.operate),
                 parameters: [Self.path] + Self.preconditions, response: ContentDocument.self, status: .created,
-                further: [.ok], problems: [.diskFull, .invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
+                further: [.ok], problems: .ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
                 isDescribed: isDescribed
-            ) { try await put($0, $1) }
+            ) { request, context in try await withStorage { try await put(request, context) } }
             table.add(
                 .delete, path, "Removes a file", access: .scope(.operate), parameters: [Self.path] + Self.preconditions,
                 status: .noContent, problems: [.invalidPath, .notFound, .preconditionFailed], isDescribed: isDescribed
@@ -36,7 +37,7 @@ struct ContentRoutes: Sendable {
                     parameters: [Self.path] + Self.preconditions + Self.wishes,
                     further: method == .get ? [.partialContent] : [], bytes: "*/*",
                     problems: Self.problems(of: method), isDescribed: isDescribed
-                ) { try await get($0, $1) }
+                ) { request, context in try await withStorage { try await get(request, context) } }
             }
         }
         for method in [HTTPRequest.Method.post, .patch] {
@@ -50,7 +51,7 @@ struct ContentRoutes: Sendable {
 
     /// It needs the database, though no credential.
     private static func problems(of read: HTTPRequest.Method) -> [Problem] {
-        [.invalidPath, .notFound, .preconditionFailed, Problem(.databaseUnavailable)]
+        [.invalidPath, .notFound, .preconditionFailed, .storageExhausted, Problem(.databaseUnavailable)]
             + (read == .get ? [.rangeNotSatisfiable] : [])
     }
 

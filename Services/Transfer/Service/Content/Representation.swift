@@ -11,6 +11,8 @@ struct Representation: Sendable {
     let pieces: [FilePiece]
     let contentType: String
     let validators: Conditions.Validators
+    /// Hears how many bytes of a body were taken, each time.
+    let onSent: @Sendable (Int) -> Void
     /// The digest of the whole as RFC 9530 writes it; nil where it is not told.
     let digest: @Sendable (DigestAlgorithm) async throws -> String?
 
@@ -60,7 +62,7 @@ struct Representation: Sendable {
         if let wanted = DigestAlgorithm(wanted: request.headers[.wantReprDigest]) {
             headers[.reprDigest] = try await digest(wanted)
         }
-        return Response(status: status, headers: headers, body: body(of: parts, on: channel))
+        return Response(status: status, headers: headers, body: body(of: parts, on: channel, onSent: onSent))
     }
 }
 

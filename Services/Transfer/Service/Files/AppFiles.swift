@@ -11,13 +11,16 @@ import TransferMachine
 struct AppFiles: Sendable {
     let storage: any Storage
     let uploads: UploadStore
+    let counts: ByteCounts
 
     /// Takes a body in, as a file that nothing names yet.
     ///
-    /// - Throws: `body_cut`, `disk_full`, `upload_too_large`.
+    /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(_ request: Request) async throws -> AppFile {
         let name = UUID().lowercased
-        let body = try await storage.receive(request, as: name, in: .segments, limit: uploads.limits.maxSize)
+        let body = try await storage.receive(
+            request, as: name, in: .segments, limit: uploads.limits.maxSize
+        ) { [counts] in counts.received($0, by: .files) }
         var file = AppFile()
         file.pieces = [StoredPiece(name: name, length: body.size)]
         file.sha256 = body.sha256
@@ -47,7 +50,7 @@ struct AppFiles: Sendable {
 
     /// What an upload task is to send: an app's file by its name, or what was uploaded by one of the protocols.
     ///
-    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, `disk_full`.
+    /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, ``StorageError``.
     func source(_ file: String, for caller: Caller) async throws -> UploadSource {
         guard let prefix = ["/files/", "/uploads/"].first(where: { file.hasPrefix($0) }) else { return .file(file) }
         let upload = try await uploads.complete(String(file.dropFirst(prefix.count)), for: caller)
@@ -62,11 +65,7 @@ struct AppFiles: Sendable {
             }
         } catch {
             await discard(body)
-            switch error as? StorageError {
-            case .missing: throw Problem.uploadGone
-            case .full: throw Problem.diskFull
-            default: throw error
-            }
+            throw error as? StorageError == .missing ? Problem.uploadGone : error
         }
         return .body(body)
     }
@@ -89,7 +88,9 @@ struct AppFiles: Sendable {
             .contentDisposition: "attachment",
         ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
-        return Response(status: .ok, headers: headers, body: body(of: pieces, on: channel))
+        return Response(
+            status: .ok, headers: headers,
+            body: body(of: pieces, on: channel) { [counts] in counts.sent($0, by: .files) })
     }
 }
 

@@ -24,16 +24,17 @@ struct FileRoutes: Sendable {
         let file = Self.files + "/{name}"
         table.add(
             .put, file, "Puts a file there, in place of another", response: FileDocument.self, status: .created,
-            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.diskFull, .bodyCut, .uploadTooLarge]
-        ) { try await put($0, $1) }
+            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring
+        ) { request, context in try await withStorage { try await put(request, context) } }
         for method in [HTTPRequest.Method.get, .head] {
             table.add(
-                method, file, "The bytes of a file", bytes: "*/*", problems: .ofApp(.unknownFile("film")) + [.fileGone]
+                method, file, "The bytes of a file", bytes: "*/*",
+                problems: .ofApp(.unknownFile("film")) + [.fileGone, .storageExhausted]
             ) { request, context in
                 let name = try context.parameters.identifier("name")
                 let (view, _) = try await view(request, context)
                 guard let found = view.files[name] else { throw TransferRefusal.unknownFile(name).problem }
-                return try await files.answer(found, on: context.channel)
+                return try await withStorage { try await files.answer(found, on: context.channel) }
             }
         }
         table.add(

@@ -31,7 +31,9 @@ struct AttemptExchange: Sendable {
                 let stored = try await runner.storage.open(piece.name, in: .segments)
                 pieces.append(FilePiece(file: stored, range: 0..<piece.length))
             }
-            body = FileBody(pieces) { _ in onProgress() }
+            body = FileBody(
+                pieces, report: { _ in onProgress() },
+                onSent: { [counts = runner.counts] in counts.sent($0, by: .movers) })
         } else {
             body = nil
         }
@@ -103,6 +105,7 @@ struct AttemptExchange: Sendable {
             digest = ReprDigest(response.headers)
             var iterator = response.body.makeAsyncIterator()
             while let buffer = try await Self.next(&iterator) {
+                runner.counts.received(buffer.readableBytes, by: .movers)
                 try await shaper.pass(buffer.readableBytes, .down)
                 try await reception.take(buffer)
             }

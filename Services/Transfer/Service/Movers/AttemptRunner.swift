@@ -17,6 +17,7 @@ struct AttemptRunner: Sendable {
     let origins: AllowedOrigins
     let credentials: any CredentialSource
     let shapers: Shapers
+    let counts: ByteCounts
     let logger: Logger
 
     /// Returns when the attempt is over, or is another's. Cancelled, it leaves the attempt as it stands.

@@ -224,7 +224,7 @@ final class Movers: Service {
         let runner = AttemptRunner(
             key: offer.key, claim: AttemptClaim(offer.place, epoch: offer.epoch, mover: id.uuidString),
             commands: parts.commands, storage: storage, origins: origins, credentials: credentials,
-            shapers: shapers, logger: logger)
+            shapers: shapers, counts: ByteCounts(metrics: parts.metrics), logger: logger)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await runner.run() }
             group.addTask { for await _ in stops {} }

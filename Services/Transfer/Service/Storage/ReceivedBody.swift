@@ -14,20 +14,25 @@ struct ReceivedBody: Sendable {
 extension Storage {
     /// Writes a request's body to a new file as it comes, and makes it durable. Unless all of it has come there is no file.
     ///
-    /// - Parameter limit: in bytes.
-    /// - Throws: `body_cut`, `disk_full`, `upload_too_large`, ``StorageError``.
+    /// - Parameters:
+    ///   - limit: in bytes.
+    ///   - onReceived: hears how many bytes have come, each time.
+    /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(
-        _ request: Request, as name: String, in folder: StorageFolder, limit: Int = .max
+        _ request: Request, as name: String, in folder: StorageFolder, limit: Int = .max,
+        onReceived: (Int) -> Void
     ) async throws -> ReceivedBody {
         do {
-            return try await write(request, to: try await create(name, in: folder), limit: limit)
+            return try await write(request, to: try await create(name, in: folder), limit: limit, onReceived)
         } catch {
             try? await remove(name, from: folder)
-            throw error as? StorageError == .full ? Problem.diskFull : error
+            throw error
         }
     }
 
-    private func write(_ request: Request, to file: any StoredFile, limit: Int) async throws -> ReceivedBody {
+    private func write(
+        _ request: Request, to file: any StoredFile, limit: Int, _ onReceived: (Int) -> Void
+    ) async throws -> ReceivedBody {
         var hash = SHA256()
         var size = 0
         var pending = ByteBuffer()
@@ -35,6 +40,7 @@ extension Storage {
         var written = ContinuousClock.now
         var body = request.body.makeAsyncIterator()
         while let buffer = try await body.nextOfWhole() {
+            onReceived(buffer.readableBytes)
             guard buffer.readableBytes <= limit - size - pending.readableBytes else { throw Problem.uploadTooLarge }
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)

@@ -47,12 +47,15 @@ protocol StoredFile: Sendable {
 enum StorageError: Error, Equatable, CustomStringConvertible {
     /// No space is left, the quota is used up, or the file may not be longer.
     case full
+    /// Too many files are open, here or in the whole system. Some will be closed soon.
+    case exhausted
     case missing
     case failed(operation: String, errno: Int32)
 
     init(_ operation: String, _ number: Int32 = errno) {
         switch number {
         case ENOSPC, EDQUOT, EFBIG: self = .full
+        case EMFILE, ENFILE: self = .exhausted
         case ENOENT: self = .missing
         default: self = .failed(operation: operation, errno: number)
         }
@@ -61,6 +64,7 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch self {
         case .full: "no space is left in DATA_DIRECTORY"
+        case .exhausted: "too many files are open to open one of DATA_DIRECTORY"
         case .missing: "a file of DATA_DIRECTORY is missing"
         case .failed(let operation, let number):
             "\(operation) in DATA_DIRECTORY failed: \(String(cString: strerror(number)))"

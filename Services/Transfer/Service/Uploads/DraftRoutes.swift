@@ -23,8 +23,8 @@ struct DraftRoutes: Sendable {
         table.add(
             .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
             problems: [
-                .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut, .diskFull,
-            ],
+                .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut,
+            ] + .ofStoring,
             honoursIdempotencyKey: false
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
@@ -39,8 +39,8 @@ struct DraftRoutes: Sendable {
             .patch, one, "Appends to an upload (IETF draft)", status: .noContent, further: [.created],
             problems: [
                 .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset,
-                .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut, .diskFull,
-            ]
+                .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
+            ] + .ofStoring
         ) { request, context in
             try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
         }
@@ -54,15 +54,15 @@ struct DraftRoutes: Sendable {
         table.add(
             .get, one, "The bytes of a complete upload, or ranges of them", further: [.partialContent],
             bytes: "application/octet-stream",
-            problems: [.uploadGone, .uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
-        ) { try await store.read($0, $1) }
+            problems: [
+                .uploadGone, .uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable, .storageExhausted,
+            ]
+        ) { request, context in try await withStorage { try await store.read(request, context) } }
     }
 
     private func answer(_ work: () async throws -> Response) async throws -> Response {
-        do { return try await work() } catch let fault as DraftFault {
+        do { return try await withStorage(work) } catch let fault as DraftFault {
             return fault.response
-        } catch StorageError.full {
-            throw Problem.diskFull
         } catch let problem as Problem where problem == .uploadTooLarge {
             throw problem.with(.uploadLimit, "max-size=\(store.limits.maxSize)")
         }

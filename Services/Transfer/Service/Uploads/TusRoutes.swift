@@ -27,8 +27,8 @@ struct TusRoutes: Sendable {
             further: [.noContent],
             problems: [
                 .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
-                .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut, .diskFull,
-            ], honoursIdempotencyKey: false
+                .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut,
+            ] + .ofStoring, honoursIdempotencyKey: false
         ) { request, context in
             try await answer(request) {
                 switch method(of: request) {
@@ -38,11 +38,12 @@ struct TusRoutes: Sendable {
                 }
             }
         }
-        let reading: [Problem] = [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable]
-        let appending: [Problem] = [
-            .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
-            .uploadFinal, .uploadCut, .diskFull,
-        ]
+        let reading: [Problem] = [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable, .storageExhausted]
+        let appending: [Problem] =
+            [
+                .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
+                .uploadFinal, .uploadCut,
+            ] + .ofStoring
         let methods: [(HTTPRequest.Method, String, [HTTPResponse.Status], [Problem])] = [
             (.head, "How far an upload is (tus)", [.ok], [.tusVersion]),
             (.patch, "Appends to an upload (tus)", [.noContent], [.tusVersion] + appending),
@@ -101,11 +102,9 @@ struct TusRoutes: Sendable {
             guard asked == Self.version || [.options, .get].contains(method(of: request)) else {
                 throw Problem.tusVersion
             }
-            var response = try await work()
+            var response = try await withStorage(work)
             response.headers[.tusResumable] = Self.version
             return response
-        } catch StorageError.full {
-            throw Problem.diskFull.with(.tusResumable, Self.version)
         } catch let problem as Problem {
             throw problem.with(.tusResumable, Self.version)
         }

@@ -57,6 +57,7 @@ extension UploadStore {
             }
             flight.receives(false)
             guard let buffer else { break }
+            counts.received(buffer.readableBytes, by: .uploads)
             guard buffer.readableBytes <= limit - writer.offset else {
                 try await writer.abandon()
                 throw append.overflow

@@ -11,13 +11,18 @@ struct UploadStore: Sendable {
     let table: UploadTable
     let storage: any Storage
     let limits: UploadLimits
+    let counts: ByteCounts
     let logger: Logger
     private let flights = UploadFlights()
 
-    init(_ pool: ConnectionPool, _ storage: any Storage, _ configuration: ServiceConfiguration, logger: Logger) {
+    init(
+        _ pool: ConnectionPool, _ storage: any Storage, _ configuration: ServiceConfiguration, counts: ByteCounts,
+        logger: Logger
+    ) {
         limits = UploadLimits(configuration)
         table = UploadTable(pool: pool, partitions: configuration.partitions, lifetime: limits.lifetime)
         self.storage = storage
+        self.counts = counts
         self.logger = logger
     }
 
@@ -107,6 +112,7 @@ struct UploadStore: Sendable {
             pieces: pieces, contentType: "application/octet-stream",
             // What is complete never changes.
             validators: .init(etag: "\"\(upload.id)\"", modifiedAt: nil),
+            onSent: { [counts] in counts.sent($0, by: .uploads) },
             digest: { [pieces] in try await $0.field(of: pieces.map { .file($0) }) })
         var response = try await representation.response(to: request, on: context.channel, now: RealClock().now)
         response.headers[.contentDisposition] = "attachment"

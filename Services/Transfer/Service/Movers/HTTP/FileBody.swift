@@ -8,10 +8,15 @@ struct FileBody: Sendable {
     /// How many bytes of it were taken by the connection, in the present try.
     let meter: BodyMeter
 
-    /// - Parameter report: hears how much was sent, seldom enough to write it down. It must not wait.
-    init(_ pieces: [FilePiece], report: @escaping @Sendable (_ sent: Int) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - report: hears how much was sent, seldom enough to write it down. It must not wait.
+    ///   - onSent: hears of each stretch how long it was. It must not wait.
+    init(
+        _ pieces: [FilePiece], report: @escaping @Sendable (_ sent: Int) -> Void = { _ in },
+        onSent: @escaping @Sendable (_ count: Int) -> Void = { _ in }
+    ) {
         self.pieces = pieces
-        meter = BodyMeter(report)
+        meter = BodyMeter(report, onSent)
     }
 
     /// In bytes.
@@ -32,14 +37,19 @@ final class BodyMeter: Sendable {
 
     private let state = Mutex(State())
     private let report: @Sendable (Int) -> Void
+    private let onSent: @Sendable (Int) -> Void
 
-    init(_ report: @escaping @Sendable (Int) -> Void) { self.report = report }
+    init(_ report: @escaping @Sendable (Int) -> Void, _ onSent: @escaping @Sendable (Int) -> Void) {
+        self.report = report
+        self.onSent = onSent
+    }
 
     var sent: Int { state.withLock(\.sent) }
 
     fileprivate func restart() { state.withLock { $0.sent = 0 } }
 
     fileprivate func add(_ count: Int) {
+        onSent(count)
         let due: Int? = state.withLock { state in
             state.sent += count
             return state.pace.isDue(count) ? state.sent : nil

@@ -1,0 +1,31 @@
+import ServiceKit
+
+/// Counts the bytes of bodies as they pass: no limit bounds those that stream.
+struct ByteCounts: Sendable {
+    /// Whose bodies.
+    enum Stream: String {
+        /// `/content`.
+        case content
+        /// `/files` and `/uploads`.
+        case uploads
+        /// The files of apps, and what their tasks have received.
+        case files
+        /// What is fetched and sent for devices.
+        case movers
+    }
+
+    let metrics: Metrics
+
+    func received(_ count: Int, by stream: Stream) { note(count, "received", stream) }
+
+    func sent(_ count: Int, by stream: Stream) { note(count, "sent", stream) }
+
+    private func note(_ count: Int, _ direction: String, _ stream: Stream) {
+        metrics.add(Double(count), to: .transferredBytes, ["direction": direction, "stream": stream.rawValue])
+    }
+}
+
+extension Metric {
+    static let transferredBytes = Metric(
+        "dormouse_transfer_bytes_total", "Bytes of bodies received and sent, by direction and stream.", .counter)
+}
