@@ -22,8 +22,10 @@ struct AttemptRunner: Sendable {
     /// Returns when the attempt is over, or is another's. Cancelled, it leaves the attempt as it stands.
     func run() async {
         do {
-            guard let order = try await submit(.startAttempt(claim)) else { return }
-            try await shapers.share(key, order.shape) { try await move(order, $0) }
+            try await shapers.share(key) { shaper in
+                let order = try await shaper.learn(\.?.shape) { try await submit(.startAttempt(claim)) }
+                if let order { try await move(order, shaper) }
+            }
         } catch TransferRefusal.staleAttempt, TransferRefusal.unknownSession, TransferRefusal.unknownTask {
             // It was taken from us, or the device does without it.
         } catch TransferRefusal.deviceNotRegistered {
