@@ -64,7 +64,7 @@ struct AttemptRunner: Sendable {
         } catch let error as StorageError {
             // A disk says once that it has lost something: who comes to know it on the way ends the attempt.
             logger.error("bytes could not be made durable", metadata: ["error": "\(error)"])
-            end = [.fail(claim, total: 0, .cannotWrite)]
+            end = [.fail(claim, total: 0, AttemptEnd(error))]
         }
         for command in end {
             try await submit(command)
@@ -83,7 +83,7 @@ struct AttemptRunner: Sendable {
     private func giveUp(_ error: StorageError) async {
         logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
         // Where not even that is heard, a later look at all attempts finds this one.
-        _ = try? await submit(.fail(claim, total: 0, .cannotWrite))
+        _ = try? await submit(.fail(claim, total: 0, AttemptEnd(error)))
     }
 
     /// Submits until the database has answered.
@@ -104,5 +104,13 @@ struct AttemptRunner: Sendable {
                 try await Task.sleep(for: .seconds(1))
             }
         }
+    }
+}
+
+extension AttemptEnd {
+    /// What it means for an attempt that bytes can't be kept or read.
+    init(_ error: StorageError) {
+        // Others give back what there was none left of: later it goes on from what is there.
+        self = error == .exhausted ? .connectionLost : .cannotWrite
     }
 }

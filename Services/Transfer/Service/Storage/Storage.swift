@@ -48,12 +48,15 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
     /// No space is left, the quota is used up, or the file may not be longer.
     case full
     case missing
+    /// The process or the system has none left of what is only lent: files that may be open, memory.
+    case exhausted
     case failed(operation: String, errno: Int32)
 
     init(_ operation: String, _ number: Int32 = errno) {
         switch number {
         case ENOSPC, EDQUOT, EFBIG: self = .full
         case ENOENT: self = .missing
+        case EMFILE, ENFILE, ENOMEM, EAGAIN: self = .exhausted
         default: self = .failed(operation: operation, errno: number)
         }
     }
@@ -62,6 +65,7 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
         switch self {
         case .full: "no space is left in DATA_DIRECTORY"
         case .missing: "a file of DATA_DIRECTORY is missing"
+        case .exhausted: "too many files are open, or no memory is left"
         case .failed(let operation, let number):
             "\(operation) in DATA_DIRECTORY failed: \(String(cString: strerror(number)))"
         }
