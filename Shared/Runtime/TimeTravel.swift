@@ -53,7 +53,8 @@ public struct TimeTravel<M: Machine>: Sendable {
     /// What was known then.
     ///
     /// - Returns: with the offset up to which it is folded; nil where there was nothing yet.
-    /// - Throws: ``BeyondRetention``; ``RuntimeError/malformedState(key:)`` where only an older machine could read what is left.
+    /// - Throws: ``BeyondRetention``; `ContractError` where newer code has written an event; where what is left is of another
+    ///   machine only, ``RuntimeError/newerState(key:version:)`` or, of an older one, ``RuntimeError/malformedState(key:)``.
     public func aggregate(
         _ key: AggregateKey, partition: Int, at moment: PastMoment
     ) async throws -> (aggregate: Aggregate<M>, offset: Int)? {
@@ -86,9 +87,13 @@ public struct TimeTravel<M: Machine>: Sendable {
                 aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
                 after = base.offset
             } else {
-                // An older machine's. Its events tell the same, where they are all there.
+                // Another machine's. Its events tell the same, where they are all there.
                 try await fold(&aggregate, place, after: 0, upTo: base.offset)
-                guard aggregate.eventCount == base.eventCount else { throw RuntimeError.malformedState(key: key) }
+                guard aggregate.eventCount == base.eventCount else {
+                    throw base.machineVersion > M.version
+                        ? RuntimeError.newerState(key: key, version: base.machineVersion)
+                        : RuntimeError.malformedState(key: key)
+                }
                 after = base.offset
             }
         }

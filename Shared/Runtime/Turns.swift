@@ -2,7 +2,7 @@ import DequeModule
 import Synchronization
 
 /// Lets so many at a time go on, in the order of asking.
-final class Turns: Sendable {
+public final class Turns: Sendable {
     private struct State {
         var free: Int
         var waiting: Deque<CheckedContinuation<Void, Never>> = []
@@ -10,10 +10,10 @@ final class Turns: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ count: Int) { state = Mutex(State(free: count)) }
+    public init(_ count: Int) { state = Mutex(State(free: count)) }
 
     /// Waits for a turn. Whoever takes it passes it on.
-    func take() async {
+    public func take() async {
         await withCheckedContinuation { asker in
             let isFree = state.withLock { state in
                 guard state.free == 0 else {
@@ -27,7 +27,7 @@ final class Turns: Sendable {
         }
     }
 
-    func pass() {
+    public func pass() {
         let next = state.withLock { state in
             let next = state.waiting.popFirst()
             if next == nil { state.free += 1 }

@@ -14,6 +14,8 @@ public struct ServiceParts<M: Machine>: Sendable {
     public let commands: Commands<M>
     public let tail: LogTail
     public let pool: ConnectionPool
+    /// For connections beside the pool's.
+    public let options: ConnectionOptions
     /// The suite's time, virtual or real.
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
@@ -60,8 +62,8 @@ public enum DurableService {
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, news: runtime.news, logger: logger)
         let parts = ServiceParts(
-            runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, clock: base.clock,
-            configuration: configuration, metrics: base.metrics, logger: logger)
+            runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, options: base.options,
+            clock: base.clock, configuration: configuration, metrics: base.metrics, logger: logger)
         var table = RouteTable()
         let loops = try await build(parts, &table)
         runtime.addParkedDevices(to: &table)

@@ -73,6 +73,7 @@ struct GuardedChannel: ServerChildChannel {
             try pipeline.addHandler(
                 SlowClientHandler(request: requestTimeout, idle: idleTimeout), position: .after(decoder))
             try pipeline.addHandler(TrailerHandler(), position: .after(decoder))
+            try pipeline.addHandler(VersionHandler(), position: .after(decoder))
             return value
         }
     }

@@ -1,3 +1,4 @@
+import DequeModule
 public import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -7,11 +8,13 @@ extension ServiceContext {
     /// Sends an interim response (RFC 9110 section 15.2) ahead of the answer, by the writer beneath the router: a handler has
     /// one answer to give, but until then nobody else writes to the connection.
     ///
-    /// It is a courtesy. On a connection that is gone, or that is not HTTP/1.1, nothing is sent.
+    /// It is a courtesy. On a connection that is gone, or to a client that does not speak HTTP/1.1, nothing is sent.
     public func sendInterim(_ status: HTTPResponse.Status, _ fields: HTTPFields = [:]) async {
         let channel = channel
         try? await channel.eventLoop.submit {
-            let context = try channel.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
+            let pipeline = channel.pipeline.syncOperations
+            guard try pipeline.handler(type: VersionHandler.self).version == .http1_1 else { return }
+            let context = try pipeline.context(handlerType: HTTPResponseEncoder.self)
             guard let encoder = context.handler as? HTTPResponseEncoder else { return }
             let head = HTTPResponseHead(
                 version: .http1_1,
@@ -20,6 +23,31 @@ extension ServiceContext {
             encoder.write(context: context, data: NIOAny(HTTPServerResponsePart.head(head)), promise: nil)
             context.flush()
         }.get()
+    }
+}
+
+/// Keeps the versions of requests until these are answered. A connection may bring several requests before the first answer.
+///
+/// The web framework does not hand them on, but an older client must not be sent what it does not know.
+final class VersionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private var waiting: Deque<HTTPVersion> = []
+
+    /// That of the request that is at its turn.
+    var version: HTTPVersion? { waiting.first }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .head(let head) = unwrapInboundIn(data) { waiting.append(head.version) }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = unwrapOutboundIn(data) { _ = waiting.popFirst() }
+        context.write(data, promise: promise)
     }
 }
 

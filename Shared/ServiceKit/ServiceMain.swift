@@ -20,6 +20,7 @@ public enum ServiceMain {
         _ body: (Command, ServiceConfiguration, Logger) async throws -> Void
     ) async -> Never {
         keepMemoryTogether()
+        openManyFiles()
         do {
             let environment = ProcessInfo.processInfo
             let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()
@@ -45,6 +46,15 @@ public enum ServiceMain {
     /// be of no use to the others. A few are enough for as many as run at once.
     private static func keepMemoryTogether() {
         _ = mallopt(M_ARENA_MAX, 4)
+    }
+
+    /// Shells and containers allow few by default, for programs that can't deal with many; a service has as many connections
+    /// and files open as there are devices and transfers.
+    private static func openManyFiles() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     /// The service's logger.

@@ -1,3 +1,4 @@
+import Contracts
 import EventLog
 import HTTPTypes
 import Postgres
@@ -13,6 +14,9 @@ extension Problem {
     static let notSettled = Problem(.gatewayTimeout, "not_settled", "The clock stopped: somebody did not settle")
     static let databaseUnavailable = Problem(
         .serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
+    static let newerProgramNeeded = Problem(
+        .serviceUnavailable, "newer_program_needed", "Only a newer version of this service can read that",
+        retryAfter: 5)
     static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The question takes too long to answer")
 
     /// What the clock's routes may answer beside success.
@@ -33,6 +37,18 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
     } catch let error as BeyondRetention {
         throw Problem.beyondRetention.because(
             error.description, faults: [Fault(pointer: "/at", detail: "must not be before \(error.earliest)")])
+    } catch let error as RuntimeError {
+        switch error {
+        case .newerState: throw Problem.newerProgramNeeded.because(error.description)
+        case .malformedState:
+            throw Problem.beyondRetention.because(
+                "only an older version of the service could read what the log has left")
+        default: throw error
+        }
+    } catch let error as ContractError {
+        // Of a rolling deploy; another replica may know it already. What is malformed nobody can read.
+        if case .malformed = error { throw error }
+        throw Problem.newerProgramNeeded.because(error.description)
     } catch let error as ClockError {
         switch error {
         case .notVirtual: throw Problem.clockNotVirtual.because(error.description)

@@ -22,7 +22,7 @@ struct StateRoutes: Sendable {
             .get, "/v1/devices/{device}/state",
             "What a service knew about a device: ?service=, and ?at= a time or a place of the log (default now)",
             access: .scope(.read), response: PastState.self,
-            problems: [.invalidQuery, .beyondRetention] + Problem.ofLog
+            problems: [.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog
         ) { request, context in
             let key = AggregateKey.device(try context.parameters.identifier("device"))
             let partition = key.partition(of: queries.partitions)
@@ -94,9 +94,15 @@ struct KnownMachine: Sendable {
             guard let (aggregate, offset) = try await travel.aggregate(key, partition: partition, at: moment) else {
                 return nil
             }
-            return PastState(aggregate, partition, offset)
+            return try PastState(aggregate, partition, offset)
         }
     }
+}
+
+/// A state did not write itself as JSON.
+struct StateUnwritable: Error {
+    let key: AggregateKey
+    let fault: JSONSyntaxError
 }
 
 /// What a service knew about a device.
@@ -112,12 +118,16 @@ struct PastState: Record {
 
     init() {}
 
-    init<M: Machine>(_ aggregate: Aggregate<M>, _ partition: Int, _ offset: Int) {
+    init<M: Machine>(
+        _ aggregate: Aggregate<M>, _ partition: Int, _ offset: Int
+    ) throws(StateUnwritable) {
         events = aggregate.eventCount
         nextDeadline = aggregate.nextDeadline
         position = "\(partition):\(offset)"
         service = M.name
-        state = (try? JSON(parsing: aggregate.state.jsonBytes)) ?? .null
+        do { state = try JSON(parsing: aggregate.state.jsonBytes) } catch {
+            throw StateUnwritable(key: aggregate.key, fault: error)
+        }
         time = aggregate.now
     }
 

@@ -71,7 +71,7 @@ struct AttemptExchange: Sendable {
             }
         } catch let error as StorageError {
             runner.logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
-            end = .fail(claim, total: 0, .cannotWrite)
+            end = .fail(claim, total: 0, AttemptEnd(error))
         }
         var commands = [end]
         if case .challenge = end { commands.insert(.report(claim, total: durable), at: 0) }

@@ -23,8 +23,10 @@ struct AttemptRunner: Sendable {
     /// Returns when the attempt is over, or is another's. Cancelled, it leaves the attempt as it stands.
     func run() async {
         do {
-            guard let order = try await submit(.startAttempt(claim)) else { return }
-            try await shapers.share(key, order.shape) { try await move(order, $0) }
+            try await shapers.share(key) { shaper in
+                let order = try await shaper.learn(\.?.shape) { try await submit(.startAttempt(claim)) }
+                if let order { try await move(order, shaper) }
+            }
         } catch TransferRefusal.staleAttempt, TransferRefusal.unknownSession, TransferRefusal.unknownTask {
             // It was taken from us, or the device does without it.
         } catch TransferRefusal.deviceNotRegistered {
@@ -63,7 +65,7 @@ struct AttemptRunner: Sendable {
         } catch let error as StorageError {
             // A disk says once that it has lost something: who comes to know it on the way ends the attempt.
             logger.error("bytes could not be made durable", metadata: ["error": "\(error)"])
-            end = [.fail(claim, total: 0, .cannotWrite)]
+            end = [.fail(claim, total: 0, AttemptEnd(error))]
         }
         for command in end {
             try await submit(command)
@@ -82,7 +84,7 @@ struct AttemptRunner: Sendable {
     private func giveUp(_ error: StorageError) async {
         logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
         // Where not even that is heard, a later look at all attempts finds this one.
-        _ = try? await submit(.fail(claim, total: 0, .cannotWrite))
+        _ = try? await submit(.fail(claim, total: 0, AttemptEnd(error)))
     }
 
     /// Submits until the database has answered.
@@ -103,5 +105,13 @@ struct AttemptRunner: Sendable {
                 try await Task.sleep(for: .seconds(1))
             }
         }
+    }
+}
+
+extension AttemptEnd {
+    /// What it means for an attempt that bytes can't be kept or read.
+    init(_ error: StorageError) {
+        // Others give back what there was none left of: later it goes on from what is there.
+        self = error == .exhausted ? .connectionLost : .cannotWrite
     }
 }

@@ -19,20 +19,7 @@ import TransferMachine
 final class Movers: Service {
     /// At most so many transfers at once in a process.
     static let limit = 1000
-    static let renewal = Duration.seconds(3)
     static let page = 200
-
-    /// An attempt that may be taken on.
-    private struct Offer: Sendable {
-        var key: AggregateKey
-        var place: TaskPlace
-        var epoch: Int
-    }
-
-    private struct Slot: Hashable {
-        var key: AggregateKey
-        var place: TaskPlace
-    }
 
     private struct Running {
         var epoch: Int
@@ -48,8 +35,11 @@ final class Movers: Service {
     private let scanInterval: Duration
     private let shapers = Shapers()
     private let logger: Logger
-    private let running = Mutex<[Slot: Running]>([:])
-    private let offers = AsyncStream<Offer>.makeStream()
+    private let lease: MoverLease
+    private let running = Mutex<[AttemptSlot: Running]>([:])
+    private let offers = AttemptOffers()
+    private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let wantsScan = Atomic(false)
 
     /// - Parameter scanInterval: after so long is looked, without any cause, for attempts that nobody carries out.
     init(
@@ -63,43 +53,52 @@ final class Movers: Service {
         self.origins = origins
         table = MoverTable(pool: parts.pool)
         logger = parts.logger
+        lease = MoverLease(of: id, parts.options, logger: parts.logger)
     }
 
     /// Runs until graceful shutdown or cancellation. What is under way is then left to whoever takes it over.
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            let (known, begun) = AsyncStream<Never>.makeStream()
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { await self.stayAlive() }
+                group.addTask { await self.lease.keep { begun.finish() } }
+                // Nothing is taken on before others can see who has it.
+                for await _ in known {}
+                group.addTask { await self.look() }
+                group.addTask { await self.tick() }
                 group.addTask { await self.follow() }
                 group.addTask { await self.work() }
                 await group.waitForAll()
             }
         }
-        // Others need not wait for the lease to run out; where this fails they do.
-        try? await table.enrol(id, for: -1)
-    }
-
-    // MARK: The lease
-
-    private func stayAlive() async {
-        var scanned = ContinuousClock.now
-        while !Task.isCancelled {
-            do {
-                try await table.enrol(id)
-                let dead = try await table.dead()
-                if !dead.isEmpty || .now - scanned >= scanInterval {
-                    try await scan()
-                    scanned = .now
-                }
-                for mover in dead { try await table.bury(mover) }
-            } catch {
-                logger.warning("the mover's lease could not be renewed", metadata: ["error": "\(error)"])
-            }
-            try? await Task.sleep(for: Self.renewal)
-        }
+        await lease.end()
     }
 
     // MARK: Finding work
+
+    /// Looks through all states when it is asked for, when a mover has died, and now and then.
+    private func look() async {
+        var scanned = ContinuousClock.now
+        for await _ in looks.stream {
+            do {
+                let dead = try await table.dead()
+                let isWanted = wantsScan.exchange(false, ordering: .relaxed)
+                guard isWanted || !dead.isEmpty || .now - scanned >= scanInterval else { continue }
+                do { try await scan() } catch {
+                    wantsScan.store(true, ordering: .relaxed)
+                    throw error
+                }
+                scanned = .now
+                for mover in dead { try await table.bury(mover) }
+            } catch {
+                logger.warning("work could not be looked for", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func tick() async {
+        while (try? await Task.sleep(for: MoverLease.renewal)) != nil { looks.continuation.yield() }
+    }
 
     private static let followed: Set<String> = [
         TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppForgotten.type,
@@ -109,10 +108,10 @@ final class Movers: Service {
     private func follow() async {
         while !Task.isCancelled {
             do {
-                try await table.enrol(id)
                 // The heads first: what is scheduled during the look through the states comes by the tail.
                 let heads = try await parts.tail.heads()
-                try await scan()
+                wantsScan.store(true, ordering: .relaxed)
+                looks.continuation.yield()
                 for try await event in parts.tail.events(in: heads, where: { Self.followed.contains($0.type) }) {
                     try note(event)
                 }
@@ -127,9 +126,9 @@ final class Movers: Service {
     private func note(_ event: Event) throws(ContractError) {
         switch try TransferEvent(type: event.type, version: event.version, data: event.data) {
         case .attemptScheduled(let scheduled):
-            offers.continuation.yield(Offer(key: event.key, place: scheduled.place, epoch: scheduled.epoch))
+            offers.add(AttemptOffer(slot: AttemptSlot(key: event.key, place: scheduled.place), epoch: scheduled.epoch))
         case .attemptEnded(let ended):
-            stop { $0 == Slot(key: event.key, place: ended.place) && $1 <= ended.epoch }
+            stop { $0 == AttemptSlot(key: event.key, place: ended.place) && $1 <= ended.epoch }
         case .appForgotten(let forgotten): stop { slot, _ in slot.key == event.key && slot.place.app == forgotten.app }
         case .deviceNoted(let noted):
             if let network = noted.network { shapers.change(event.key, to: network.shape) }
@@ -138,7 +137,7 @@ final class Movers: Service {
         }
     }
 
-    private func stop(where isOver: (Slot, _ epoch: Int) -> Bool) {
+    private func stop(where isOver: (AttemptSlot, _ epoch: Int) -> Bool) {
         let over = running.withLock { running in
             running.filter { isOver($0.key, $0.value.epoch) }.map(\.value.stop)
         }
@@ -163,35 +162,36 @@ final class Movers: Service {
         }
     }
 
-    private func attempts(of key: AggregateKey, _ state: TransferMachine?) -> [(Offer, mover: String?)] {
+    private func attempts(of key: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, mover: String?)] {
         guard let state else { return [] }
         return state.sessions.elements.flatMap { id, session in
             session.tasks.compactMap { task in
                 task.attempt.map { attempt in
                     let place = TaskPlace(app: session.app, session: id, task: task.task)
-                    return (Offer(key: key, place: place, epoch: attempt.epoch), attempt.mover)
+                    let slot = AttemptSlot(key: key, place: place)
+                    return (AttemptOffer(slot: slot, epoch: attempt.epoch), attempt.mover)
                 }
             }
         }
     }
 
-    private func look(at offer: Offer, _ mover: String?, _ alive: Set<UUID>) async throws {
-        guard let mover else { return _ = offers.continuation.yield(offer) }
+    private func look(at offer: AttemptOffer, _ mover: String?, _ alive: Set<UUID>) async throws {
+        guard let mover else { return offers.add(offer) }
         if let owner = UUID(uuidString: mover), alive.contains(owner) {
             // Of our own we know whether anybody is at it: one that was given up in a storm must not wait for ever.
-            guard owner == id, running.withLock({ $0[Slot(key: offer.key, place: offer.place)] == nil }) else { return }
+            guard owner == id, running.withLock({ $0[offer.slot] == nil }) else { return }
         }
-        let claim = AttemptClaim(offer.place, epoch: offer.epoch, mover: mover)
+        let claim = AttemptClaim(offer.slot.place, epoch: offer.epoch, mover: mover)
         do {
             // The machine schedules it anew, which comes by the tail.
-            try await parts.commands.submit(.takeOver(claim), to: offer.key, origin: Origin(id: UUID.random()))
+            try await parts.commands.submit(.takeOver(claim), to: offer.slot.key, origin: Origin(id: UUID.random()))
         } catch is TransferRefusal {
             // Another was quicker, or it is over.
         } catch let error as RuntimeError where error != .databaseUnavailable && error != .stopping {
             // Something is wrong with this one device: the others must not wait for it.
             logger.warning(
                 "an attempt could not be taken over",
-                metadata: ["device": "\(offer.key)", "error": "\(error)"])
+                metadata: ["device": "\(offer.slot.key)", "error": "\(error)"])
         }
     }
 
@@ -200,7 +200,7 @@ final class Movers: Service {
     private func work() async {
         await withTaskGroup(of: Void.self) { group in
             var count = 0
-            for await offer in offers.stream {
+            for await offer in offers.all {
                 if count == Self.limit {
                     await group.next()
                     count -= 1
@@ -211,8 +211,8 @@ final class Movers: Service {
         }
     }
 
-    private func carryOut(_ offer: Offer) async {
-        let slot = Slot(key: offer.key, place: offer.place)
+    private func carryOut(_ offer: AttemptOffer) async {
+        let slot = offer.slot
         let (stops, stop) = AsyncStream<Never>.makeStream()
         let isNew = running.withLock { running in
             guard running[slot].map({ $0.epoch < offer.epoch }) ?? true else { return false }
@@ -222,7 +222,7 @@ final class Movers: Service {
         }
         guard isNew else { return }
         let runner = AttemptRunner(
-            key: offer.key, claim: AttemptClaim(offer.place, epoch: offer.epoch, mover: id.uuidString),
+            key: slot.key, claim: AttemptClaim(slot.place, epoch: offer.epoch, mover: id.uuidString),
             commands: parts.commands, storage: storage, origins: origins, credentials: credentials,
             shapers: shapers, counts: ByteCounts(metrics: parts.metrics), logger: logger)
         await withTaskGroup(of: Void.self) { group in

@@ -25,6 +25,15 @@ struct FetchFailure: Error, Equatable {
         }
     }
 
+    /// Whether a connection was waited for in vain: nothing was sent.
+    static func isOfConnecting(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError: error == .connectTimeout || error == .tlsHandshakeTimeout
+        case ChannelError.connectTimeout, is NIOConnectionError: true
+        default: false
+        }
+    }
+
     private static func end(_ error: any Error) -> AttemptEnd {
         switch error {
         case let error as HTTPClientError: end(error)

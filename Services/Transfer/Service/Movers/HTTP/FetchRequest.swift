@@ -47,6 +47,7 @@ struct Destination: Sendable, Equatable {
     let target: String
 
     var url: String { origin.description + target }
+    var isSecure: Bool { origin.scheme == "https" }
 }
 
 extension Redirect {

@@ -24,13 +24,17 @@ struct FileBody: Sendable {
 
     /// The body of one try, from the beginning. It is read as the connection takes it, a chunk at a time.
     func stream(shaped shaper: Shaper?) -> HTTPClientRequest.Body {
-        .stream(BodyChunks(body: self, shaper: shaper), length: .known(Int64(length)))
+        .stream(chunks(shaped: shaper), length: .known(Int64(length)))
     }
+
+    /// The bytes of tries, each from the beginning.
+    func chunks(shaped shaper: Shaper?) -> BodyChunks { BodyChunks(body: self, shaper: shaper) }
 }
 
-/// Counts what was sent.
+/// Counts what was sent in the newest try. One before it may still be at work, and counts no more.
 final class BodyMeter: Sendable {
     private struct State {
+        var tries = 0
         var sent = 0
         var pace = Pace()
     }
@@ -45,53 +49,69 @@ final class BodyMeter: Sendable {
     }
 
     var sent: Int { state.withLock(\.sent) }
+    /// How often the body was begun.
+    var tries: Int { state.withLock(\.tries) }
 
-    fileprivate func restart() { state.withLock { $0.sent = 0 } }
+    /// - Returns: the number of the try that begins.
+    fileprivate func restart() -> Int {
+        state.withLock { state in
+            state.tries += 1
+            state.sent = 0
+            return state.tries
+        }
+    }
 
-    fileprivate func add(_ count: Int) {
+    fileprivate func add(_ count: Int, in number: Int) {
         onSent(count)
         let due: Int? = state.withLock { state in
+            guard state.tries == number else { return nil }
             state.sent += count
             return state.pace.isDue(count) ? state.sent : nil
         }
         if let due { report(due) }
     }
 
-    fileprivate func end() { report(sent) }
+    fileprivate func end(of number: Int) {
+        let sent = state.withLock { $0.tries == number ? $0.sent : nil }
+        if let sent { report(sent) }
+    }
 }
 
-private struct BodyChunks: AsyncSequence, Sendable {
+/// What a body's connection takes.
+struct BodyChunks: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
-    let body: FileBody
-    let shaper: Shaper?
+    fileprivate let body: FileBody
+    fileprivate let shaper: Shaper?
 
     func makeAsyncIterator() -> Iterator {
-        body.meter.restart()
-        return Iterator(pieces: body.pieces[...], meter: body.meter, shaper: shaper)
+        Iterator(pieces: body.pieces[...], meter: body.meter, shaper: shaper)
     }
 
     struct Iterator: AsyncIteratorProtocol {
-        var pieces: ArraySlice<FilePiece>
-        let meter: BodyMeter
-        let shaper: Shaper?
+        private var pieces: ArraySlice<FilePiece>
+        private let meter: BodyMeter
+        /// Of this try.
+        private let number: Int
+        private let shaper: Shaper?
         private var offset = 0
         /// Handed out; asked for more, we know that the connection took it.
         private var given = 0
         private var rest = ByteBuffer()
 
-        init(pieces: ArraySlice<FilePiece>, meter: BodyMeter, shaper: Shaper?) {
+        fileprivate init(pieces: ArraySlice<FilePiece>, meter: BodyMeter, shaper: Shaper?) {
             self.pieces = pieces
             self.meter = meter
+            number = meter.restart()
             self.shaper = shaper
         }
 
         mutating func next() async throws -> ByteBuffer? {
-            meter.add(given)
+            meter.add(given, in: number)
             given = 0
             if rest.readableBytes == 0 {
                 guard let chunk = try await read() else {
-                    meter.end()
+                    meter.end(of: number)
                     return nil
                 }
                 rest = chunk

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Runtime
 import Synchronization
 
 /// Clients that are kept for later connections of the same kind: with each comes what it trusts, and to read the system's
@@ -11,10 +12,12 @@ final class HTTPClients: Sendable {
     static let shared = HTTPClients()
     /// So many are kept that nobody uses.
     static let limit = 64
-    /// So many with certificates have one kind; further connections share them. What is wrong with one connection may then
-    /// be told of another that is being made to the same server.
+    /// So many with certificates have one kind; further connections share them. What is wrong with one connection that is
+    /// being made is then told of all that wait for theirs in the same client.
     static let secureLimit = 16
-    /// TCP and TLS together.
+    /// So many further ones are there for those to try alone, one at a time in each.
+    static let aloneLimit = 8
+    /// At most, for TCP and TLS together.
     static let connectTimeout = TimeAmount.seconds(10)
 
     /// What is the client's and not the request's.
@@ -25,6 +28,8 @@ final class HTTPClients: Sendable {
         var address: String?
         var verification: CertificateVerification
         var idleTimeout: TimeAmount
+        /// For TCP and TLS together.
+        var connectTimeout = HTTPClients.connectTimeout
         var trustRoots: NIOSSLTrustRoots
     }
 
@@ -32,6 +37,12 @@ final class HTTPClients: Sendable {
         let client: HTTPClient
         let kind: Kind
         var users = 0
+        /// For who must make a connection alone.
+        let isReserve: Bool
+        /// Of a reserve: somebody makes a connection in it.
+        var isConnecting = false
+        /// Others have used it, since nobody had.
+        var isShared = false
         var lastUse = 0
     }
 
@@ -43,31 +54,53 @@ final class HTTPClients: Sendable {
     }
 
     private let state = Mutex(State())
+    private let alone = Turns(aloneLimit)
 
     /// How many of a kind are kept or in use.
     func count(of kind: Kind) -> Int { state.withLock { $0.kinds[kind]?.count ?? 0 } }
 
+    /// - Parameter isAlone: until ``hasConnected(_:)`` nobody else makes a connection in the client, so that a failure is one's own.
     func withClient<Outcome>(
-        _ kind: Kind, _ body: (HTTPClient) async throws -> Outcome
+        _ kind: Kind, isAlone: Bool = false, _ body: (HTTPClient) async throws -> Outcome
     ) async throws -> Outcome {
-        let client = take(kind)
+        if isAlone { await alone.take() }
+        let client = take(kind, isAlone: isAlone)
         let outcome: Result<Outcome, any Error>
         do { outcome = .success(try await body(client)) } catch { outcome = .failure(error) }
+        hasConnected(client)
         // Nobody uses that one; its own failure has no bearing on the outcome.
         try? await giveBack(client)?.shutdown()
         return try outcome.get()
     }
 
-    private func take(_ kind: Kind) -> HTTPClient {
+    /// The connection is there: another may make one.
+    func hasConnected(_ client: HTTPClient) {
+        let wasAlone = state.withLock { state in
+            let wasAlone = state.entries[ObjectIdentifier(client)]?.isConnecting ?? false
+            state.entries[ObjectIdentifier(client)]?.isConnecting = false
+            return wasAlone
+        }
+        if wasAlone { alone.pass() }
+    }
+
+    /// Whether others may have waited for connections in this client since it was taken.
+    func isShared(_ client: HTTPClient) -> Bool {
+        state.withLock { $0.entries[ObjectIdentifier(client)]?.isShared ?? false }
+    }
+
+    private func take(_ kind: Kind, isAlone: Bool) -> HTTPClient {
         state.withLock { state in
-            let alike = state.kinds[kind, default: []]
-            let least = alike.compactMap { state.entries[$0] }.min { $0.users < $1.users }
-            let mayGrow = !kind.isSecure || alike.count < Self.secureLimit
+            let alike = state.kinds[kind, default: []].compactMap { state.entries[$0] }
+                .filter { $0.isReserve == isAlone && !$0.isConnecting }
+            let least = alike.min { $0.users < $1.users }
+            let mayGrow = !isAlone && (!kind.isSecure || alike.count < Self.secureLimit)
             let found = least.flatMap { $0.users == 0 || !mayGrow ? $0 : nil }
-            var entry = found ?? Entry(client: Self.make(kind), kind: kind)
+            var entry = found ?? Entry(client: Self.make(kind), kind: kind, isReserve: isAlone)
             if entry.users == 0, found != nil { state.idle -= 1 }
             state.uses += 1
             entry.users += 1
+            entry.isConnecting = isAlone
+            if entry.users > 1 { entry.isShared = true }
             entry.lastUse = state.uses
             state.entries[ObjectIdentifier(entry.client)] = entry
             state.kinds[kind, default: []].insert(ObjectIdentifier(entry.client))
@@ -81,6 +114,7 @@ final class HTTPClients: Sendable {
             let id = ObjectIdentifier(client)
             guard var entry = state.entries[id] else { return nil }
             entry.users -= 1
+            if entry.users == 0 { entry.isShared = false }
             state.entries[id] = entry
             guard entry.users == 0 else { return nil }
             state.idle += 1
@@ -101,7 +135,7 @@ final class HTTPClients: Sendable {
         configuration.redirectConfiguration = .disallow
         configuration.decompression = .disabled
         configuration.httpVersion = .http1Only
-        configuration.timeout = .init(connect: connectTimeout)
+        configuration.timeout = .init(connect: kind.connectTimeout)
         // Trying again is the machine's: it says so in the log.
         configuration.connectionPool.retryConnectionEstablishment = false
         // Each attempt has its own connection, which its failures and its device's network are about.

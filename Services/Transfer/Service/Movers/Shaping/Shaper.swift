@@ -17,18 +17,28 @@ final class Shaper: Sendable {
 
     private struct State {
         var profile: LinkProfile?
+        /// How often the device was heard to have changed its network.
+        var heard = 0
         /// Counts the networks: what was waited for on one does not matter on the next.
         var network = 0
         /// When a direction is free again.
         var free: (down: Duration, up: Duration)
         var random: any RandomNumberGenerator & Sendable
+
+        mutating func change(to shape: NetworkShape?, _ now: Duration) {
+            let profile = shape.map { LinkProfile($0) }
+            guard profile != self.profile else { return }
+            self.profile = profile
+            network += 1
+            free = (now, now)
+        }
     }
 
     private let state: Mutex<State>
     private let clock: ShapingClock
 
     init(
-        _ shape: NetworkShape?, clock: ShapingClock = .continuous,
+        _ shape: NetworkShape? = nil, clock: ShapingClock = .continuous,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) {
         self.clock = clock
@@ -40,12 +50,22 @@ final class Shaper: Sendable {
     func change(to shape: NetworkShape?) {
         let now = clock.now()
         state.withLock { state in
-            let profile = shape.map { LinkProfile($0) }
-            guard profile != state.profile else { return }
-            state.profile = profile
-            state.network += 1
-            state.free = (now, now)
+            state.heard += 1
+            state.change(to: shape, now)
         }
+    }
+
+    /// Asks for something that tells what the network is like. What is heard of the network meanwhile is newer.
+    func learn<Answer>(
+        _ shape: (Answer) -> NetworkShape?, from ask: () async throws -> Answer
+    ) async rethrows -> Answer {
+        let heard = state.withLock(\.heard)
+        let answer = try await ask()
+        let now = clock.now()
+        state.withLock { state in
+            if state.heard == heard { state.change(to: shape(answer), now) }
+        }
+        return answer
     }
 
     /// Returns when the first byte can have come over a new connection.

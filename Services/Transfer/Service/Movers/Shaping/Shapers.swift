@@ -11,14 +11,12 @@ final class Shapers: Sendable {
 
     private let shapers = Mutex<[AggregateKey: Shared]>([:])
 
-    /// Lets a transfer move over its device's network, with whichever others move there.
-    ///
-    /// - Parameter shape: of the network, as known now.
+    /// Lets a transfer move over its device's network, with whichever others move there. From here on changes are heard of.
     func share<Outcome>(
-        _ device: AggregateKey, _ shape: NetworkShape?, _ body: (Shaper) async throws -> Outcome
+        _ device: AggregateKey, _ body: (Shaper) async throws -> Outcome
     ) async rethrows -> Outcome {
         let shaper = shapers.withLock { shapers in
-            let shaper = shapers[device, default: Shared(shaper: Shaper(shape))].shaper
+            let shaper = shapers[device, default: Shared(shaper: Shaper())].shaper
             shapers[device, default: Shared(shaper: shaper)].users += 1
             return shaper
         }

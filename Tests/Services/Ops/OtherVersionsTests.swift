@@ -1,0 +1,77 @@
+import Contracts
+import LifecycleMachine
+import Machines
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// What other versions of a service have written, as while a new one is rolled out.
+@Suite("Time travel between versions", .timeLimit(.minutes(2))) struct OtherVersionsTests {
+    private static let path = "/v1/devices/d1/state?service=lifecycle"
+    private static let partition = AggregateKey.device("d1").partition(of: OpsBench.partitions)
+
+    /// A device that was registered.
+    private func withDevice(_ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
+        try await OpsBench.run { bench in
+            let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
+            try await bench.append(
+                type(of: registered).type, to: "d1", data: String(decoding: registered.jsonBytes, as: UTF8.self))
+            try await body(bench)
+        }
+    }
+
+    @Test(arguments: [("lifecycle.app.dreamt", 1), ("lifecycle.device.registered", 2)])
+    func eventsOfANewerOneWantANewerProgram(type: String, version: Int) async throws {
+        try await withDevice { bench in
+            try await bench.append(type, to: "d1")
+            try await bench.sql("UPDATE bus.events SET version = \(version) WHERE log_offset = 2")
+            let answer = try await bench.get(Self.path)
+            #expect(answer.status == 503 && answer.code == "newer_program_needed")
+            #expect(answer.headers["retry-after"] == "5")
+            #expect(answer.json["detail"]?.string?.contains(type) == true)
+            let before = try await bench.get(Self.path + "&at=\(Self.partition):1")
+            #expect(before.status == 200 && before.json["events"]?.int == 1)
+        }
+    }
+
+    @Test func whatCannotBeReadAtAllIsAFaultOfOurs() async throws {
+        try await withDevice { bench in
+            try await bench.append("lifecycle.app.installed", to: "d1", data: "{}")
+            let answer = try await bench.get(Self.path)
+            #expect(answer.status == 500 && answer.code == "internal_error")
+        }
+    }
+
+    /// Its events are gone: only what it has stored is left.
+    @Test(arguments: [(1, 503, "newer_program_needed"), (-1, 410, "beyond_retention")])
+    func storedStatesOfAnother(by difference: Int, status: Int, code: String) async throws {
+        try await withDevice { bench in
+            try await bench.sql("DELETE FROM bus.events")
+            try await bench.sql(
+                """
+                INSERT INTO bus.snapshots
+                    (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
+                VALUES (\(Self.partition), 'device:d1', 'lifecycle', 1, \(LifecycleMachine.version + difference), '\\x00',
+                    1, 0, true)
+                """)
+            let answer = try await bench.get(Self.path)
+            #expect(answer.status == status && answer.code == code)
+        }
+    }
+
+    /// The events are all there, and tell the same.
+    @Test func storedStatesOfAnotherAreNotNeeded() async throws {
+        try await withDevice { bench in
+            try await bench.sql(
+                """
+                INSERT INTO bus.snapshots
+                    (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
+                VALUES (\(Self.partition), 'device:d1', 'lifecycle', 1, \(LifecycleMachine.version + 1), '\\x00', 1, 0, false)
+                """)
+            let answer = try await bench.get(Self.path)
+            #expect(answer.status == 200 && answer.json["state"]?["registration"]?["profile"] == "ios18")
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import Contracts
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import TransferService
+
+/// How many files may be open.
+@Suite("Open files", .serialized) struct OpenFilesTests {
+    @Test func aServiceMayOpenAsManyAsTheSystemLetsIt() async throws {
+        let (_, transfer) = try await TransferSuite.start { _ in
+            ["/bin/sh", "-c", #"ulimit -S -n 256 && exec "$@""#, "sh"]
+        }
+        defer { transfer.signal(SIGTERM) }
+        let limits = try String(contentsOfFile: "/proc/\(transfer.pid)/limits", encoding: .utf8)
+        let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+        let words = line.split(separator: " ").suffix(3)
+        #expect(words.first == words.dropFirst().first && words.first != "256", "\(line)")
+    }
+
+    @Test(arguments: [EMFILE, ENFILE, ENOMEM, EAGAIN])
+    func whatIsOnlyLentEndsAnAttemptAndNoTask(number: Int32) {
+        let error = StorageError("opening a file", number)
+        #expect(error == .exhausted && AttemptEnd(error) == .connectionLost)
+    }
+
+    @Test(arguments: [ENOSPC, EIO, EROFS, ENOENT]) func whatIsWrongWithTheDiskStays(number: Int32) {
+        #expect(AttemptEnd(StorageError("opening a file", number)) == .cannotWrite)
+    }
+}
