@@ -47,17 +47,14 @@ protocol StoredFile: Sendable {
 enum StorageError: Error, Equatable, CustomStringConvertible {
     /// No space is left, the quota is used up, or the file may not be longer.
     case full
-    /// Too many files are open, here or in the whole system. Some will be closed soon.
-    case exhausted
-    case missing
     /// The process or the system has none left of what is only lent: files that may be open, memory.
     case exhausted
+    case missing
     case failed(operation: String, errno: Int32)
 
     init(_ operation: String, _ number: Int32 = errno) {
         switch number {
         case ENOSPC, EDQUOT, EFBIG: self = .full
-        case EMFILE, ENFILE: self = .exhausted
         case ENOENT: self = .missing
         case EMFILE, ENFILE, ENOMEM, EAGAIN: self = .exhausted
         default: self = .failed(operation: operation, errno: number)
@@ -67,7 +64,6 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
     var description: String {
         switch self {
         case .full: "no space is left in DATA_DIRECTORY"
-        case .exhausted: "too many files are open to open one of DATA_DIRECTORY"
         case .missing: "a file of DATA_DIRECTORY is missing"
         case .exhausted: "too many files are open, or no memory is left"
         case .failed(let operation, let number):

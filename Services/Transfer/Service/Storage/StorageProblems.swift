@@ -5,7 +5,7 @@ extension Problem {
     static let diskFull = Problem(
         .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "No space is left for it", retryAfter: 60)
     static let storageExhausted = Problem(
-        .serviceUnavailable, "storage_exhausted", "Too many files are open to open one more", retryAfter: 1)
+        .serviceUnavailable, "storage_exhausted", "Too many files are open, or no memory is left", retryAfter: 1)
 }
 
 extension [Problem] {

@@ -125,16 +125,18 @@ import Testing
     @Test func aDevicesTransfersShareItsNetworkWithNobodyElse() async throws {
         let shapers = Shapers()
         let (phone, tablet) = (AggregateKey.device("phone"), AggregateKey.device("tablet"))
-        await shapers.share(phone, .edge) { first in
+        await shapers.share(phone) { first in
+            shapers.change(phone, to: .edge)
             let edge = first.portion(.up)
-            await shapers.share(phone, .wifi) { #expect($0 === first, "a network changes when it is told to") }
-            await shapers.share(tablet, .edge) { other in
+            await shapers.share(phone) { #expect($0 === first && $0.portion(.up) == edge) }
+            await shapers.share(tablet) { other in
+                shapers.change(tablet, to: .edge)
                 #expect(other !== first)
                 shapers.change(phone, to: .fifthGeneration)
                 #expect(first.portion(.up) > edge && other.portion(.up) == edge)
             }
         }
-        await shapers.share(phone, nil) { #expect($0.portion(.up) == .max, "nobody had a use for the old one") }
+        await shapers.share(phone) { #expect($0.portion(.up) == .max, "nobody had a use for the old one") }
     }
 
     /// One portion in ten waits for its retransmission; the link itself goes on.
