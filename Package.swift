@@ -184,7 +184,9 @@ targets += service(
         arguments, crypto, nioCore, nioPosix, nioHTTP2, nioHPACK, nioSSL, nioTLS, x509, asn1,
     ], resources: [.embedInCode("Migrations")])
 // It reads what the others' machines wrote, and folds it as they do: the machines are values, and no part of a service.
-targets += service("Ops", machine: false, ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine"])
+targets += service(
+    "Ops", machine: false, ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto],
+    resources: [.embedInCode("Migrations")])
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])

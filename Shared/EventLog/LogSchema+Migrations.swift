@@ -7,6 +7,7 @@ extension LogSchema {
             ("0001_bus.sql", PackageResources._001_bus_sql),
             ("0002_clock.sql", PackageResources._002_clock_sql),
             ("0003_retention.sql", PackageResources._003_retention_sql),
+            ("0004_readers.sql", PackageResources._004_readers_sql),
         ]
         return try files.map { file throws(PostgresError) in
             try Migration(fileName: file.name, sql: String(decoding: file.bytes, as: UTF8.self))

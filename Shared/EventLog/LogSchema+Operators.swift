@@ -8,26 +8,19 @@ extension LogSchema {
     /// and move the virtual clock. It can write to no table, but for its own answers to requests that may be repeated.
     public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
         let role = operatorsRole
-        let quoted = password.map {
-            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
-        }
-        let script = """
-            DO $role$ BEGIN
-                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
-            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-            END $role$;
-            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+        try await grant(
+            role: role, password: password,
+            """
             ALTER ROLE \(role) SET idle_in_transaction_session_timeout = '5s';
             -- A long read holds back what the head's updates leave behind.
             ALTER ROLE \(role) SET statement_timeout = '15s';
             GRANT USAGE ON SCHEMA bus TO \(role);
             GRANT SELECT ON bus.settings, bus.partitions, bus.events, bus.cursors, bus.members, bus.clock, bus.token_keys,
-                bus.retention, bus.snapshots, bus.dead_letters, bus.revocations, bus.revocations_read TO \(role);
+                bus.retention, bus.snapshots, bus.dead_letters, bus.readers, bus.revocations, bus.revocations_read TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
             -- A row policy leaves it those of its own.
             GRANT SELECT, INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
-            """
-        try await grant(script, connection)
+            """, connection)
     }
 }

@@ -57,15 +57,9 @@ public enum LogSchema {
     public static func grant(service: String, password: String?, _ connection: Connection) async throws {
         let role = "dormouse_\(service)"
         precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
-        let quoted = password.map {
-            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
-        }
-        let script = """
-            DO $role$ BEGIN
-                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
-            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-            END $role$;
-            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+        try await grant(
+            role: role, password: password,
+            """
             ALTER ROLE \(role) SET idle_in_transaction_session_timeout = '5s';
             GRANT USAGE ON SCHEMA bus TO \(role);
             GRANT SELECT ON ALL TABLES IN SCHEMA bus TO \(role);
@@ -78,13 +72,30 @@ public enum LogSchema {
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
+            """, connection)
+    }
+
+    /// Creates a login role if need be, sets its password, and then does what `grants` says.
+    public static func grant(
+        role: String, password: String?, _ grants: String, _ connection: Connection
+    ) async throws(PostgresError) {
+        let quoted = password.map {
+            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        }
+        try await grant(
             """
-        try await grant(script, connection)
+            DO $role$ BEGIN
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+            END $role$;
+            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+            \(grants)
+            """, connection)
     }
 
     /// Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
     /// makes one of the two fail with "tuple concurrently updated". Of many at once one gets through at a time.
-    static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
+    private static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
         for attempt in 1... {
             do {
                 return try await connection.script(script)

@@ -84,6 +84,8 @@ public enum DurableService {
 /// What a service without a machine is put together from.
 public struct PlainParts: Sendable {
     public let tail: LogTail
+    /// What tells that there is something new in the log.
+    public let news: HintReceiver
     public let pool: ConnectionPool
     /// The suite's time, virtual or real.
     public let clock: SharedClock
@@ -109,8 +111,8 @@ public enum PlainService {
         let news = HintReceiver(base.options, sender: sender, logger: logger)
         let tail = LogTail(pool: base.pool, partitions: configuration.partitions, news: news, logger: logger)
         let parts = PlainParts(
-            tail: tail, pool: base.pool, clock: base.clock, configuration: configuration, metrics: base.metrics,
-            logger: logger)
+            tail: tail, news: news, pool: base.pool, clock: base.clock, configuration: configuration,
+            metrics: base.metrics, logger: logger)
         var table = RouteTable()
         let loops = try await build(parts, &table)
         try await base.run(

@@ -15,4 +15,6 @@ extension Metric {
         "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
     public static let devicesParked = Metric(
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
+    public static let eventsUncounted = Metric(
+        "dormouse_events_uncounted", "Events in the log that the statistics do not have yet.", .gauge)
 }

@@ -28,7 +28,11 @@ extension Story {
             are: ["push.notification.received", "push.notification.delivered", "push.wake.requested"],
             effects: ["push.wake.granted"])
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters").json["items"]?.items == [])
-        #expect(try await suite.call(.GET, .ops, "/v1/log/check").json["dense"]?.bool == true)
+        let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
+        #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
+        #expect(check["folds"]?.items?.map { $0["checked"]?.int ?? 0 }.allSatisfy { $0 > 0 } == true)
+        try await compareStatistics()
+        try await compareMetrics()
     }
 
     /// What a service knew at each of its events, and just at their times.

@@ -35,7 +35,7 @@ new_secret() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
 
 make_secrets() {
     local name
-    for name in operator-key database-owner "${services[@]/#/database-}"; do
+    for name in operator-key database-owner database-dashboards "${services[@]/#/database-}"; do
         if [[ ! -s $secrets/$name ]]; then
             (umask 077 && new_secret >"$secrets/$name.new" && mv "$secrets/$name.new" "$secrets/$name")
         fi

@@ -2,6 +2,7 @@ import Contracts
 import EventLog
 import Foundation
 import Hummingbird
+import Postgres
 import Records
 import ServiceKit
 import Timeline
@@ -9,6 +10,7 @@ import Timeline
 /// How the log and its consumers are.
 struct LogRoutes: Sendable {
     let queries: LogQueries
+    let pool: ConnectionPool
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -33,16 +35,27 @@ struct LogRoutes: Sendable {
             return Response(json: Listing(letters.map { LetterDocument($0).jsonBytes }).bytes)
         }
         table.add(
-            .get, "/v1/log/check", "Whether the offsets of every partition, or of ?partition=, are dense",
-            access: .scope(.read), response: LogCheck.self, problems: [.invalidQuery] + Problem.ofLog
+            .get, "/v1/log/check",
+            "Whether offsets are dense and states are what the log makes of them: ?partition=, and ?folds= states of each "
+                + "service and partition, chosen by chance (default 1)",
+            access: .scope(.read), response: LogCheck.self,
+            problems: [.invalidQuery, .newerProgramNeeded] + Problem.ofLog
         ) { request, _ in
             let only = try request.query("partition", in: -1...queries.partitions - 1, default: -1)
-            var check = LogCheck()
-            for partition in only < 0 ? Array(0..<queries.partitions) : [only] {
-                check.add(try await asking { try await queries.checkDensity(of: partition) })
-            }
-            return Response(check)
+            let folds = try request.query("folds", in: 0...1000, default: 1)
+            return Response(try await asking { try await check(only < 0 ? nil : only, folds: folds) })
         }
+    }
+
+    private func check(_ only: Int?, folds: Int) async throws -> LogCheck {
+        var check = LogCheck()
+        for partition in only.map({ [$0] }) ?? Array(0..<queries.partitions) {
+            check.add(try await queries.checkDensity(of: partition))
+            for machine in KnownMachine.all where folds > 0 {
+                check.add(try await machine.audit(partition, folds, pool))
+            }
+        }
+        return check
     }
 }
 
@@ -121,10 +134,15 @@ struct LogCheck: Record {
     }
 
     var dense = true
+    /// Of each service, how many states were compared with the fold of their events.
+    var folds: [FoldCheck] = []
     var partitions: [Partition] = []
+    /// Dense, and no state differs.
+    var sound = true
 
     mutating func add(_ check: DensityCheck) {
         dense = dense && check.faults.isEmpty
+        sound = sound && check.faults.isEmpty
         var partition = Partition()
         partition.count = check.count
         partition.faults = check.faults.map { "\($0.lowerBound)-\($0.upperBound)" }
@@ -134,9 +152,22 @@ struct LogCheck: Record {
         partitions.append(partition)
     }
 
+    mutating func add(_ fold: FoldCheck) {
+        guard fold.checked > 0 else { return }
+        sound = sound && fold.differing.isEmpty
+        if let index = folds.firstIndex(where: { $0.service == fold.service }) {
+            folds[index].checked += fold.checked
+            folds[index].differing += fold.differing
+        } else {
+            folds.append(fold)
+        }
+    }
+
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("dense", &dense)
+        fields.field("folds", &folds)
         fields.field("partitions", &partitions)
+        fields.field("sound", &sound)
     }
 }
 

@@ -15,7 +15,10 @@ public enum Ops {
     public static let settings: [Setting] = [
         .number(
             "RETENTION_DAYS", 30, 1...3650,
-            "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop")
+            "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
+        Setting(
+            "DASHBOARDS_PASSWORD_FILE", nil,
+            "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
     ]
 
     /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
@@ -23,6 +26,8 @@ public enum Ops {
         let connection = try await configuration.ownersConnection(logger)
         try await LogSchema.migrate(connection, partitions: configuration.partitions, logger: logger)
         try await LogSchema.grantOperators(password: try configuration.secret("ROLE_PASSWORD_FILE"), connection)
+        try await OpsSchema.migrate(
+            connection, dashboardsPassword: try configuration.secret("DASHBOARDS_PASSWORD_FILE"), logger: logger)
         if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()
     }
@@ -33,7 +38,10 @@ public enum Ops {
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await PlainService.serve(name, configuration, logger: logger) { parts, table in
             addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics)
-            return [try upkeep(parts)]
+            return [
+                try upkeep(parts),
+                Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
+            ]
         }
     }
 
@@ -44,7 +52,9 @@ public enum Ops {
         let queries = LogQueries(pool: pool, partitions: tail.partitions)
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, pool: pool).add(to: &table)
-        LogRoutes(queries: queries).add(to: &table)
+        LogRoutes(queries: queries, pool: pool).add(to: &table)
+        StatsRoutes(pool: pool).add(to: &table)
+        DeviceRoutes(pool: pool).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
     }
 

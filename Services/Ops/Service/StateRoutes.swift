@@ -1,16 +1,12 @@
 import Contracts
 import EventLog
-import FetchMachine
 import Hummingbird
-import LifecycleMachine
 import Machines
 import Postgres
-import PushMachine
 import Records
 import Runtime
 import ServiceKit
 import Timeline
-import TransferMachine
 
 /// What each service knew about a device, now or at any moment that the log covers.
 struct StateRoutes: Sendable {
@@ -73,29 +69,6 @@ private struct StateQuery {
         }
         self.machine = machine
         self.moment = moment
-    }
-}
-
-/// A service's machine, for who knows it by its name.
-struct KnownMachine: Sendable {
-    let name: String
-    /// Nil where the service had not heard of the aggregate yet.
-    let past: @Sendable (AggregateKey, _ partition: Int, PastMoment, ConnectionPool) async throws -> PastState?
-
-    static let all = [
-        KnownMachine(LifecycleMachine.self), KnownMachine(FetchMachine.self), KnownMachine(PushMachine.self),
-        KnownMachine(TransferMachine.self),
-    ]
-
-    init<M: Machine>(_ type: M.Type) {
-        name = M.name
-        past = { key, partition, moment, pool in
-            let travel = TimeTravel<M> { try await pool.run($0) }
-            guard let (aggregate, offset) = try await travel.aggregate(key, partition: partition, at: moment) else {
-                return nil
-            }
-            return try PastState(aggregate, partition, offset)
-        }
     }
 }
 

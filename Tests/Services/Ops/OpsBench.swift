@@ -38,6 +38,11 @@ struct OpsBench: Sendable {
 
     let port: Int
     let owner: ConnectionPool
+    /// As the service's role.
+    let pool: ConnectionPool
+    let news: HintReceiver
+    /// For a role's name behind it.
+    let url: String
     let options: ConnectionOptions
     let tail: LogTail
     let logger: Logger
@@ -52,9 +57,11 @@ struct OpsBench: Sendable {
         try await RuntimeSchema.migrate(
             service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
         try await LogSchema.grantOperators(password: nil, connection)
+        try await OpsSchema.migrate(connection, dashboardsPassword: nil, logger: logger)
         if virtual { try await LogSchema.makeClockVirtual(connection) }
         // What the role may not do in production, it may not do here.
-        let role = "postgresql:///\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&user=dormouse_ops"
+        let url = "postgresql:///\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&user="
+        let role = url + LogSchema.operatorsRole
         await connection.close()
         let ops = ConnectionPool(try ConnectionOptions(url: role), size: 4, logger: logger)
         let owner = ConnectionPool(options, size: 4, logger: logger)
@@ -88,7 +95,9 @@ struct OpsBench: Sendable {
                 let port = try await withTimeout(seconds: 60, "the server") { try await ready.value() }
                 try await withTimeout(seconds: 180) {
                     try await body(
-                        OpsBench(port: port, owner: owner, options: options, tail: tail, logger: logger, group: group))
+                        OpsBench(
+                            port: port, owner: owner, pool: ops, news: news, url: url, options: options, tail: tail,
+                            logger: logger, group: group))
                 }
             } catch {
                 await group.triggerGracefulShutdown()
@@ -158,6 +167,11 @@ struct OpsBench: Sendable {
             Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:\(partition)")]),
         ])
         return id
+    }
+
+    /// Counts all that is in the log.
+    func count() async throws {
+        try await Counting(pool: pool, news: news, metrics: Metrics(), logger: logger).catchUp()
     }
 
     func sql(_ text: String) async throws { _ = try await owner.run(Call(Statement(text))) }

@@ -1,0 +1,153 @@
+import Hummingbird
+import Postgres
+import Records
+import ServiceKit
+import Timeline
+
+/// The devices as the log tells of them.
+struct DeviceRoutes: Sendable {
+    let pool: ConnectionPool
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/devices",
+            "The registered devices by name, with the state of each app: ?prefix=, fleet, limit, cursor",
+            access: .scope(.read), response: DeviceList.self, problems: [.invalidQuery] + Problem.ofLog
+        ) { request, _ in
+            let query = try DeviceQuery(request)
+            return Response(try await asking { try await list(query) })
+        }
+    }
+
+    // Partition by partition, since the index begins with it; names are compared byte by byte, as the index has them.
+    private static let devices = Statement(
+        """
+        SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at
+        FROM bus.partitions AS p CROSS JOIN LATERAL (
+            SELECT * FROM ops.known_devices AS d
+            WHERE d.partition = p.partition AND d.key COLLATE "C" > $1 AND starts_with(d.key, $2)
+                AND ($3::text IS NULL OR d.fleet = $3)
+            ORDER BY d.key COLLATE "C" LIMIT $4) AS d
+        ORDER BY d.key COLLATE "C" LIMIT $4
+        """)
+    private static let apps = Statement(
+        """
+        SELECT a.key, a.app, a.state, a.since FROM bus.partitions AS p
+        JOIN ops.known_apps AS a ON a.partition = p.partition AND a.key = ANY($1)
+        ORDER BY a.key COLLATE "C", a.app COLLATE "C"
+        """)
+
+    private func list(_ query: DeviceQuery) async throws -> DeviceList {
+        let rows = try await pool.run(
+            Call(
+                Self.devices,
+                [
+                    .text(query.after), .text("device:" + query.prefix), .text(query.fleet), .int(query.limit + 1),
+                ]))
+        var list = DeviceList()
+        list.items = try rows.prefix(query.limit).map { row throws(PostgresError) in
+            var device = KnownDevice()
+            device.device = String(try row.text(0).dropFirst("device:".count))
+            device.profile = try row.text(1)
+            device.fleet = try row.optionalText(2)
+            device.powered = try row.bool(3)
+            device.registeredAt = Instant(milliseconds: Int64(try row.int(4)))
+            return device
+        }
+        if rows.count > query.limit, let last = list.items.last { list.next = last.device }
+        let places = Dictionary(
+            uniqueKeysWithValues: list.items.indices.map { ("device:" + list.items[$0].device, $0) })
+        for row in try await pool.run(Call(Self.apps, [.texts(places.keys.sorted())])) {
+            var app = KnownDevice.App()
+            app.app = try row.text(1)
+            app.state = try row.text(2)
+            app.since = Instant(milliseconds: Int64(try row.int(3)))
+            if let place = places[try row.text(0)] { list.items[place].apps.append(app) }
+        }
+        return list
+    }
+}
+
+/// What `/v1/devices` is asked.
+private struct DeviceQuery {
+    /// Behind this key.
+    private(set) var after = ""
+    private(set) var prefix = ""
+    private(set) var fleet: String?
+    private(set) var limit = 100
+
+    init(_ request: Request) throws(Problem) {
+        var faults: [Fault] = []
+        for (key, value) in request.uri.queryParameters {
+            let (name, text) = (String(key), String(value))
+            switch name {
+            case "limit":
+                if let limit = Int(text), (1...1000).contains(limit) {
+                    self.limit = limit
+                } else {
+                    faults.append(Fault(pointer: "/limit", detail: "must be from 1 to 1000"))
+                }
+            case "prefix", "fleet", "cursor":
+                guard isIdentifier(text) else {
+                    let detail = "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"
+                    faults.append(Fault(pointer: "/\(name)", detail: detail))
+                    continue
+                }
+                switch name {
+                case "prefix": prefix = text
+                case "fleet": fleet = text
+                default: after = "device:" + text
+                }
+            default:
+                let detail = "is no parameter here; there are prefix, fleet, limit, cursor"
+                faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+            }
+        }
+        guard faults.isEmpty else {
+            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+        }
+    }
+}
+
+/// A page of the devices.
+struct DeviceList: Record {
+    var items: [KnownDevice] = []
+    var next: String?
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("items", &items)
+        fields.field("next", &next)
+    }
+}
+
+/// A device, as of the last event that was counted.
+struct KnownDevice: Record {
+    /// An installed app.
+    struct App: Record {
+        var app = ""
+        var since = Instant.epoch
+        var state = ""
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("app", &app)
+            fields.field("since", &since)
+            fields.field("state", &state)
+        }
+    }
+
+    var apps: [App] = []
+    var device = ""
+    var fleet: String?
+    var powered = true
+    var profile = ""
+    var registeredAt = Instant.epoch
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("apps", &apps)
+        fields.field("device", &device)
+        fields.field("fleet", &fleet)
+        fields.field("powered", &powered)
+        fields.field("profile", &profile)
+        fields.field("registeredAt", &registeredAt)
+    }
+}

@@ -1,0 +1,60 @@
+import Contracts
+import Crypto
+import Machines
+import Postgres
+import Records
+import Runtime
+import Timeline
+
+/// Whether the states that a service keeps are what its machine makes of the log.
+struct FoldAudit<M: Machine>: Sendable {
+    let pool: ConnectionPool
+
+    private let digests = Statement(
+        """
+        SELECT key, digest, machine_version::int8, version, event_count, next_deadline
+        FROM ops.state_digests($1, $2, $3)
+        """)
+
+    init(pool: ConnectionPool) { self.pool = pool }
+
+    /// Folds the histories of some aggregates anew, chosen by chance.
+    ///
+    /// - Parameter count: how many, if there are so many.
+    func check(partition: Int, count: Int) async throws -> FoldCheck {
+        var check = FoldCheck()
+        check.service = M.name
+        let travel = TimeTravel<M> { try await pool.run($0) }
+        let rows = try await pool.run(Call(digests, [.text(M.name), .int4(Int32(partition)), .int4(Int32(count))]))
+        for row in rows {
+            // One of another version of the service, which will bring it up to date, looks otherwise.
+            guard try row.int(2) == M.version else { continue }
+            let key = AggregateKey(try row.text(0))
+            do {
+                let past = try await travel.aggregate(key, partition: partition, at: .offset(try row.int(3)))
+                let (events, deadline) = (try row.int(4), try row.optionalInt(5))
+                let isSame =
+                    try past.map { Array(SHA256.hash(data: $0.aggregate.state.binary)) } == row.bytes(1)
+                    && past?.aggregate.eventCount == events
+                    && past?.aggregate.nextDeadline?.milliseconds == deadline.map(Int64.init)
+                if !isSame { check.differing.append(key.description) }
+                check.checked += 1
+            } catch is BeyondRetention {}
+        }
+        return check
+    }
+}
+
+/// What folding some histories anew has found.
+struct FoldCheck: Record {
+    var checked = 0
+    /// The keys whose state is not what the log says.
+    var differing: [String] = []
+    var service = ""
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("checked", &checked)
+        fields.field("differing", &differing)
+        fields.field("service", &service)
+    }
+}

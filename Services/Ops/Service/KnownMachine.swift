@@ -1,0 +1,36 @@
+import Contracts
+import FetchMachine
+import LifecycleMachine
+import Machines
+import Postgres
+import PushMachine
+import Runtime
+import TransferMachine
+
+/// A service's machine, for who knows it by its name.
+struct KnownMachine: Sendable {
+    let name: String
+    /// Nil where the service had not heard of the aggregate yet.
+    let past: @Sendable (AggregateKey, _ partition: Int, PastMoment, ConnectionPool) async throws -> PastState?
+    /// Folds the histories of some aggregates of a partition anew.
+    let audit: @Sendable (_ partition: Int, _ count: Int, ConnectionPool) async throws -> FoldCheck
+
+    static let all = [
+        KnownMachine(LifecycleMachine.self), KnownMachine(FetchMachine.self), KnownMachine(PushMachine.self),
+        KnownMachine(TransferMachine.self),
+    ]
+
+    init<M: Machine>(_ type: M.Type) {
+        name = M.name
+        past = { key, partition, moment, pool in
+            let travel = TimeTravel<M> { try await pool.run($0) }
+            guard let (aggregate, offset) = try await travel.aggregate(key, partition: partition, at: moment) else {
+                return nil
+            }
+            return try PastState(aggregate, partition, offset)
+        }
+        audit = { partition, count, pool in
+            try await FoldAudit<M>(pool: pool).check(partition: partition, count: count)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import EventLog
+import Logging
+import Postgres
+
+/// The part of the database that is `ops`' own: counts, how devices and apps are now, and the views for SQL tools.
+enum OpsSchema {
+    /// The role that SQL tools such as Grafana have: it can read the views and nothing else.
+    static let dashboardsRole = "dashboards"
+    /// The views of schema `ops`: what is documented, and stays as it is.
+    static let views = ["events", "devices", "app_states", "wakes", "notifications", "transfers", "rates"]
+
+    /// Creates or updates the schema, and grants what the roles may do with it. Needs the log, and the role of `ops`.
+    static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
+        let migrations = [
+            try Migration(
+                fileName: "0001_counts.sql", sql: String(decoding: PackageResources._001_counts_sql, as: UTF8.self)),
+            try Migration(
+                fileName: "0002_views.sql", sql: String(decoding: PackageResources._002_views_sql, as: UTF8.self)),
+            try Migration(
+                fileName: "0003_audit.sql", sql: String(decoding: PackageResources._003_audit_sql, as: UTF8.self)),
+        ]
+        _ = try await Migrator(schema: "ops", migrations: migrations).apply(on: connection, logger: logger)
+        let ops = LogSchema.operatorsRole
+        try await LogSchema.grant(
+            role: dashboardsRole, password: dashboardsPassword,
+            """
+            ALTER ROLE \(dashboardsRole) SET default_transaction_read_only = on;
+            ALTER ROLE \(dashboardsRole) SET statement_timeout = '15s';
+            ALTER ROLE \(dashboardsRole) SET idle_in_transaction_session_timeout = '5s';
+            ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
+            GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
+            GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
+            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.totals TO \(ops);
+            GRANT EXECUTE ON FUNCTION ops.take_in(integer, integer), ops.forget_days(),
+                ops.state_digests(text, integer, integer) TO \(ops);
+            """, connection)
+    }
+}

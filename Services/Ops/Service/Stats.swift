@@ -1,0 +1,256 @@
+import Contracts
+import Records
+import Timeline
+
+/// What happened how often in a window of the suite's time.
+struct Stats: Record {
+    var ended: [EndCount] = []
+    var events = 0
+    /// Seconds of a point.
+    var interval = 60
+    /// Events that are in the log and not counted yet.
+    var lag = 0
+    var notifications: [StatusCount] = []
+    var now = StatsNow()
+    /// One for each interval, oldest first.
+    var points: [StatsPoint] = []
+    var refused: [ReasonCount] = []
+    var since = Instant.epoch
+    var transfers = TransferTotals()
+    var types: [TypeCount] = []
+    var until = Instant.epoch
+    var woken: [ReasonCount] = []
+
+    init() {}
+
+    init(_ window: StatsWindow) {
+        interval = window.interval
+        since = Instant(milliseconds: Int64(window.since) * 1000)
+        until = Instant(milliseconds: Int64(window.until) * 1000)
+        points = (0..<window.points).map { index in
+            var point = StatsPoint()
+            point.time = since + .seconds(Int64(index * interval))
+            return point
+        }
+    }
+
+    /// Adds what there was of one type with one label.
+    mutating func count(_ type: String, _ label: String, _ events: Int, _ amount: Int) {
+        self.events += events
+        if let index = types.firstIndex(where: { $0.type == type }) {
+            types[index].events += events
+        } else {
+            types.append(TypeCount(type, events))
+        }
+        switch type {
+        case LifecycleEvent.AppWoken.type: woken.append(ReasonCount(label, events))
+        case LifecycleEvent.WakeRefused.type: refused.append(ReasonCount(label, events))
+        case LifecycleEvent.AppTerminated.type: ended.append(EndCount(label, events))
+        case TransferEvent.TaskCompleted.type where label.isEmpty: transfers.completed += events
+        case TransferEvent.TaskCompleted.type: transfers.failed += events
+        case TransferEvent.ProgressMade.type: transfers.bytesReceived += amount
+        case TransferEvent.BodySent.type: transfers.bytesSent += amount
+        default:
+            guard type.hasPrefix("push."), !label.isEmpty else { return }
+            if let index = notifications.firstIndex(where: { $0.status == label }) {
+                notifications[index].count += events
+            } else {
+                notifications.append(StatusCount(label, events))
+            }
+        }
+    }
+
+    /// Adds what there was of one series in one point.
+    mutating func count(point: Int, series: String, _ events: Int) {
+        guard points.indices.contains(point) else { return }
+        points[point].count(series, events)
+    }
+
+    /// What there was most of comes first.
+    mutating func sort() {
+        types.sort { ($1.events, $0.type) < ($0.events, $1.type) }
+        woken.sort { ($1.count, $0.reason) < ($0.count, $1.reason) }
+        refused.sort { ($1.count, $0.reason) < ($0.count, $1.reason) }
+        ended.sort { ($1.count, $0.reason) < ($0.count, $1.reason) }
+        notifications.sort { ($1.count, $0.status) < ($0.count, $1.status) }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("ended", &ended)
+        fields.field("events", &events)
+        fields.field("interval", &interval)
+        fields.field("lag", &lag)
+        fields.field("notifications", &notifications)
+        fields.field("now", &now)
+        fields.field("points", &points)
+        fields.field("refused", &refused)
+        fields.field("since", &since)
+        fields.field("transfers", &transfers)
+        fields.field("types", &types)
+        fields.field("until", &until)
+        fields.field("woken", &woken)
+    }
+}
+
+/// One interval. What lifecycle tells of wakes and ends counts as its own too.
+struct StatsPoint: Record {
+    var events = 0
+    var fetch = 0
+    var killed = 0
+    var lifecycle = 0
+    var push = 0
+    var refused = 0
+    var time = Instant.epoch
+    var transfer = 0
+    var woken = 0
+
+    mutating func count(_ series: String, _ count: Int) {
+        events += count
+        switch series {
+        case "fetch": fetch += count
+        case "lifecycle": lifecycle += count
+        case "push": push += count
+        case "transfer": transfer += count
+        case "killed":
+            killed += count
+            lifecycle += count
+        case "refused":
+            refused += count
+            lifecycle += count
+        case "woken":
+            woken += count
+            lifecycle += count
+        default: break
+        }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("events", &events)
+        fields.field("fetch", &fetch)
+        fields.field("killed", &killed)
+        fields.field("lifecycle", &lifecycle)
+        fields.field("push", &push)
+        fields.field("refused", &refused)
+        fields.field("time", &time)
+        fields.field("transfer", &transfer)
+        fields.field("woken", &woken)
+    }
+}
+
+/// How many events of a type there were.
+struct TypeCount: Record {
+    var events = 0
+    var type = ""
+
+    init() {}
+    init(_ type: String, _ events: Int) { (self.type, self.events) = (type, events) }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("events", &events)
+        fields.field("type", &type)
+    }
+}
+
+/// How often an app was woken, or was not, for one reason.
+struct ReasonCount: Record {
+    var count = 0
+    var reason = ""
+
+    init() {}
+    init(_ reason: String, _ count: Int) { (self.reason, self.count) = (reason, count) }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("count", &count)
+        fields.field("reason", &reason)
+    }
+}
+
+/// How often apps ended in one way.
+struct EndCount: Record {
+    /// Apple's exit code, where the system killed it.
+    var code: String?
+    var count = 0
+    var reason = ""
+
+    init() {}
+
+    /// - Parameter label: the reason, and behind a space the code.
+    init(_ label: String, _ count: Int) {
+        let words = label.split(separator: " ")
+        reason = words.first.map(String.init) ?? ""
+        code = words.dropFirst().first.map(String.init)
+        self.count = count
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("code", &code)
+        fields.field("count", &count)
+        fields.field("reason", &reason)
+    }
+}
+
+/// How often a notification came to stand so.
+struct StatusCount: Record {
+    var count = 0
+    var status = ""
+
+    init() {}
+    init(_ status: String, _ count: Int) { (self.status, self.count) = (status, count) }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("count", &count)
+        fields.field("status", &status)
+    }
+}
+
+/// What became of transfers.
+struct TransferTotals: Record {
+    var bytesReceived = 0
+    var bytesSent = 0
+    var completed = 0
+    var failed = 0
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("bytesReceived", &bytesReceived)
+        fields.field("bytesSent", &bytesSent)
+        fields.field("completed", &completed)
+        fields.field("failed", &failed)
+    }
+}
+
+/// How devices and apps are, as of the last event that was counted.
+struct StatsNow: Record {
+    /// How many apps are in one state.
+    struct Apps: Record {
+        var count = 0
+        var state = ""
+
+        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+            fields.field("count", &count)
+            fields.field("state", &state)
+        }
+    }
+
+    var apps: [Apps] = []
+    var devices = 0
+
+    init() {}
+
+    init(_ totals: [(name: String, total: Int)]) {
+        for (name, total) in totals where total > 0 {
+            guard name != "devices" else {
+                devices = total
+                continue
+            }
+            var apps = Apps()
+            (apps.state, apps.count) = (name, total)
+            self.apps.append(apps)
+        }
+        apps.sort { ($1.count, $0.state) < ($0.count, $1.state) }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("apps", &apps)
+        fields.field("devices", &devices)
+    }
+}

@@ -1,0 +1,136 @@
+import Hummingbird
+import Postgres
+import Records
+import ServiceKit
+import Timeline
+
+/// What happened how often, from counts that are kept as the log grows: as fast at a hundred million events as at none.
+struct StatsRoutes: Sendable {
+    let pool: ConnectionPool
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get, "/v1/stats",
+            "What happened how often: ?interval= seconds of a point; since, until (default the last 60 points)",
+            access: .scope(.read), response: Stats.self, problems: [.invalidQuery] + Problem.ofLog
+        ) { request, _ in
+            let query = try StatsQuery(request)
+            return Response(try await asking { try await stats(query) })
+        }
+    }
+
+    private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
+    // Partition by partition, since the index begins with it.
+    private static let counts = Statement(
+        """
+        SELECT GROUPING(c.type) = 0, c.type, c.label, (c.start - $2) / $4, c.series, sum(c.events)::int8, sum(c.amount)::int8
+        FROM (
+            SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
+                WHEN 'lifecycle.app.terminated' THEN 'killed' ELSE split_part(c.type, '.', 1) END AS series
+            FROM bus.partitions AS p CROSS JOIN LATERAL (
+                SELECT * FROM ops.counts AS c
+                WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3) AS c) AS c
+        GROUP BY GROUPING SETS ((c.type, c.label), ((c.start - $2) / $4, c.series))
+        """)
+    private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
+    private static let lag = Statement(
+        """
+        SELECT coalesce(sum(p.head - r.log_offset), 0)::int8
+        FROM bus.readers AS r JOIN bus.partitions AS p USING (partition) WHERE r.reader = 'ops'
+        """)
+
+    private func stats(_ query: StatsQuery) async throws -> Stats {
+        let now = Instant(milliseconds: Int64(try await pool.run(Call(Self.now, rowsExpected: 1))[0].int(0)))
+        let window = try query.window(at: now)
+        let answers = try await pool.run([
+            Call(
+                Self.counts,
+                [
+                    .int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval),
+                ]),
+            Call(Self.totals), Call(Self.lag, rowsExpected: 1),
+        ])
+        var stats = Stats(window)
+        for row in answers[0] {
+            let (events, amount) = (try row.int(5), try row.int(6))
+            if try row.bool(0) {
+                stats.count(try row.text(1), try row.text(2), events, amount)
+            } else {
+                stats.count(point: try row.int(3), series: try row.text(4), events)
+            }
+        }
+        stats.sort()
+        stats.now = try StatsNow(answers[1].map { row throws(PostgresError) in (try row.text(0), try row.int(1)) })
+        stats.lag = try answers[2][0].int(0)
+        return stats
+    }
+}
+
+/// The points that are wanted.
+struct StatsWindow {
+    static let mostPoints = 1440
+    /// Seconds of a point.
+    let interval: Int
+    /// Seconds since 1970, both multiples of the interval.
+    let since: Int
+    let until: Int
+
+    /// The widest counts that the points can be made of.
+    var width: Int { [86_400, 3600].first { interval.isMultiple(of: $0) } ?? 60 }
+    var points: Int { (until - since) / interval }
+}
+
+/// What `/v1/stats` is asked.
+struct StatsQuery {
+    private var interval = 60
+    private var since: Instant?
+    private var until: Instant?
+
+    init(_ request: Request) throws(Problem) {
+        var faults: [Fault] = []
+        for (key, value) in request.uri.queryParameters {
+            let text = String(value)
+            switch key {
+            case "interval":
+                if let interval = Int(text), (60...86_400).contains(interval), interval.isMultiple(of: 60) {
+                    self.interval = interval
+                } else {
+                    faults.append(Fault(pointer: "/interval", detail: "must be whole minutes in seconds: 60 to 86400"))
+                }
+            case "since", "until":
+                if let instant = Instant(text) {
+                    if key == "since" { since = instant } else { until = instant }
+                } else {
+                    faults.append(Fault(pointer: "/\(key)", detail: "must be a date and time by RFC 3339"))
+                }
+            default:
+                let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
+                faults.append(
+                    Fault(pointer: pointer, detail: "is no parameter here; there are interval, since, until"))
+            }
+        }
+        guard faults.isEmpty else {
+            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+        }
+    }
+
+    /// Whole points: the first one has `since` in it, the last one what comes before `until`.
+    func window(at now: Instant) throws(Problem) -> StatsWindow {
+        let milliseconds = Int64(interval) * 1000
+        func point(_ instant: Instant, roundedUp: Bool) -> Int {
+            let (points, rest) = instant.milliseconds.quotientAndRemainder(dividingBy: milliseconds)
+            return (Int(points) + (roundedUp && rest > 0 ? 1 : 0)) * interval
+        }
+        let end = point(until ?? now, roundedUp: true)
+        let start = since.map { point($0, roundedUp: false) } ?? end - 60 * interval
+        let window = StatsWindow(interval: interval, since: start, until: end)
+        guard window.points > 0, window.points <= StatsWindow.mostPoints else {
+            let detail =
+                window.points > 0
+                ? "are \(window.points) points of \(interval) s after since; \(StatsWindow.mostPoints) at most"
+                : "must be after since"
+            throw .invalidQuery.because("1 fault", faults: [Fault(pointer: "/until", detail: detail)])
+        }
+        return window
+    }
+}

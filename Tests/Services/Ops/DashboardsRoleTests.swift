@@ -1,0 +1,88 @@
+import Foundation
+import Logging
+import Postgres
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// What SQL tools see.
+@Suite("The role dashboards", .timeLimit(.minutes(5))) struct DashboardsRoleTests {
+    private func run(_ body: @Sendable @escaping (OpsBench, ConnectionPool) async throws -> Void) async throws {
+        try await OpsBench.run { bench in
+            let options = try ConnectionOptions(url: bench.url + OpsSchema.dashboardsRole, target: .any)
+            let pool = ConnectionPool(options, size: 1, logger: bench.logger)
+            do { try await body(bench, pool) } catch {
+                await pool.close()
+                throw error
+            }
+            await pool.close()
+        }
+    }
+
+    @Test func readsTheViewsAndNothingElse() async throws {
+        try await run { bench, pool in
+            for view in OpsSchema.views {
+                _ = try await pool.run(Call(Statement("SELECT count(*) FROM ops.\(view)")))
+            }
+            let rows = try await bench.owner.run(
+                Call(
+                    Statement(
+                        """
+                        SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class AS c
+                        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+                        """)))
+            let relations = try rows.map { try $0.text(0) }
+            let views = OpsSchema.views.map { "ops.\($0)" }
+            #expect(Set(views).isSubset(of: relations) && relations.count > 20)
+            for relation in relations where !views.contains(relation) {
+                let error = await #expect(throws: PostgresError.self) {
+                    _ = try await pool.run(Call(Statement("SELECT * FROM \(relation) LIMIT 1")))
+                }
+                #expect(error?.sqlState == "42501", "\(relation)")
+            }
+            for statement in ["DELETE FROM ops.events", "SELECT ops.take_in(0, 1)", "CREATE TABLE ops.mine ()"] {
+                await #expect(throws: PostgresError.self) { _ = try await pool.run(Call(Statement(statement))) }
+            }
+        }
+    }
+
+    @Test func viewsTellWhatTheLogHas() async throws {
+        try await run { bench, pool in
+            try await bench.append(
+                "lifecycle.device.registered", to: "d1", data: #"{"registration":{"profile":"ios18","fleet":"f"}}"#)
+            try await bench.append("lifecycle.app.installed", to: "d1", app: "mail", data: #"{"app":"mail"}"#)
+            try await bench.append(
+                "lifecycle.app.woken", to: "d1", app: "mail",
+                data: #"{"app":"mail","reason":"push","state":"background","wake":"w"}"#)
+            try await bench.append(
+                "lifecycle.wake.refused", to: "d1", app: "mail", data: #"{"reason":"fetch","refusal":"forceQuit"}"#)
+            try await bench.append(
+                "push.notification.held", to: "d1", app: "mail", data: #"{"notification":"n","status":"heldBudget"}"#)
+            try await bench.append(
+                "transfer.task.completed", to: "d1", app: "mail",
+                data: #"{"session":"s","task":1,"bytesReceived":5,"error":{"code":-1001}}"#)
+            try await bench.count()
+            func one(_ query: String) async throws -> String {
+                try await pool.run(Call(Statement(query), rowsExpected: 1))[0].text(0)
+            }
+            #expect(try await one("SELECT device || profile || fleet || powered FROM ops.devices") == "d1ios18ftrue")
+            #expect(try await one("SELECT device || app || state FROM ops.app_states") == "d1mailbackground")
+            #expect(
+                try await one(
+                    "SELECT string_agg(granted || ' ' || reason || ' ' || coalesce(refusal, ''), ',' ORDER BY granted) FROM ops.wakes"
+                ) == "false fetch forceQuit,true push ")
+            #expect(
+                try await one("SELECT device || notification || status FROM ops.notifications") == "d1nheldBudget")
+            #expect(
+                try await one("SELECT session || task || kind || bytes_received || error FROM ops.transfers")
+                    == "s1download5-1001")
+            #expect(try await one("SELECT sum(events)::text FROM ops.rates WHERE seconds = 60") == "6")
+            #expect(
+                try await one(
+                    "SELECT count(*)::text FROM ops.events WHERE device = 'd1' AND time > now() - interval '1 hour'")
+                    == "6")
+        }
+    }
+}

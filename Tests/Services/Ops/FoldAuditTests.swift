@@ -1,0 +1,73 @@
+import Contracts
+import EventLog
+import Foundation
+import LifecycleMachine
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+@testable import OpsService
+
+/// Whether what a service keeps is what the log says.
+@Suite("States compared with the log", .timeLimit(.minutes(2))) struct FoldAuditTests {
+    @Test func aStateThatTheLogDoesNotTellIsFound() async throws {
+        try await OpsBench.run { bench in
+            let connection = try await Connection.open(bench.options, logger: bench.logger)
+            try await RuntimeSchema.migrate(
+                service: LifecycleMachine.name, connection, partitions: OpsBench.partitions, rolePassword: nil,
+                logger: bench.logger)
+            await connection.close()
+            let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
+            for device in ["d1", "d2"] {
+                try await bench.append(
+                    type(of: registered).type, to: device, data: String(decoding: registered.jsonBytes, as: UTF8.self))
+            }
+            func check(_ query: String = "") async throws -> JSON { try await bench.get("/v1/log/check" + query).json }
+            #expect(try await check()["folds"] == [], "nothing is kept yet")
+
+            for device in ["d1", "d2"] { try await keep(try await bench.get(Self.path(device)).json, device, bench) }
+            let sound = try await check("?folds=10")
+            #expect(sound["sound"] == true && sound["dense"] == true)
+            #expect(sound["folds"] == [["checked": 2, "differing": [], "service": "lifecycle"]])
+            #expect(try await check("?folds=0")["folds"] == [])
+
+            try await bench.sql("UPDATE lifecycle.states SET event_count = 2 WHERE key = 'device:d2'")
+            let broken = try await check("?folds=10")
+            #expect(broken["sound"] == false && broken["dense"] == true)
+            #expect(broken["folds"]?[0]?["differing"] == ["device:d2"])
+            try await bench.sql(
+                "UPDATE lifecycle.states SET event_count = 1, state = (SELECT o.state FROM lifecycle.states AS o WHERE o.key = 'device:d1')"
+            )
+            #expect(try await check("?folds=10")["sound"] == true)
+            #expect(try await bench.get("/v1/log/check?folds=1001").code == "invalid_query")
+        }
+    }
+
+    private static func path(_ device: String) -> String { "/v1/devices/\(device)/state?service=lifecycle" }
+
+    /// As the runtime keeps it.
+    private func keep(_ told: JSON, _ device: String, _ bench: OpsBench) async throws {
+        let key = AggregateKey.device(device)
+        let partition = key.partition(of: OpsBench.partitions)
+        let travel = TimeTravel<LifecycleMachine> { try await bench.pool.run($0) }
+        let past = try #require(try await travel.aggregate(key, partition: partition, at: .offset(.max)))
+        let insert = Statement(
+            """
+            INSERT INTO lifecycle.states
+                (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
+            VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
+            """)
+        _ = try await bench.owner.run(
+            Call(
+                insert,
+                [
+                    .int4(Int32(partition)), .text(key.description), .bytes(past.aggregate.state.binary),
+                    .int4(Int32(LifecycleMachine.version)), .int(past.offset), .int(past.aggregate.eventCount),
+                    .int(past.aggregate.nextDeadline.map { Int($0.milliseconds) }),
+                ]))
+    }
+}

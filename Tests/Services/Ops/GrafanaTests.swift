@@ -1,0 +1,44 @@
+import Foundation
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// The dashboards that come with the suite ask only what there is.
+@Suite("Dashboards of Grafana", .timeLimit(.minutes(2))) struct GrafanaTests {
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../../../deploy/grafana/dashboards").standardized
+
+    /// By dashboard and panel, what is asked of the log.
+    private func queries() throws -> [(place: String, sql: String)] {
+        let files = try FileManager.default.contentsOfDirectory(at: Self.folder, includingPropertiesForKeys: nil)
+        return try files.filter { $0.pathExtension == "json" }.flatMap { file in
+            let dashboard = try JSON(parsing: Array(try Data(contentsOf: file)))
+            return (dashboard["panels"]?.items ?? []).flatMap { panel in
+                (panel["targets"]?.items ?? []).compactMap { target in
+                    target["rawSql"]?.string.map { ("\(file.lastPathComponent) \(panel["title"]?.string ?? "")", $0) }
+                }
+            }
+        }
+    }
+
+    @Test func eachQueryRunsAsTheRoleThatItHas() async throws {
+        let queries = try queries()
+        try #require(queries.count >= 8)
+        try await OpsBench.run { bench in
+            try await bench.append("lifecycle.app.woken", to: "d1", app: "mail", data: #"{"reason":"push"}"#)
+            try await bench.count()
+            let options = try ConnectionOptions(url: bench.url + OpsSchema.dashboardsRole, target: .any)
+            let pool = ConnectionPool(options, size: 1, logger: bench.logger)
+            for (place, sql) in queries {
+                let query = sql.replacing(
+                    "$__timeFilter(time)", with: "time BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'")
+                #expect(!query.contains("$__"), "\(place): a macro that this test does not know")
+                do { _ = try await pool.run(Call(Statement(query))) } catch { Issue.record("\(place): \(error)") }
+            }
+            await pool.close()
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// How devices and apps are now, however the events that tell of it are cut into batches.
+@Suite("Devices and apps as they are", .timeLimit(.minutes(5))) struct KnownAppsTests {
+    private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
+
+    @Test func followTheLogInWhateverBatches() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        try await OpsBench.run { bench in
+            var random = SplitMix64(seed: seed)
+            // What should be known: by device, and by app its state.
+            var known: [String: [String: String]] = [:]
+            for _ in 0..<300 {
+                let device = "d\(Int.random(in: 0..<4, using: &random))"
+                let app = "a\(Int.random(in: 0..<3, using: &random))"
+                guard known[device] != nil else {
+                    try await bench.append(
+                        "lifecycle.device.registered", to: device, data: #"{"registration":{"profile":"ios18"}}"#)
+                    known[device] = [:]
+                    continue
+                }
+                let state = ["active", "background", "suspended", "notRunning"].randomElement(using: &random)!
+                switch Int.random(in: 0..<20, using: &random) {
+                case 0:
+                    try await bench.append("lifecycle.device.deregistered", to: device)
+                    known[device] = nil
+                case 1, 2:
+                    guard known[device]?[app] != nil else { continue }
+                    try await bench.append("lifecycle.app.uninstalled", to: device, app: app)
+                    known[device]?[app] = nil
+                case 3...8:
+                    try await bench.append("lifecycle.app.installed", to: device, app: app)
+                    if known[device]?[app] == nil { known[device]?[app] = "notRunning" }
+                default:
+                    guard known[device]?[app] != nil else { continue }
+                    try await bench.append(
+                        "lifecycle.app.resigned", to: device, app: app, data: #"{"state":"\#(state)"}"#)
+                    known[device]?[app] = state
+                }
+                guard Int.random(in: 0..<8, using: &random) == 0 else { continue }
+                let partition = Int32.random(in: 0..<Int32(OpsBench.partitions), using: &random)
+                _ = try await bench.pool.run(
+                    Call(Self.takeIn, [.int4(partition), .int4(Int32.random(in: 1...40, using: &random))]))
+            }
+            try await bench.count()
+            let rows = try await bench.pool.run(
+                Call(Statement("SELECT ops.device(key), app, state FROM ops.known_apps ORDER BY 1, 2")))
+            let found = try rows.map { row in try (0..<3).map { try row.text($0) }.joined(separator: " ") }
+            let expected = known.flatMap { device, apps in apps.map { "\(device) \($0.key) \($0.value)" } }.sorted()
+            #expect(found == expected, "seed \(seed)")
+            let now = try await bench.get("/v1/stats").json["now"]
+            #expect(now?["devices"]?.int == known.count, "seed \(seed)")
+            let counts = Dictionary(grouping: known.values.flatMap(\.values)) { $0 }.mapValues(\.count)
+            let told = (now?["apps"]?.items ?? []).map { ($0["state"]?.string ?? "", $0["count"]?.int ?? 0) }
+            #expect(Dictionary(told) { $1 } == counts, "seed \(seed)")
+        }
+    }
+
+    @Test func whatWasNotCountedIsNotDropped() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append(to: "d1")
+            try await bench.sql("UPDATE bus.cursors SET log_offset = 1000")
+            let readers = Statement("SELECT r FROM bus.day_readers(current_date) AS r")
+            #expect(try await bench.owner.run(Call(readers)).map { try $0.text(0) } == ["ops"])
+            try await bench.count()
+            #expect(try await bench.owner.run(Call(readers)).isEmpty)
+            // The counts of a day go with it.
+            try await bench.sql("UPDATE ops.counts SET day = current_date - 900 WHERE width = 60")
+            try await bench.count()
+            let left = Statement("SELECT string_agg(DISTINCT width::text, ' ') FROM ops.counts")
+            #expect(try await bench.owner.run(Call(left))[0].text(0) == "3600 86400")
+        }
+    }
+}

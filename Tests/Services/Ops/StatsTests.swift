@@ -1,0 +1,146 @@
+import Contracts
+import Foundation
+import Postgres
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import OpsService
+
+/// What happened how often.
+@Suite("Statistics over HTTP", .timeLimit(.minutes(5))) struct StatsTests {
+    private static let window = "?since=2020-01-01T00:00:00.000Z&until=2120-01-01T00:00:00.000Z&interval=86400"
+
+    @Test func whatHappenedIsCountedByWhatItSays() async throws {
+        try await OpsBench.run { bench in
+            let events: [(String, String, Int)] = [
+                ("lifecycle.app.woken", #"{"reason":"push","state":"background"}"#, 3),
+                ("lifecycle.app.woken", #"{"reason":"fetch","state":"background"}"#, 1),
+                ("lifecycle.wake.refused", #"{"reason":"push","refusal":"lowPowerMode"}"#, 2),
+                ("lifecycle.app.terminated", #"{"reason":"launchTimeout","code":"0x8badf00d"}"#, 1),
+                ("lifecycle.app.terminated", #"{"reason":"exit"}"#, 2),
+                ("push.notification.held", #"{"status":"heldBudget"}"#, 2),
+                ("push.notification.delivered", #"{"status":"delivered"}"#, 4),
+                ("transfer.progress.made", #"{"bytesWritten":1000}"#, 3),
+                ("transfer.body.sent", #"{"bytesSent":10}"#, 1),
+                ("transfer.task.completed", "{}", 2),
+                ("transfer.task.completed", #"{"error":{"domain":"NSURLErrorDomain","code":-1001}}"#, 1),
+                ("fetch.refresh.due", "{}", 1),
+            ]
+            for (type, data, count) in events {
+                for number in 0..<count { try await bench.append(type, to: "d\(number)", app: "mail", data: data) }
+            }
+            let total = events.reduce(0) { $0 + $1.2 }
+            let before = try await bench.get("/v1/stats")
+            #expect(before.json["lag"]?.int == total && before.json["events"]?.int == 0)
+            try await bench.count()
+            let stats = try await bench.get("/v1/stats").json
+            #expect(stats["lag"]?.int == 0 && stats["events"]?.int == total && stats["interval"]?.int == 60)
+            func pairs(_ name: String, _ key: String, _ count: String = "count") -> [String] {
+                (stats[name]?.items ?? []).map { "\($0[key]?.string ?? "") \($0[count]?.int ?? -1)" }
+            }
+            #expect(pairs("woken", "reason") == ["push 3", "fetch 1"])
+            #expect(pairs("refused", "reason") == ["lowPowerMode 2"])
+            #expect(pairs("ended", "reason") == ["exit 2", "launchTimeout 1"])
+            #expect(stats["ended"]?[0]?["code"] == .null && stats["ended"]?[1]?["code"] == "0x8badf00d")
+            #expect(pairs("notifications", "status") == ["delivered 4", "heldBudget 2"])
+            #expect(pairs("types", "type", "events").first == "lifecycle.app.woken 4")
+            #expect(
+                stats["transfers"]
+                    == ["bytesReceived": 3000, "bytesSent": 10, "completed": 2, "failed": 1])
+            let points = stats["points"]?.items ?? []
+            func sum(_ series: String) -> Int { points.reduce(0) { $0 + ($1[series]?.int ?? 0) } }
+            #expect(points.count == 60)
+            #expect(sum("events") == total && sum("lifecycle") == 9 && sum("push") == 6 && sum("transfer") == 7)
+            #expect(sum("fetch") == 1 && sum("woken") == 4 && sum("refused") == 2 && sum("killed") == 3)
+            #expect(stats["since"] == points.first?["time"])
+        }
+    }
+
+    /// Minutes, hours and days, however the log was cut into batches, and by however many at once.
+    @Test func countsEqualAFullCount() async throws {
+        try await OpsBench.run { bench in
+            try await bench.sql(Self.manyEvents)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        for most in [1, 7, 100, 3, 1000] {
+                            for partition in 0..<OpsBench.partitions {
+                                let call = Call(Self.takeIn, [.int4(Int32(partition)), .int4(Int32(most))])
+                                _ = try await bench.pool.run(call)
+                            }
+                        }
+                        try await bench.count()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await bench.count()
+            for width in [60, 3600, 86_400] {
+                let faults = try await bench.owner.run(
+                    Call(
+                        Statement(
+                            """
+                            SELECT count(*) FROM (
+                                SELECT partition, (time / 1000 / $1::bigint) * $1::bigint AS start, type,
+                                    CASE type WHEN 'lifecycle.app.woken' THEN data ->> 'reason' ELSE '' END AS label, day,
+                                    count(*) AS events,
+                                    sum(coalesce((data ->> 'bytesWritten')::numeric, 0)) AS amount
+                                FROM bus.events GROUP BY 1, 2, 3, 4, 5) AS e
+                            FULL JOIN (SELECT * FROM ops.counts WHERE width = $1::bigint) AS c
+                                USING (partition, start, type, label, day)
+                            WHERE (e.events = c.events AND e.amount = c.amount) IS NOT TRUE
+                            """), [.int(width)]))[0].int(0)
+                #expect(faults == 0, "\(width) s")
+            }
+            let totals = try await bench.get("/v1/stats" + Self.window.replacing("2120", with: "2023")).json
+            #expect(totals["events"]?.int == 3000 && totals["transfers"]?["bytesReceived"]?.int == 1_000_000)
+        }
+    }
+
+    private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
+    /// 1,000 of each of three kinds, over three days of the suite's time and two of the log's.
+    private static let manyEvents = """
+        WITH made AS (
+            SELECT n, (n * 7919 % 3)::int AS partition FROM generate_series(1, 3000) AS n
+        ), placed AS (
+            SELECT n, partition, row_number() OVER (PARTITION BY partition ORDER BY n) AS log_offset FROM made
+        ), added AS (
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
+            SELECT partition, log_offset, current_date + (n > 2000)::int, gen_random_uuid(), split_part(type, '.', 1), type, 1,
+                'device:d' || n % 50, 'mail', 1600000000000 + n::bigint * 86400, gen_random_uuid(), data
+            FROM placed, LATERAL (VALUES
+                (0, 'lifecycle.app.woken', json_build_object('reason', CASE n % 2 WHEN 0 THEN 'push' ELSE 'fetch' END)),
+                (1, 'transfer.progress.made', '{"bytesWritten":1000}'),
+                (2, 'fetch.refresh.due', '{}')) AS k (kind, type, data)
+            WHERE k.kind = n % 3 RETURNING partition)
+        UPDATE bus.partitions AS p SET head = a.n FROM (SELECT partition, count(*) AS n FROM added GROUP BY 1) AS a
+        WHERE p.partition = a.partition
+        """
+
+    @Test(arguments: [
+        ("interval=61", ["/interval"]), ("interval=0&since=yesterday", ["/interval", "/since"]),
+        ("colour=red", ["/colour"]),
+        ("since=2026-01-02T00:00:00.000Z&until=2026-01-01T00:00:00.000Z", ["/until"]),
+        ("since=2026-01-01T00:00:00.000Z&until=2026-02-01T00:00:00.000Z", ["/until"]),
+    ])
+    func whatIsNoQuestionIsRefused(query: String, faults: [String]) async throws {
+        try await OpsBench.run { bench in
+            let answer = try await bench.get("/v1/stats?" + query)
+            #expect(answer.status == 400 && answer.code == "invalid_query" && answer.faults.sorted() == faults)
+            #expect(try await bench.get("/v1/stats", key: OpsBench.otherKey).status == 403)
+        }
+    }
+
+    /// Points are whole: of the minutes, hours or days that a window touches.
+    @Test func windowsAreMadeOfWholePoints() async throws {
+        try await OpsBench.run { bench in
+            let answer = try await bench.get(
+                "/v1/stats?interval=7200&since=2026-01-01T01:30:00.000Z&until=2026-01-01T04:00:00.001Z")
+            #expect(answer.json["since"] == "2026-01-01T00:00:00.000Z")
+            #expect(answer.json["until"] == "2026-01-01T06:00:00.000Z")
+            #expect(answer.json["points"]?.items?.count == 3)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+extension Story {
+    /// What processes tell of themselves is what the table of metrics says, and each row of it is told by somebody.
+    func compareMetrics() async throws {
+        let readme = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../Services/Ops/README.md").standardized
+        var documented: Set<String> = []
+        for line in try String(contentsOf: readme, encoding: .utf8).split(separator: "\n") {
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
+                $0.trimmingCharacters(in: CharacterSet(charactersIn: " `"))
+            }
+            if cells.count > 2, cells[1].hasPrefix("dormouse_") { documented.insert("\(cells[1]) \(cells[2])") }
+        }
+        var told: Set<String> = []
+        for service in SuiteService.allCases {
+            let text = String(buffer: try await suite.call(.GET, service, "/metrics").body)
+            for line in text.split(separator: "\n") where line.hasPrefix("# TYPE ") {
+                told.insert(String(line.dropFirst(7)))
+            }
+        }
+        #expect(told.subtracting(documented).isEmpty, "in no row of the table")
+        // A story need not have everything that is counted; of what it has, nothing is missing.
+        #expect(
+            documented.subtracting(told).isSubset(of: [
+                "dormouse_push_provider_answers_total counter", "dormouse_push_provider_connections gauge",
+            ]))
+    }
+
+    /// The counts follow the log to its end.
+    func compareStatistics() async throws {
+        try await TestSupport.eventually(describe: "all is counted") { [suite] in
+            try await suite.call(.GET, .ops, "/v1/stats").json["lag"]?.int == 0
+        }
+        let devices = try await suite.call(.GET, .ops, "/v1/devices?limit=1000").json["items"]?.items ?? []
+        let now = try await suite.call(.GET, .ops, "/v1/stats").json["now"]
+        #expect(!devices.isEmpty && now?["devices"]?.int == devices.count)
+        for device in devices {
+            let name = try #require(device["device"]?.string)
+            let state = try await suite.call(.GET, .ops, "/v1/devices/\(name)/state?service=lifecycle").json["state"]
+            for app in device["apps"]?.items ?? [] {
+                let known = try #require(app["app"]?.string)
+                #expect(state?["apps"]?[known]?["state"] == app["state"], "\(name) \(known)")
+            }
+        }
+    }
+}
