@@ -67,12 +67,20 @@ struct NginxOrigins {
         }
     }
 
+    /// The client closes a connection on which an answer came before its request was sent to the end, and may find that closed
+    /// at its own last write before the answer is read. That is a lost connection, after which a mover tries again.
     @Test func itsEarlyAnswerCounts() async throws {
         try await run { port, origins in
-            var fetching = try fetching("/small", port, origins)
-            fetching.request.method = .PUT
-            fetching.request.body = FileBody([FilePiece(holding: ByteBuffer(repeating: 0, count: 8 << 20))])
-            #expect(try await fetching.run().status == 413)
+            for _ in 0..<50 {
+                var fetching = try fetching("/small", port, origins)
+                fetching.request.method = .PUT
+                fetching.request.body = FileBody([FilePiece(holding: ByteBuffer(repeating: 0, count: 8 << 20))])
+                do {
+                    #expect(try await fetching.run().status == 413)
+                    return
+                } catch let failure as FetchFailure { try #require(failure.end == .connectionLost) }
+            }
+            Issue.record("it never came")
         }
     }
 }
