@@ -108,7 +108,7 @@ extension ByteBuffer {
         var fetching = try Fetching(server.url(), by: .PUT, from: server)
         fetching.request.body = body
         _ = try await fetching.run()
-        #expect(reports.all.withLock(\.last) == 300_000)
+        #expect(reports.all.withLock(\.self) == [300_000])
     }
 
     private final class Reports: Sendable { let all = Mutex<[Int]>([]) }
