@@ -9,6 +9,7 @@ final class EventReader: Sendable {
     private final class Inbox: Sendable {
         let items = Mutex<[JSON]>([])
         let count = Tally()
+        let opened = Signal<Void>()
     }
 
     private let inbox = Inbox()
@@ -25,6 +26,7 @@ final class EventReader: Sendable {
                     while let end = text.firstRange(of: "\n\n") {
                         let lines = text[..<end.lowerBound].split(separator: "\n").filter { $0.hasPrefix("data: ") }
                         text = String(text[end.upperBound...])
+                        inbox.opened.fire()
                         guard let line = lines.first else { continue }
                         let item = (try? JSON(parsing: line.dropFirst(6).utf8)) ?? .null
                         inbox.items.withLock { $0.append(item) }
@@ -50,6 +52,11 @@ final class EventReader: Sendable {
         }
         try await waitFor(index + 1, what)
         return items[index]
+    }
+
+    /// Waits for the stream's first word, a comment: what it stands for has begun by then, as a device's connection to `push`.
+    func waitUntilOpen(_ what: String) async throws {
+        try await withTimeout(seconds: 90, what) { [inbox] in try await inbox.opened.value() }
     }
 
     /// Waits until the stream is over.

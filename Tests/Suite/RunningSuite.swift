@@ -120,10 +120,12 @@ final class RunningSuite: Sendable {
                 return answer?.status == status
             }
         } catch let error as TimedOut {
-            let words = processes.withLock { $0[service]?.errors.tail() } ?? ""
-            throw Unexpected("\(error); the last was \(last.text.withLock { $0 })\n\(words)")
+            throw Unexpected("\(error); the last was \(last.text.withLock { $0 })\n\(words(of: service))")
         }
     }
+
+    /// What a service has written to its standard error of late.
+    func words(of service: SuiteService) -> String { processes.withLock { $0[service]?.errors.tail() } ?? "" }
 
     /// Waits until every service has taken in the whole log.
     func waitUntilAllIsTakenIn() async throws {

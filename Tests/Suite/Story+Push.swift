@@ -1,5 +1,6 @@
 import NIOHTTP1
 import Records
+import Synchronization
 import TestSupport
 import Testing
 
@@ -50,10 +51,17 @@ extension Story {
     /// Waits until the notification's timeline has these words. Whether it has `Acknowledged` too is open: the device and
     /// `lifecycle` answer at the same time, and an app that was woken has the notification.
     private func told(_ id: String, _ words: [String]) async throws {
-        try await TestSupport.eventually(within: 90, describe: "\(words) of \(id)") { [self] in
-            let timeline = try await device(.GET, .push, "/v1/notifications/\(id)").json
-            let told = timeline["statuses"]?.items?.compactMap { $0["status"]?.string } ?? []
-            return told.first == words.first && Set(told).isSuperset(of: words)
+        let last = Mutex(JSON.null)
+        do {
+            try await TestSupport.eventually(within: 90, describe: "\(words) of \(id)") { [self] in
+                let timeline = try await device(.GET, .push, "/v1/notifications/\(id)").json
+                last.withLock { $0 = timeline }
+                let told = timeline["statuses"]?.items?.compactMap { $0["status"]?.string } ?? []
+                return told.first == words.first && Set(told).isSuperset(of: words)
+            }
+        } catch let error as TimedOut {
+            let told = String(decoding: last.withLock { $0 }.bytes, as: UTF8.self)
+            throw Unexpected("\(error); it told \(told)\n\(suite.words(of: .push))")
         }
     }
 }

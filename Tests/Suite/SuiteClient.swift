@@ -90,6 +90,8 @@ extension RunningSuite {
         let response = try await Self.client.execute(
             request(.GET, service, path, as: key, headers), timeout: .minutes(10))
         guard response.status == .ok else { throw Unexpected("\(path) of \(service): \(response.status)") }
-        return EventReader(response.body)
+        let reader = EventReader(response.body)
+        try await reader.waitUntilOpen("\(path) of \(service) opens")
+        return reader
     }
 }
