@@ -30,6 +30,8 @@ public struct EventFilter: Sendable, Equatable {
 
     /// Whether an index leads straight to the wanted events.
     var isIndexed: Bool { key != nil || correlation != nil }
+    /// Whether an outline can tell where wanted events are not.
+    var isOutlined: Bool { !types.isEmpty || !services.isEmpty || since != nil || until != nil }
     /// Whether every event is wanted.
     var isEmpty: Bool { self == EventFilter() }
 

@@ -12,10 +12,13 @@ public struct LogQueries: Sendable {
     let pool: ConnectionPool
     /// The log's number of partitions.
     public let partitions: Int
+    private let outline: (any LogOutline)?
 
-    public init(pool: ConnectionPool, partitions: Int) {
+    /// - Parameter outline: what leads to wanted events that no index leads to; without one they are looked for in all.
+    public init(pool: ConnectionPool, partitions: Int, outline: (any LogOutline)? = nil) {
         self.pool = pool
         self.partitions = partitions
+        self.outline = outline
     }
 
     private static let bounds = Statement(
@@ -47,28 +50,42 @@ public struct LogQueries: Sendable {
         var place = try self.place(place, in: bounds, filter, order)
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
+        var width = LogReach.first
         while true {
-            let spans = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
-                Span(
-                    partition, offset, order, bounds[partition] ?? (0, 0),
-                    isBounded: !filter.isIndexed && !filter.isEmpty)
+            let rest = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
+                LogSpan(partition, offset, order, bounds[partition] ?? (0, 0))
             }
-            guard !spans.isEmpty else { return EventPage(events: events, next: place, isComplete: true) }
+            guard !rest.isEmpty else { return EventPage(events: events, next: place, isComplete: true) }
             guard events.count < limit, events.isEmpty || ContinuousClock.now < end else {
                 return EventPage(events: events, next: place, isComplete: false)
             }
-            let found = try await read(spans, filter, order, limit: limit - events.count + 1)
+            let reach = try await reach(rest, filter, order, stretches: width)
+            width = min(2 * width, LogReach.most)
+            let found = try await read(reach.spans, filter, order, limit: limit - events.count + 1)
             let isCut = found.count > limit - events.count
             let told = found.prefix(limit - events.count)
-            for span in spans where !isCut { place[span.partition] = order == .oldest ? span.high : span.low }
             if isCut {
                 for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
+            } else {
+                place.merge(reach.place) { $1 }
             }
             events += told
             if events.isEmpty, ContinuousClock.now >= end {
                 return EventPage(events: [], next: place, isComplete: false)
             }
         }
+    }
+
+    /// What to look at next.
+    private func reach(
+        _ rest: [LogSpan], _ filter: EventFilter, _ order: EventOrder, stretches: Int
+    ) async throws(PostgresError) -> LogReach {
+        guard !filter.isIndexed, !filter.isEmpty else { return LogReach(all: rest, order) }
+        guard let outline, filter.isOutlined else {
+            return LogReach(all: rest.map { $0.first(Self.window, order) }, order)
+        }
+        let wanted = try await outline.stretches(of: rest, filter, order, atMost: stretches)
+        return LogReach(rest, wanted, order, atMost: stretches, window: Self.window)
     }
 
     /// Where the live feed of a filter begins.
@@ -110,29 +127,10 @@ public struct LogQueries: Sendable {
         return place
     }
 
-    /// The offsets of one partition that one statement looks at: above `low`, up to `high`.
-    private struct Span {
-        let partition: Int
-        let low: Int
-        let high: Int
-
-        /// Nil where nothing is left.
-        init?(
-            _ partition: Int, _ offset: Int, _ order: EventOrder, _ bounds: (head: Int, droppedTo: Int), isBounded: Bool
-        ) {
-            self.partition = partition
-            let width = isBounded ? LogQueries.window : Int(Int32.max)
-            switch order {
-            case .oldest: (low, high) = (offset, min(bounds.head, offset + width))
-            case .newest: (low, high) = (max(bounds.droppedTo, offset - width), offset)
-            }
-            guard low < high else { return nil }
-        }
-    }
-
     private func read(
-        _ spans: [Span], _ filter: EventFilter, _ order: EventOrder, limit: Int
+        _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, limit: Int
     ) async throws(PostgresError) -> [Event] {
+        guard !spans.isEmpty else { return [] }
         var parameters: [Parameter] = [
             .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(limit),
         ]

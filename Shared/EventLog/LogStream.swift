@@ -45,7 +45,7 @@ public struct LogStream: AsyncSequence, Sendable {
                 if let event = read.popFirst() { return event }
                 if live != nil {
                     guard let event = try await live?.next() else { return nil }
-                    taken?.add()
+                    taken?.add(event)
                     return event
                 }
                 try Task.checkCancellation()

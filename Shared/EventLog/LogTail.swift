@@ -19,6 +19,8 @@ public final class LogTail: Service {
     /// A live stream may leave so many events unread, times the partitions that it follows. Who has left more when the next
     /// come is cut. What is handed over at once counts only then: nobody can read it before it is there.
     public static let readerLimit = 1000
+    /// A live stream may leave so many bytes of events unread, however many partitions it follows.
+    public static let readerBytes = 8 << 20
     static let chunk = 500
 
     /// What a reader that has joined is handed.
@@ -29,11 +31,16 @@ public final class LogTail: Service {
         let taken: Taken
     }
 
-    /// How many events a reader has taken.
+    /// What a reader has taken.
     final class Taken: Sendable {
         private let number = Atomic(0)
+        private let size = Atomic(0)
         var count: Int { number.load(ordering: .relaxed) }
-        func add() { number.add(1, ordering: .relaxed) }
+        var bytes: Int { size.load(ordering: .relaxed) }
+        func add(_ event: Event) {
+            number.add(1, ordering: .relaxed)
+            size.add(event.data.count, ordering: .relaxed)
+        }
     }
 
     private struct Reader {
@@ -43,6 +50,7 @@ public final class LogTail: Service {
         let continuation: Live.Events.Continuation
         let taken = Taken()
         private var handed = 0
+        private var handedBytes = 0
         /// The last pass that had something for it.
         private var pass = 0
 
@@ -53,10 +61,13 @@ public final class LogTail: Service {
         /// - Returns: false where it has left too much unread of what the passes before this one handed it.
         mutating func hand(_ event: Event, in pass: Int) -> Bool {
             if self.pass != pass {
-                guard handed - taken.count <= LogTail.readerLimit * from.count else { return false }
+                guard handed - taken.count <= LogTail.readerLimit * from.count,
+                    handedBytes - taken.bytes <= LogTail.readerBytes
+                else { return false }
                 self.pass = pass
             }
             handed += 1
+            handedBytes += event.data.count
             continuation.yield(event)
             return true
         }

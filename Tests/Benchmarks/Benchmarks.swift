@@ -11,6 +11,7 @@ struct Benchmarks: AsyncParsableCommand {
         case pushAccept = "push-accept"
         case pushDevices = "push-devices"
         case transferBytes = "transfer-bytes"
+        case operatorQueries = "operator-queries"
     }
 
     static let configuration = CommandConfiguration(
@@ -46,7 +47,13 @@ struct Benchmarks: AsyncParsableCommand {
     @Option(help: "Transfers of 1 MiB at once: a multiple of 25.")
     var transfers = 1000
 
+    @Option(help: "Events that operators ask about.")
+    var events = 10_000_000
+
     func validate() throws {
+        guard (10_000...100_000_000).contains(events) else {
+            throw ValidationError("--events must be from 10000 to 100000000")
+        }
         guard (1...65_536).contains(mebibytes) else { throw ValidationError("--mebibytes must be from 1 to 65536") }
         guard (25...1500).contains(transfers), transfers % 25 == 0 else {
             throw ValidationError("--transfers must be a multiple of 25 from 25 to 1500")
@@ -74,6 +81,7 @@ struct Benchmarks: AsyncParsableCommand {
             case .pushAccept: try await AcceptedPushes(seconds: seconds).run()
             case .pushDevices: try await ConnectedDevices(devices: devices ?? 5000, seconds: seconds).run()
             case .transferBytes: try await MovedBytes(mebibytes: mebibytes, transfers: transfers).run()
+            case .operatorQueries: try await OperatorQueries(events: events).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

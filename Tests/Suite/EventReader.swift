@@ -8,6 +8,7 @@ import TestSupport
 final class EventReader: Sendable {
     private final class Inbox: Sendable {
         let items = Mutex<[JSON]>([])
+        let lastID = Mutex<String?>(nil)
         let count = Tally()
         let opened = Signal<Void>()
     }
@@ -24,10 +25,13 @@ final class EventReader: Sendable {
                 for try await part in body {
                     text += String(buffer: part)
                     while let end = text.firstRange(of: "\n\n") {
-                        let lines = text[..<end.lowerBound].split(separator: "\n").filter { $0.hasPrefix("data: ") }
+                        let lines = text[..<end.lowerBound].split(separator: "\n")
+                        let id = lines.first { $0.hasPrefix("id: ") }.map { String($0.dropFirst(4)) }
+                        let data = lines.first { $0.hasPrefix("data: ") }
                         text = String(text[end.upperBound...])
                         inbox.opened.fire()
-                        guard let line = lines.first else { continue }
+                        guard let line = data else { continue }
+                        if let id { inbox.lastID.withLock { $0 = id } }
                         let item = (try? JSON(parsing: line.dropFirst(6).utf8)) ?? .null
                         inbox.items.withLock { $0.append(item) }
                         inbox.count.add()
@@ -43,6 +47,9 @@ final class EventReader: Sendable {
 
     /// Everything so far.
     var items: [JSON] { inbox.items.withLock { $0 } }
+
+    /// Where the stream resumes behind its last event.
+    var lastID: String? { inbox.lastID.withLock { $0 } }
 
     /// The next event that nobody has taken yet.
     func take(_ what: String) async throws -> JSON {

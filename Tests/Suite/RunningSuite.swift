@@ -152,6 +152,13 @@ final class RunningSuite: Sendable {
         return RunningFleet(process: process, summary: folder.appendingPathComponent("summary.json"))
     }
 
+    /// What a service has in memory now.
+    func residentBytes(of service: SuiteService) throws -> Int {
+        let pid = processes.withLock { $0[service]?.pid } ?? 0
+        let pages = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8).split(separator: " ")
+        return (pages.dropFirst().first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
     /// How many bytes of downloads are on disk.
     var bytesOnDisk: Int {
         let segments = folder.appendingPathComponent("content/segments")

@@ -49,7 +49,8 @@ public enum Ops {
     ///
     /// - Parameter pool: of the role `dormouse_ops`.
     static func addRoutes(to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics) {
-        let queries = LogQueries(pool: pool, partitions: tail.partitions)
+        let queries = LogQueries(
+            pool: pool, partitions: tail.partitions, outline: StretchOutline(pool: pool))
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, pool: pool).add(to: &table)
         LogRoutes(queries: queries, pool: pool).add(to: &table)

@@ -30,7 +30,7 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.totals TO \(ops);
+            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.take_in(integer, integer), ops.forget_days(),
                 ops.state_digests(text, integer, integer) TO \(ops);
             """, connection)

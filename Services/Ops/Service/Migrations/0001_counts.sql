@@ -22,6 +22,19 @@ CREATE INDEX counts_day ON ops.counts (day);
 -- For the view of rates.
 CREATE INDEX counts_time ON ops.counts (width, to_timestamp(start));
 
+-- What each stretch of 512 offsets holds, so that a question that no index answers passes over those without an answer: offsets
+-- 512 * stretch + 1 to 512 * stretch + 512, as far as they are taken in.
+CREATE TABLE ops.outline (
+    partition integer NOT NULL,
+    stretch bigint NOT NULL,
+    types text[] NOT NULL,
+    sources text[] NOT NULL,
+    -- By the suite's clock, milliseconds since 1970.
+    earliest bigint NOT NULL,
+    latest bigint NOT NULL,
+    CONSTRAINT outline_one PRIMARY KEY (partition, stretch)
+) WITH (fillfactor = 70);
+
 CREATE TABLE ops.known_devices (
     partition integer NOT NULL,
     key text COLLATE "C" NOT NULL,
@@ -140,6 +153,15 @@ BEGIN
     ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
         SET events = c.events + excluded.events, amount = c.amount + excluded.amount;
 
+    INSERT INTO ops.outline AS o (partition, stretch, types, sources, earliest, latest)
+    SELECT place, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source), min(e.time), max(e.time)
+    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    GROUP BY 2
+    ON CONFLICT (partition, stretch) DO UPDATE SET
+        types = ARRAY(SELECT DISTINCT t FROM unnest(o.types || excluded.types) AS t),
+        sources = ARRAY(SELECT DISTINCT s FROM unnest(o.sources || excluded.sources) AS s),
+        earliest = least(o.earliest, excluded.earliest), latest = greatest(o.latest, excluded.latest);
+
     PERFORM ops.follow_devices(place, after, until);
     PERFORM ops.follow_apps(place, after, until);
     UPDATE bus.readers AS r SET log_offset = until WHERE r.partition = place AND r.reader = 'ops';
@@ -211,7 +233,7 @@ BEGIN
                 AND (g.app IS NULL OR g.app = s.app));
 END $$;
 
--- Forgets the counts of days that the log does not have any more. Returns how many rows that were.
+-- Forgets the counts of days that the log does not have any more, and what it held in them. Returns how many counts those were.
 CREATE FUNCTION ops.forget_days() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
@@ -219,6 +241,8 @@ DECLARE
 BEGIN
     DELETE FROM ops.counts AS c WHERE c.day < (SELECT min(d.day) FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching);
     GET DIAGNOSTICS gone = ROW_COUNT;
+    DELETE FROM ops.outline AS o USING bus.retention AS r
+    WHERE o.partition = r.partition AND o.stretch < r.dropped_to / 512;
     RETURN gone;
 END $$;
 

@@ -1,0 +1,188 @@
+import AsyncHTTPClient
+import EventLog
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import Postgres
+import Records
+import TestSupport
+import Timeline
+
+/// What operators and dashboards ask of a log of millions of events, over HTTP, one question after the other; beside it what
+/// the cheapest question costs, and the same again while a day is dropped.
+struct OperatorQueries {
+    let events: Int
+    /// So many questions of each kind.
+    private let questions = 300
+
+    func run() async throws {
+        Report.heading("Questions to ops over \(events) events")
+        let log = try await FilledLog.make(events: events)
+        let begun = ContinuousClock.now
+        try await eventually(within: 3600, describe: "all is counted") { try await log.uncounted() == 0 }
+        Report.figure(
+            "events counted, while nothing else runs", Double(events) / (begun.duration(to: .now) / .seconds(1)),
+            "per second")
+        try await check(log)
+        let http = HTTPClient()
+        let floor = try await ask(http, log, "the clock (no events)") { _ in "/v1/clock" }
+        for kind in Kind.allCases { try await ask(http, log, kind.rawValue, floor: floor) { kind.path(&$0) } }
+        try await dropADay(log, http)
+        try await check(log)
+        try await http.shutdown()
+        try await log.stop()
+    }
+
+    private enum Kind: String, CaseIterable {
+        case device = "events of a device"
+        case type = "events of a common type"
+        case rare = "events of a rare type"
+        case never = "events of a type that never was"
+        case time = "events of ten minutes"
+        case all = "events of a device, type and ten minutes"
+        case typeAndTime = "events of a rare type in an hour"
+        case timeline = "a device's timeline"
+        case minutes = "statistics, an hour by minutes"
+        case days = "statistics, four days by hours"
+        case consumers = "consumer lag"
+
+        func path(_ random: inout SplitMix64) -> String {
+            let device = "device-\(Int.random(in: 0..<FilledLog.devices, using: &random))"
+            func during(_ minutes: Int64) -> String {
+                let age = Int64.random(in: 1...(Int64(FilledLog.days) - 1) * 86_400_000, using: &random)
+                let since = RealClock().now - .milliseconds(age)
+                return "since=\(since)&until=\(since + .minutes(minutes))"
+            }
+            let common = "lifecycle.app.woken", rare = "transfer.task.completed"
+            return switch self {
+            case .device: "/v1/events?device=\(device)"
+            case .type: "/v1/events?type=\(common)"
+            case .rare: "/v1/events?type=\(rare)&limit=\(Int.random(in: 10...100, using: &random))"
+            case .never: "/v1/events?type=lifecycle.device.revoked"
+            case .time: "/v1/events?\(during(10))"
+            case .all: "/v1/events?device=\(device)&type=\(common)&\(during(10))"
+            case .typeAndTime: "/v1/events?type=\(rare)&\(during(60))"
+            case .timeline: "/v1/devices/\(device)/timeline"
+            case .minutes: "/v1/stats?interval=60"
+            case .days:
+                "/v1/stats?interval=3600&since=\(RealClock().now - .days(Int64(FilledLog.days)))&until=\(RealClock().now)"
+            case .consumers: "/v1/consumers"
+            }
+        }
+    }
+
+    /// - Returns: the median, in milliseconds.
+    @discardableResult
+    private func ask(
+        _ http: HTTPClient, _ log: FilledLog, _ name: String, floor: Double? = nil,
+        _ path: (inout SplitMix64) -> String
+    ) async throws -> Double {
+        var random = SplitMix64(seed: 3)
+        var took: [Double] = []
+        for number in 0..<questions + 20 {
+            let seconds = try await time(http, log.address + path(&random))
+            // The first ones prepare statements and fill caches.
+            if number >= 20 { took.append(1000 * seconds) }
+        }
+        took.sort()
+        let p99 = took[took.count * 99 / 100]
+        if let floor { Report.figure("\(name), p50 ÷ the clock's", median(took) / floor, "") }
+        Report.figure("\(name), p50", median(took), "ms")
+        Report.bound("\(name), p99", p99, "ms", limit: 50)
+        return median(took)
+    }
+
+    private func time(_ http: HTTPClient, _ url: String) async throws -> Double {
+        let begun = ContinuousClock.now
+        let answer = try await http.execute(HTTPClientRequest(url: url), timeout: .seconds(60))
+        let body = try await answer.body.collect(upTo: 1 << 24)
+        guard answer.status == .ok else {
+            throw ToolFailed(description: "\(url): \(answer.status.code) \(String(buffer: body))")
+        }
+        return begun.duration(to: .now) / .seconds(1)
+    }
+
+    /// The counts are those of all events.
+    private func check(_ log: FilledLog) async throws {
+        let wrong = try await log.pool.run(
+            Call(
+                Statement(
+                    """
+                    SELECT count(*)::int8 FROM (
+                        SELECT type, sum(events) AS n FROM ops.counts WHERE width = 3600 GROUP BY type) AS c
+                    FULL JOIN (SELECT type, count(*) AS n FROM bus.events GROUP BY type) AS e USING (type)
+                    WHERE c.n IS DISTINCT FROM e.n
+                    """), rowsExpected: 1))[0].int(0)
+        guard wrong == 0 else { throw ToolFailed(description: "\(wrong) types are not counted as often as they are there") }
+        Report.progress("the counts equal a full count")
+    }
+
+    /// The oldest day goes while one connection appends and questions are asked.
+    private func dropADay(_ log: FilledLog, _ http: HTTPClient) async throws {
+        var logger = Logger(label: "benchmarks")
+        logger.logLevel = .error
+        // Nobody has these partitions in hand: `lifecycle` has read them.
+        _ = try await log.pool.run(
+            Call(
+                Statement(
+                    "UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition"
+                )))
+        let maintenance = LogMaintenance(pool: log.pool, retentionDays: FilledLog.days - 2, logger: logger)
+        let before = try await appends(log, 200)
+        let dropping = Task { () -> (days: [String], seconds: Double) in
+            let begun = ContinuousClock.now
+            let round = try await maintenance.round()
+            return (round?.dropped ?? [], begun.duration(to: .now) / .seconds(1))
+        }
+        let isOver = Signal<Void>()
+        Task {
+            _ = try? await dropping.value
+            isOver.fire()
+        }
+        var during: [Double] = []
+        var questions: [Double] = []
+        repeat {
+            during += try await appends(log, 10)
+            questions.append(1000 * (try await time(http, log.address + "/v1/stats?interval=60")))
+        } while !isOver.hasFired
+        let (days, seconds) = try await dropping.value
+        guard !days.isEmpty else { throw ToolFailed(description: "no day was dropped") }
+        Report.figure("a day of \(events / FilledLog.days) events dropped in", seconds, "s")
+        Report.figure("an append before, median", median(before), "ms")
+        Report.figure("an append meanwhile, median", median(during), "ms")
+        Report.figure("an append meanwhile, longest", during.max() ?? .nan, "ms")
+        Report.figure("statistics meanwhile, longest", questions.max() ?? .nan, "ms")
+        let gone = try await http.execute(
+            HTTPClientRequest(
+                url: log.address + "/v1/devices/device-1/state?service=lifecycle&at=2020-01-01T00:00:00.000Z"),
+            timeout: .seconds(60))
+        Report.progress("time travel to before the log is answered with \(gone.status.code)")
+        try await eventually(within: 600, describe: "all is counted") { try await log.uncounted() == 0 }
+        try await eventually(within: 60, describe: "the dropped day's counts are gone") {
+            try await log.pool.run(
+                Call(
+                    Statement(
+                        "SELECT count(*)::int8 FROM ops.counts WHERE day < (SELECT min(day) FROM bus.days() WHERE is_attached)"
+                    ), rowsExpected: 1))[0].int(0) == 0
+        }
+    }
+
+    /// - Returns: how long each took, in milliseconds.
+    private func appends(_ log: FilledLog, _ count: Int) async throws -> [Double] {
+        let append = Statement(
+            """
+            WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT $1, head, current_date, gen_random_uuid(), 'lifecycle', 'lifecycle.app.woken', 1, 'device:device-1',
+                (extract(epoch FROM now()) * 1000)::int8, gen_random_uuid(), '{"reason":"push"}' FROM place
+            """)
+        var took: [Double] = []
+        for number in 0..<count {
+            let begun = ContinuousClock.now
+            _ = try await log.pool.run(Call(append, [.int4(Int32(number % FilledLog.partitions))]))
+            took.append(begun.duration(to: .now) / .milliseconds(1))
+        }
+        return took
+    }
+}

@@ -1,0 +1,113 @@
+import Contracts
+import EventLog
+import Postgres
+import TestSupport
+import Testing
+import Timeline
+
+@testable import OpsService
+
+@Suite("What each stretch of the log holds", .timeLimit(.minutes(5))) struct OutlineTests {
+    private static let types = ["a.rare.one", "a.some.thing", "b.often.so"]
+
+    /// However far the log is taken in, and whatever is asked for, in pages of any size: every wanted event once, in order.
+    @Test(arguments: EventOrder.allCases) func questionsPassOverNothingThatIsWanted(_ order: EventOrder) async throws {
+        try await OpsBench.run { bench in
+            try await bench.fill(5000)
+            try await bench.count()
+            // Part of it is taken in, and part of a stretch.
+            try await bench.fill(3000)
+            try await bench.sql("SELECT ops.take_in(0, 700), ops.take_in(1, 1)")
+            let queries = LogQueries(
+                pool: bench.pool, partitions: OpsBench.partitions, outline: StretchOutline(pool: bench.pool))
+            let all = try await bench.all()
+            var random = SplitMix64(seed: order == .oldest ? 1 : 2)
+            for number in 0..<60 {
+                let filter = Self.filter(&random, all)
+                let limit = Int.random(in: 1...300, using: &random)
+                var found: [Event] = []
+                var place: LogVector?
+                repeat {
+                    let page = try await queries.page(filter, order, from: place, limit: limit)
+                    found += page.events
+                    place = page.isComplete ? nil : page.next
+                } while place != nil
+                for partition in 0..<OpsBench.partitions {
+                    let wanted = all.filter { $0.partition == partition && filter.wants($0) }.map(\.offset)
+                    let offsets = found.filter { $0.partition == partition }.map(\.offset)
+                    #expect(offsets == (order == .oldest ? wanted : wanted.reversed()), "\(number): \(filter)")
+                }
+            }
+        }
+    }
+
+    /// What was taken in is known to hold nothing else: a question about what never happened reads no event.
+    @Test func whatIsNotThereIsPassedOver() async throws {
+        try await OpsBench.run { bench in
+            try await bench.fill(4000)
+            try await bench.count()
+            let outline = StretchOutline(pool: bench.pool)
+            let spans = (0..<OpsBench.partitions).map { LogSpan(partition: $0, low: 0, high: 4000) }
+            var filter = EventFilter()
+            filter.types = ["never.was.there"]
+            #expect(try await outline.stretches(of: spans, filter, .newest, atMost: 100).isEmpty)
+            filter.types = [Self.types[2]]
+            #expect(try await outline.stretches(of: spans, filter, .newest, atMost: 100).count == 8 * 3)
+            filter.since = Instant(milliseconds: 3900)
+            #expect(
+                try await outline.stretches(of: spans, filter, .newest, atMost: 100)
+                    == spans.map { LogSpan(partition: $0.partition, low: 3584, high: 4000) })
+        }
+    }
+
+    /// Stretches that the log has dropped whole are forgotten.
+    @Test func whatIsDroppedIsForgotten() async throws {
+        try await OpsBench.run { bench in
+            try await bench.fill(2000)
+            try await bench.count()
+            try await bench.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (0, 1100)")
+            try await bench.count()
+            let left = try await bench.owner.run(
+                Call(Statement("SELECT stretch FROM ops.outline WHERE partition = 0 ORDER BY stretch")))
+            #expect(try left.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
+        }
+    }
+
+    private static func filter(_ random: inout SplitMix64, _ all: [Event]) -> EventFilter {
+        var filter = EventFilter()
+        if Bool.random(using: &random) { filter.types = types.filter { _ in Bool.random(using: &random) } }
+        if Int.random(in: 0..<3, using: &random) == 0 { filter.services = [Bool.random(using: &random) ? "a" : "b"] }
+        if Bool.random(using: &random) { filter.since = all.randomElement(using: &random)?.time }
+        if Bool.random(using: &random) { filter.until = all.randomElement(using: &random)?.time }
+        return filter
+    }
+}
+
+extension OpsBench {
+    /// Appends so many events to each partition: types come in runs and one of them seldom, time goes on by a millisecond each.
+    fileprivate func fill(_ count: Int) async throws {
+        for partition in 0..<Self.partitions {
+            try await sql(
+                """
+                WITH place AS (
+                    UPDATE bus.partitions SET head = head + \(count) WHERE partition = \(partition) RETURNING head)
+                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+                SELECT \(partition), o, current_date, gen_random_uuid(), split_part(t, '.', 1), t, 1, 'device:d', o,
+                    gen_random_uuid(), '{}'
+                FROM place, generate_series(head - \(count) + 1, head) AS o,
+                    LATERAL (SELECT CASE WHEN o % 1777 = \(partition) THEN 'a.rare.one'
+                        WHEN o / 900 % 2 = 0 AND o % 3 = 0 THEN 'a.some.thing' ELSE 'b.often.so' END AS t) AS t
+                """)
+        }
+    }
+
+    fileprivate func all() async throws -> [Event] {
+        let rows = try await owner.run(
+            (0..<Self.partitions).map { partition in
+                Call(LogReader.all, [.int4(Int32(partition)), .int(0), .int(100_000)])
+            })
+        return try rows.flatMap { rows in
+            try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+        }
+    }
+}
