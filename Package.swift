@@ -204,7 +204,8 @@ targets += [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer",
             "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
-        ]),
+        ],
+        resources: [.copy("Python")]),
 ]
 
 let package = Package(
