@@ -183,6 +183,10 @@ final class RunningSuite: Sendable {
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),
         ]
+        if service == .ops {
+            let addresses = SuiteService.writers.map { ("\($0.rawValue.uppercased())_URL", address($0)) }
+            return settings.merging(addresses) { $1 }
+        }
         guard service == .push else { return settings }
         return settings.merging(["APNS_PORT": "0", "APNS_CERTIFICATES": path("apns")]) { $1 }
     }

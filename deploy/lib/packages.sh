@@ -42,7 +42,7 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages [server] [headers] [curl] [downloaders] [python]: names what is missing, then installs it.
+# need_packages [server] [headers] [curl] [downloaders] [python] [promtool]: names what is missing, then installs it.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -58,6 +58,7 @@ need_packages() {
                 command -v wget >/dev/null || missing+=(wget)
                 command -v aria2c >/dev/null || missing+=(aria2)
                 ;;
+            promtool) command -v promtool >/dev/null || missing+=(prometheus) ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)
                 # Debian keeps what makes private environments in a package of its own.

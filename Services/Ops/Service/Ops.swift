@@ -6,7 +6,7 @@ import ServiceLifecycle
 
 /// The service `ops`, put together: the one place that knows all its parts.
 ///
-/// It has no machine: it reads the log. It can change nothing but the virtual clock.
+/// It has no machine: it reads the log. It can change nothing but the virtual clock, and hands orders about parked devices on to their services.
 public enum Ops {
     public static let name = "ops"
     public static let port = 8080
@@ -19,7 +19,7 @@ public enum Ops {
         Setting(
             "DASHBOARDS_PASSWORD_FILE", nil,
             "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
-    ]
+    ] + ParkedRoutes.settings
 
     /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
@@ -37,7 +37,9 @@ public enum Ops {
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await PlainService.serve(name, configuration, logger: logger) { parts, table in
-            addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics)
+            addRoutes(
+                to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics,
+                addresses: ParkedRoutes.addresses(configuration))
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
@@ -47,14 +49,19 @@ public enum Ops {
 
     /// All routes of the service.
     ///
-    /// - Parameter pool: of the role `dormouse_ops`.
-    static func addRoutes(to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics) {
+    /// - Parameters:
+    ///   - pool: of the role `dormouse_ops`.
+    ///   - addresses: where the other services are, by name.
+    static func addRoutes(
+        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, addresses: [String: String]
+    ) {
         let queries = LogQueries(pool: pool, partitions: tail.partitions)
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, pool: pool).add(to: &table)
         LogRoutes(queries: queries, pool: pool).add(to: &table)
         StatsRoutes(pool: pool).add(to: &table)
         DeviceRoutes(pool: pool).add(to: &table)
+        ParkedRoutes(addresses: addresses).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
     }
 
