@@ -185,8 +185,8 @@ targets += service(
     ], resources: [.embedInCode("Migrations")])
 // It reads what the others' machines wrote, and folds it as they do: the machines are values, and no part of a service.
 targets += service(
-    "Ops", machine: false, ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto],
-    resources: [.embedInCode("Migrations")])
+    "Ops", machine: false, ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto, nioCore],
+    resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])

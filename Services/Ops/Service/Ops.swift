@@ -56,6 +56,7 @@ public enum Ops {
         StatsRoutes(pool: pool).add(to: &table)
         DeviceRoutes(pool: pool).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
+        DashboardRoutes().add(to: &table)
     }
 
     /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.
