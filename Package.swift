@@ -188,7 +188,7 @@ targets += service(
     "Ops", machine: false, [
         "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto, httpClient, nioCore, nioHTTP1,
     ],
-    resources: [.embedInCode("Migrations")])
+    resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])

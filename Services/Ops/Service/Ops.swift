@@ -63,6 +63,7 @@ public enum Ops {
         DeviceRoutes(pool: pool).add(to: &table)
         ParkedRoutes(addresses: addresses).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
+        DashboardRoutes().add(to: &table)
     }
 
     /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.

@@ -1,0 +1,142 @@
+// Charts in SVG, drawn at the size that they have on the screen.
+
+import { s, h, say } from './dom.js'
+import { services, number, minuteOfDay } from './words.js'
+
+/** The next of 1, 2, 5, 10, 20, 50 … at or above `value`. */
+function round(value) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
+  return [1, 2, 5, 10].map(step => step * power).find(step => step >= value)
+}
+
+/** Columns of events, stacked by service, with a point that is read out. */
+export class RateChart {
+  constructor(place, readout) {
+    this.place = place
+    this.readout = readout
+    this.points = []
+    this.chosen = undefined
+    new ResizeObserver(() => this.draw()).observe(place)
+    place.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
+    place.addEventListener('pointerleave', () => this.choose(undefined))
+    // Read out only for whoever is at it.
+    place.addEventListener('focus', () => { readout.ariaLive = 'polite' })
+    place.addEventListener('blur', () => {
+      readout.ariaLive = 'off'
+      this.choose(undefined)
+    })
+    place.addEventListener('keydown', event => {
+      const last = this.points.length - 1
+      const from = this.chosen ?? last + 1
+      const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key]
+      if (event.key === 'Escape') this.choose(undefined)
+      if (to === undefined) return
+      event.preventDefault()
+      this.choose(Math.max(0, Math.min(last, to)))
+    })
+  }
+
+  show(points) {
+    this.points = points
+    this.draw()
+  }
+
+  indexAt(x) {
+    const { left, right } = this.frame ?? { left: 0, right: 1 }
+    const share = (x - this.place.getBoundingClientRect().left - left) / (right - left)
+    return Math.max(0, Math.min(this.points.length - 1, Math.floor(share * this.points.length)))
+  }
+
+  choose(index) {
+    if (index === this.chosen) return
+    this.chosen = index
+    this.draw()
+  }
+
+  draw() {
+    const { points } = this
+    const [width, height] = [Math.floor(this.place.clientWidth), 200]
+    if (width < 40 || points.length === 0) return
+    const greatest = Math.max(4, ...points.map(point => point.events))
+    const step = round(greatest / 4)
+    const top = step * Math.ceil(greatest / step)
+    const frame = this.frame = { left: 14 + 7 * number(top).length, right: width - 4, top: 10, bottom: height - 24 }
+    const y = value => frame.bottom - (frame.bottom - frame.top) * value / top
+    const column = (frame.right - frame.left) / points.length
+    const svg = s('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': this.summary() })
+
+    for (let value = 0; value <= top; value += step) {
+      svg.append(
+        s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
+        s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
+    }
+    const every = width < 480 ? 20 : 10
+    points.forEach((point, index) => {
+      if (index % every !== 0) return
+      svg.append(s('text', { x: frame.left + column * index, y: height - 6, 'text-anchor': index === 0 ? 'start' : 'middle' }, minuteOfDay(point.time)))
+    })
+
+    points.forEach((point, index) => {
+      let base = 0
+      const group = s('g', { class: index === points.length - 1 ? 'unfinished' : '' })
+      for (const service of services) {
+        const count = point[service] ?? 0
+        if (count === 0) continue
+        const [low, high] = [y(base), y(base + count)]
+        base += count
+        group.append(s('rect', {
+          class: `of-${service}`, x: frame.left + column * index + 0.5, y: high, width: Math.max(1, column - 1), height: Math.max(0.5, low - high),
+        }))
+      }
+      svg.append(group)
+    })
+    if (this.chosen !== undefined && points[this.chosen]) {
+      svg.append(s('rect', { class: 'chosen', x: frame.left + column * this.chosen, y: frame.top, width: column, height: frame.bottom - frame.top }))
+    }
+    this.place.replaceChildren(svg)
+    this.tell()
+  }
+
+  summary() {
+    const sum = name => this.points.reduce((all, point) => all + (point[name] ?? 0), 0)
+    return `${number(sum('events'))} events: ` + services.map(name => `${name} ${number(sum(name))}`).join(', ')
+  }
+
+  tell() {
+    const point = this.points[this.chosen]
+    // Behind the last whole point stands the one that is still going on.
+    const latest = this.points.at(-2)
+    if (point) say(this.readout, `${minuteOfDay(point.time)}: ${sentence(point)}`)
+    else say(this.readout, latest ? `Last whole point, ${minuteOfDay(latest.time)}: ${number(latest.events)} events` : '')
+  }
+}
+
+function sentence(point) {
+  const parts = services.filter(name => point[name] > 0).map(name => `${name} ${number(point[name])}`)
+  return point.events === 0 ? 'no events' : `${number(point.events)} events · ${parts.join(' · ')}`
+}
+
+/** A line without axes: where in the window it was much. */
+export function spark(place, values, words) {
+  const [width, height] = [240, 28]
+  const greatest = Math.max(1, ...values)
+  const x = index => (index * width / Math.max(1, values.length - 1)).toFixed(1)
+  const line = values.map((value, index) => `${x(index)},${(height - 2 - (height - 4) * value / greatest).toFixed(1)}`).join(' ')
+  let svg = place.firstElementChild
+  if (!svg) {
+    svg = s('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' },
+      s('polygon'), s('polyline', { 'vector-effect': 'non-scaling-stroke' }))
+    place.append(svg)
+  }
+  svg.setAttribute('aria-label', words)
+  svg.firstElementChild.setAttribute('points', `0,${height} ${line} ${width},${height}`)
+  svg.lastElementChild.setAttribute('points', line)
+}
+
+/** The services with their colours and counts. */
+export function legend(list, counts) {
+  if (list.childElementCount === 0) {
+    list.append(...services.map(name => h('li', { dataset: { key: name } }, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong'))))
+  }
+  for (const item of list.children) say(item.lastElementChild, number(counts[item.dataset.key]))
+}
