@@ -65,7 +65,8 @@ struct ParkedRoutes: Sendable {
         }
         var handed = HTTPClientRequest(url: address + "/v1/parked/\(key)/\(order)")
         handed.method = .POST
-        for name in [HTTPField.Name.authorization, .idempotencyKey, .traceparent] {
+        handed.headers.add(name: "traceparent", value: context.traceparent.description)
+        for name in [HTTPField.Name.authorization, .idempotencyKey] {
             for value in request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
         }
         do {
