@@ -220,6 +220,6 @@ struct Unexpected: Error, CustomStringConvertible {
 }
 
 /// What was seen last, for the message of a failure.
-private final class Latest: Sendable {
+final class Latest: Sendable {
     let text = Mutex("no answer")
 }

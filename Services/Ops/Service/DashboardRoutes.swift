@@ -20,6 +20,8 @@ struct DashboardRoutes: Sendable {
         DashboardFile(script: "/devices.js", PackageResources.devices_js),
         DashboardFile(script: "/dom.js", PackageResources.dom_js),
         DashboardFile(script: "/feed.js", PackageResources.feed_js),
+        DashboardFile(script: "/overview.js", PackageResources.overview_js),
+        DashboardFile(script: "/transfers.js", PackageResources.transfers_js),
         DashboardFile(script: "/words.js", PackageResources.words_js),
     ]
 

@@ -49,7 +49,9 @@ struct OpsBench: Sendable {
     let group: ServiceGroup
 
     static func run(
-        virtual: Bool = false, addresses: [String: String] = [:], _ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
+        virtual: Bool = false, addresses: [String: String] = [:],
+        _ body: @Sendable @escaping (OpsBench) async throws -> Void
+    ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()

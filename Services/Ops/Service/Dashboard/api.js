@@ -74,23 +74,27 @@ export const patience = (tries, failure) => Math.max(Math.min(15_000, 1000 * 2 *
 
 /**
  * Follows server-sent events until `signal` ends it, and comes back after the last one that was read whenever the
- * stream ends. A heartbeat comes every 15 s: whoever is silent for 40 s is gone.
+ * stream ends. A heartbeat comes every 15 s: whoever is silent for 40 s is gone. Who was away for a minute, or read too
+ * slowly, begins anew with what comes then: nobody looks at a page to see the past go by.
  *
- * `told` gets each event, `state` one of connecting, live, waiting.
+ * `told` gets each event, `state` one of connecting, live, waiting, ended; `opened` whether it begins (anew).
  */
 export async function follow(path, { told, state, opened, failed, signal }) {
   let last
+  let heardAt = Date.now()
   let tries = 0
   while (!signal.aborted) {
+    if (Date.now() - heardAt > 60_000) last = undefined
     const silence = new AbortController()
     let timer
     const heard = () => {
       clearTimeout(timer)
+      heardAt = Date.now()
       timer = setTimeout(() => silence.abort(), 40_000)
     }
     try {
       state('connecting')
-      heard()
+      timer = setTimeout(() => silence.abort(), 40_000)
       const headers = last === undefined ? {} : { 'Last-Event-ID': last }
       const both = AbortSignal.any([signal, silence.signal])
       const response = await request(path, { headers, signal: both })
@@ -99,8 +103,10 @@ export async function follow(path, { told, state, opened, failed, signal }) {
       for await (const event of events(response.body, heard)) {
         tries = 0
         if (event.id !== undefined) last = event.id
-        // The reader was too slow: come back after the last event.
-        if (event.type === 'cut') break
+        if (event.type === 'cut') {
+          last = undefined
+          break
+        }
         if (event.type === 'message') told(JSON.parse(event.data))
       }
       silence.abort()

@@ -1,7 +1,7 @@
 // Charts in SVG, drawn at the size that they have on the screen.
 
-import { s, h, say } from './dom.js'
-import { services, number, minuteOfDay } from './words.js'
+import { h, keyed, s, say } from './dom.js'
+import { dayOfYear, minuteOfDay, number } from './words.js'
 
 /** The next of 1, 2, 5, 10, 20, 50 … at or above `value`. */
 function round(value) {
@@ -9,11 +9,15 @@ function round(value) {
   return [1, 2, 5, 10].map(step => step * power).find(step => step >= value)
 }
 
-/** Columns of events, stacked by service, with a point that is read out. */
-export class RateChart {
-  constructor(place, readout) {
+/** Columns of what each point has, stacked by series, with a point that is read out. */
+export class Chart {
+  /** `series` are the members of a point that are stacked, `things` what they count. */
+  constructor(place, readout, { series, things, height }) {
     this.place = place
     this.readout = readout
+    this.series = series
+    this.things = things
+    this.height = height
     this.points = []
     this.chosen = undefined
     new ResizeObserver(() => this.draw()).observe(place)
@@ -36,8 +40,10 @@ export class RateChart {
     })
   }
 
-  show(points) {
+  /** `interval` is the seconds of a point. */
+  show(points, interval) {
     this.points = points
+    this.label = interval < 86_400 ? minuteOfDay : dayOfYear
     this.draw()
   }
 
@@ -55,9 +61,9 @@ export class RateChart {
 
   draw() {
     const { points } = this
-    const [width, height] = [Math.floor(this.place.clientWidth), 200]
+    const [width, height] = [Math.floor(this.place.clientWidth), this.height]
     if (width < 40 || points.length === 0) return
-    const greatest = Math.max(4, ...points.map(point => point.events))
+    const greatest = Math.max(4, ...points.map(point => this.sum(point)))
     const step = round(greatest / 4)
     const top = step * Math.ceil(greatest / step)
     const frame = this.frame = { left: 14 + 7 * number(top).length, right: width - 4, top: 10, bottom: height - 24 }
@@ -70,22 +76,24 @@ export class RateChart {
         s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
         s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
     }
-    const every = width < 480 ? 20 : 10
+    // As many labels as have room, at whole tens of minutes, hours or days.
+    const room = Math.ceil(points.length * 60 / (frame.right - frame.left))
+    const every = [1, 2, 4, 5, 10, 20, 30].find(step => step >= room) ?? 60
     points.forEach((point, index) => {
       if (index % every !== 0) return
-      svg.append(s('text', { x: frame.left + column * index, y: height - 6, 'text-anchor': index === 0 ? 'start' : 'middle' }, minuteOfDay(point.time)))
+      svg.append(s('text', { x: frame.left + column * index, y: height - 6, 'text-anchor': index === 0 ? 'start' : 'middle' }, this.label(point.time)))
     })
 
     points.forEach((point, index) => {
       let base = 0
       const group = s('g', { class: index === points.length - 1 ? 'unfinished' : '' })
-      for (const service of services) {
-        const count = point[service] ?? 0
+      for (const name of this.series) {
+        const count = point[name] ?? 0
         if (count === 0) continue
         const [low, high] = [y(base), y(base + count)]
         base += count
         group.append(s('rect', {
-          class: `of-${service}`, x: frame.left + column * index + 0.5, y: high, width: Math.max(1, column - 1), height: Math.max(0.5, low - high),
+          class: `of-${name}`, x: frame.left + column * index + 0.5, y: high, width: Math.max(1, column - 1), height: Math.max(0.5, low - high),
         }))
       }
       svg.append(group)
@@ -97,23 +105,26 @@ export class RateChart {
     this.tell()
   }
 
+  sum(point) { return this.series.reduce((all, name) => all + (point[name] ?? 0), 0) }
+
   summary() {
-    const sum = name => this.points.reduce((all, point) => all + (point[name] ?? 0), 0)
-    return `${number(sum('events'))} events: ` + services.map(name => `${name} ${number(sum(name))}`).join(', ')
+    const sums = this.series.map(name => [name, this.points.reduce((all, point) => all + (point[name] ?? 0), 0)])
+    const all = sums.reduce((sum, [, count]) => sum + count, 0)
+    return `${number(all)} ${this.things}: ` + sums.map(([name, count]) => `${name} ${number(count)}`).join(', ')
   }
 
   tell() {
     const point = this.points[this.chosen]
     // Behind the last whole point stands the one that is still going on.
     const latest = this.points.at(-2)
-    if (point) say(this.readout, `${minuteOfDay(point.time)}: ${sentence(point)}`)
-    else say(this.readout, latest ? `Last whole point, ${minuteOfDay(latest.time)}: ${number(latest.events)} events` : '')
+    if (point) say(this.readout, `${this.label(point.time)}: ${this.sentence(point)}`)
+    else say(this.readout, latest ? `Last whole point, ${this.label(latest.time)}: ${number(this.sum(latest))} ${this.things}` : '')
   }
-}
 
-function sentence(point) {
-  const parts = services.filter(name => point[name] > 0).map(name => `${name} ${number(point[name])}`)
-  return point.events === 0 ? 'no events' : `${number(point.events)} events · ${parts.join(' · ')}`
+  sentence(point) {
+    const parts = this.series.filter(name => point[name] > 0).map(name => `${name} ${number(point[name])}`)
+    return parts.length === 0 ? `no ${this.things}` : `${number(this.sum(point))} ${this.things} · ${parts.join(' · ')}`
+  }
 }
 
 /** A line without axes: where in the window it was much. */
@@ -133,10 +144,9 @@ export function spark(place, values, words) {
   svg.lastElementChild.setAttribute('points', line)
 }
 
-/** The services with their colours and counts. */
-export function legend(list, counts) {
-  if (list.childElementCount === 0) {
-    list.append(...services.map(name => h('li', { dataset: { key: name } }, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong'))))
-  }
-  for (const item of list.children) say(item.lastElementChild, number(counts[item.dataset.key]))
+/** The series of a chart with their colours and counts. */
+export function legend(list, series, points) {
+  keyed(list, series, name => name,
+    name => h('li', {}, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong')),
+    (item, name) => say(item.lastElementChild, number(points.reduce((all, point) => all + (point[name] ?? 0), 0))))
 }

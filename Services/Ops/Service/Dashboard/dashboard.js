@@ -1,21 +1,16 @@
-// The dashboard: which part of it is open, and the numbers of the overview.
+// The dashboard: which part of it is open, and when it asks for what it shows.
 
 import { credentials, Failure, get, path, patience, pause } from './api.js'
-import { $, bars, h, keyed, say, share, show } from './dom.js'
-import { legend, RateChart, spark } from './chart.js'
+import { $, say, show } from './dom.js'
 import { DeviceView } from './device.js'
 import { Devices } from './devices.js'
 import { Feed } from './feed.js'
-import { bytes, number, plural, services, span, states, timeOfDay, word } from './words.js'
+import { refreshNumbers } from './overview.js'
+import { Transfers } from './transfers.js'
+import { timeOfDay } from './words.js'
 
-const windows = {
-  60: { unit: 'a minute', caption: 'events in the last hour' },
-  360: { unit: 'in 6 minutes', caption: 'events in the last 6 hours' },
-  1440: { unit: 'in 24 minutes', caption: 'events in the last 24 hours' },
-}
-
-const chart = new RateChart($('rate'), $('rate-readout'))
-const feed = new Feed(failed)
+const transfers = new Transfers()
+const feed = new Feed(transfers, failed)
 const devices = new Devices(failed)
 const device = new DeviceView(suiteNow, failed)
 
@@ -118,7 +113,7 @@ function wentWell() {
 
 // What is refreshed
 
-/** Runs a question each 2 s while somebody looks, more slowly while it fails. */
+/** Asks each 2 s while somebody looks, more slowly while it fails, and of who answers slowly at most a tenth of the time. */
 async function refresh() {
   refreshing.abort()
   const { signal } = refreshing = new AbortController()
@@ -126,10 +121,12 @@ async function refresh() {
   while (!signal.aborted) {
     let wait = 2000
     if (!document.hidden) {
+      const asked = performance.now()
       try {
         await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
         wentWell()
         tries = 0
+        wait = Math.max(wait, 9 * (performance.now() - asked))
       } catch (error) {
         if (signal.aborted) return
         failed(error)
@@ -144,19 +141,8 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden && op
 $('window').addEventListener('change', refresh)
 
 async function refreshOverview(signal) {
-  const interval = Number($('window').value)
   // Each is written when it is there: what one of them lacks is no loss to the others.
-  await Promise.all([
-    refreshClock(signal),
-    get(path('v1/stats', { interval }), signal).then(stats => {
-      writeNow(stats, interval)
-      writeRate(stats, interval)
-      writeReasons(stats)
-      writeTransfers(stats.transfers)
-    }),
-    get('v1/consumers', signal).then(consumers => writeConsumers(consumers.items)),
-    devices.refresh(signal),
-  ])
+  await Promise.all([refreshClock(signal), refreshNumbers(suiteNow(), signal), devices.refresh(signal)])
 }
 
 async function refreshClock(signal) {
@@ -186,74 +172,6 @@ function writeClock() {
 }
 
 setInterval(() => { if (!document.hidden) writeClock() }, 500)
-
-// The numbers
-
-function writeNow(stats, interval) {
-  const apps = [...stats.now.apps].sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state))
-  say($('devices-count'), number(stats.now.devices))
-  say($('apps-count'), number(apps.reduce((sum, each) => sum + each.count, 0)))
-  say($('events-count'), number(stats.events))
-  say($('events-caption'), windows[interval].caption)
-  say($('counted'), stats.lag > 0 ? `${plural(stats.lag, 'event', 'events')} not counted yet` : 'all events counted')
-  share($('states-bar'), apps.map(each => ({ key: each.state, kind: `is-${each.state}`, count: each.count })))
-  const sum = apps.reduce((all, each) => all + each.count, 0)
-  const shown = states.map(state => ({ state, count: apps.find(each => each.state === state)?.count ?? 0 }))
-  keyed($('states'), shown, each => each.state,
-    each => h('li', {}, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }), h('span', {}, word(each.state)), h('strong'), h('span', { class: 'muted' })),
-    (element, each) => {
-      say(element.children[2], number(each.count))
-      say(element.children[3], sum > 0 ? `${Math.round(100 * each.count / sum)} %` : '')
-    })
-}
-
-function writeRate(stats, interval) {
-  say($('rate-unit'), windows[interval].unit)
-  const counts = Object.fromEntries(services.map(name => [name, stats.points.reduce((sum, point) => sum + point[name], 0)]))
-  legend($('rate-legend'), counts)
-  chart.show(stats.points)
-}
-
-function writeReasons(stats) {
-  const sum = items => items.reduce((all, each) => all + each.count, 0)
-  const reasons = items => items.map(each => ({ key: each.reason, label: word(each.reason), count: each.count }))
-  say($('woken-total'), number(sum(stats.woken)))
-  say($('refused-total'), number(sum(stats.refused)))
-  say($('ended-total'), number(sum(stats.ended)))
-  bars($('woken'), reasons(stats.woken), 'No app was woken.')
-  bars($('refused'), reasons(stats.refused), 'No wake was refused.')
-  bars($('ended'), stats.ended.map(each => ({
-    key: `${each.reason} ${each.code ?? ''}`, label: word(each.reason), note: each.code, count: each.count,
-  })), 'No app ended.')
-  bars($('notifications'), stats.notifications.map(each => ({ key: each.status, label: each.status, count: each.count })), 'No notification was sent.')
-  spark($('woken-spark'), stats.points.map(point => point.woken), 'Wakes granted over the window')
-  spark($('refused-spark'), stats.points.map(point => point.refused), 'Wakes refused over the window')
-  spark($('ended-spark'), stats.points.map(point => point.killed), 'Ends of apps over the window')
-}
-
-function writeTransfers(transfers) {
-  say($('bytes-received'), bytes(transfers.bytesReceived))
-  say($('bytes-sent'), bytes(transfers.bytesSent))
-  say($('tasks-completed'), number(transfers.completed))
-  say($('tasks-failed'), number(transfers.failed))
-  share($('transfers-bar'), [
-    { key: 'completed', kind: 'is-good', count: transfers.completed }, { key: 'failed', kind: 'is-bad', count: transfers.failed },
-  ])
-}
-
-function writeConsumers(consumers) {
-  keyed($('consumers'), consumers, each => each.name,
-    each => h('tr', {}, h('th', { scope: 'row' }, each.name), h('td', { class: 'number' }), h('td')),
-    (row, each) => {
-      const behind = each.partitions.filter(place => place.lag > 0).length
-      const unowned = each.partitions.filter(place => !place.owner).length
-      row.className = each.lag > 0 ? 'is-behind' : ''
-      say(row.children[1], number(each.lag))
-      say(row.children[2], each.waitingSince === null ? (unowned > 0 ? `up to date; ${unowned} of ${each.partitions.length} partitions have no owner` : 'up to date')
-        // Real time, as the log's.
-        : `${span(Date.now() - Date.parse(each.waitingSince))}, in ${behind} of ${each.partitions.length} partitions`)
-    })
-}
 
 // The beginning
 

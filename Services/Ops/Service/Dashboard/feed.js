@@ -9,7 +9,9 @@ const most = 200
 const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; trying again', ended: 'ended' }
 
 export class Feed {
-  constructor(failed) {
+  /** `transfers` hears each event that the stream brings, whatever the feed shows. */
+  constructor(transfers, failed) {
+    this.transfers = transfers
     this.failed = failed
     this.rows = $('feed-rows')
     this.isPaused = false
@@ -17,38 +19,65 @@ export class Feed {
     this.waiting = []
     this.missed = 0
     $('feed-pause').addEventListener('click', () => this.pause(!this.isPaused))
-    $('feed-service').addEventListener('change', () => this.start())
+    $('feed-service').addEventListener('change', () => this.fill().catch(error => this.failed(error)))
   }
 
   start() {
     this.stop()
     const { signal } = this.ending = new AbortController()
-    this.seen = new Set()
-    this.waiting = []
-    this.missed = 0
-    this.rows.replaceChildren()
-    const service = $('feed-service').value
-    this.fill(true)
-    follow(path('v1/events/stream', { service }), {
+    this.clear()
+    follow('v1/events/stream', {
       signal,
-      told: event => this.take(event),
+      told: event => {
+        this.transfers.hear(event)
+        if (this.fits(event)) this.take(event)
+      },
       state: state => { this.state = state; this.tell() },
       failed: error => this.failed(error),
-      // The stream begins with what comes now; what came before is asked for once it is open, so that nothing falls between.
-      opened: async isFirst => {
-        if (!isFirst) return
-        const page = await get(path('v1/events', { service, limit: 60 }), signal)
-        for (const event of page.items.reverse()) this.take(event)
-        this.flush()
-        this.fill(this.rows.childElementCount > 0)
-      },
+      opened: isFirst => isFirst && Promise.all([this.fill(), this.transfers.fill(signal)]),
     })
     this.timer = setInterval(() => this.flush(), 250)
   }
 
   stop() {
     this.ending?.abort()
+    this.filling?.abort()
     clearInterval(this.timer)
+  }
+
+  fits(event) {
+    const service = $('feed-service').value
+    return service === '' || serviceOf(event) === service
+  }
+
+  /** What came before is asked for once the stream is open, so that nothing falls between. */
+  async fill() {
+    this.filling?.abort()
+    const { signal } = this.filling = new AbortController()
+    this.clear()
+    this.isFilled = false
+    try {
+      const page = await get(path('v1/events', { service: $('feed-service').value, limit: 60 }), signal)
+      const news = this.waiting
+      this.clear()
+      for (const event of page.items.reverse().concat(news)) this.take(event)
+      this.missed = 0
+    } catch (error) {
+      if (signal.aborted) return
+      throw error
+    } finally {
+      if (!signal.aborted) this.isFilled = true
+    }
+    this.write()
+    this.showRows(this.rows.childElementCount > 0)
+  }
+
+  clear() {
+    this.seen = new Set()
+    this.waiting = []
+    this.missed = 0
+    this.rows.replaceChildren()
+    this.showRows(true)
   }
 
   take(event) {
@@ -63,15 +92,18 @@ export class Feed {
 
   flush() {
     if (this.isPaused) return this.tell()
-    if (document.hidden || this.waiting.length === 0) return
+    if (this.isFilled && !document.hidden && this.waiting.length > 0) this.write()
+  }
+
+  write() {
     const events = this.waiting
     this.waiting = []
     this.rows.prepend(...events.map(row).reverse())
     while (this.rows.childElementCount > most) this.rows.lastElementChild.remove()
-    this.fill(true)
+    this.showRows(true)
   }
 
-  fill(hasEvents) {
+  showRows(hasEvents) {
     show(this.rows, hasEvents)
     show($('feed-empty'), !hasEvents)
   }

@@ -2,6 +2,9 @@
 
 export const services = ['lifecycle', 'fetch', 'push', 'transfer']
 
+/** What may become of a push at once, the best first. */
+export const outcomes = ['delivered', 'stored', 'held', 'discarded']
+
 /** The states of an app, the liveliest first. */
 export const states = ['active', 'inactive', 'background', 'suspended', 'notRunning']
 
@@ -32,6 +35,14 @@ const words = {
 
 /** What a reader calls what the API calls `name`; the name itself where there is no better word. */
 export const word = name => Object.hasOwn(words, name) ? words[name] : String(name)
+
+const transferErrors = {
+  '-999': 'cancelled', '-1001': 'timed out', '-1002': 'unsupported URL', '-1003': 'cannot find host', '-1004': 'cannot connect to host',
+  '-1005': 'connection lost', '-1009': 'not connected to the internet', '-1011': 'bad server response', '-3000': 'cannot create file',
+}
+
+/** What Apple's documents call an error of `NSURLErrorDomain`. */
+export const transferError = code => transferErrors[code] ?? `NSURLErrorDomain ${code}`
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const precise = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
@@ -67,6 +78,7 @@ export function span(milliseconds) {
 export const timeOfDay = iso => String(iso).slice(11, 19)
 export const timeWithMilliseconds = iso => String(iso).slice(11, 23)
 export const minuteOfDay = iso => String(iso).slice(11, 16)
+export const dayOfYear = iso => String(iso).slice(5, 10)
 export const dateAndTime = iso => `${String(iso).slice(0, 10)} ${String(iso).slice(11, 19)}`
 
 /** The service that an event is of: CloudEvents write it `/lifecycle`. */

@@ -1,21 +1,21 @@
+public import Records
+
 import Foundation
 import Glibc
-import Records
-import TestSupport
 
 /// A page of headless Chromium, driven by the DevTools protocol over pipes.
 ///
 /// Chromium reads commands from descriptor 3 and answers on 4, each message with a zero byte behind it; a shell puts a
 /// named pipe and the standard output there, so that each message is a line.
-actor Browser {
+public actor Browser {
     /// A page that answers a question with an exception, or Chromium with an error.
-    struct Refused: Error, CustomStringConvertible {
-        let description: String
+    public struct Refused: Error, CustomStringConvertible {
+        public let description: String
     }
 
     /// Debian's. Ubuntu has none but a snap.
     private static let executable = "/usr/bin/chromium"
-    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
+    public static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
 
     private static let script = """
         folder=$0
@@ -36,7 +36,7 @@ actor Browser {
     private var session: String?
 
     /// Opens a browser, gives it to `body`, and closes it.
-    static func run<T: Sendable>(_ body: (Browser) async throws -> T) async throws -> T {
+    public static func run<T: Sendable>(_ body: (Browser) async throws -> T) async throws -> T {
         let browser = try await Browser()
         do {
             try await browser.begin()
@@ -71,7 +71,7 @@ actor Browser {
             throw Refused(description: "Chromium has no page")
         }
         session = try await call("Target.attachToTarget", ["targetId": page, "flatten": true])["sessionId"]?.string
-        for domain in ["Page", "Runtime", "Log"] { try await call(domain + ".enable") }
+        for domain in ["Page", "Runtime", "Log", "Network"] { try await call(domain + ".enable") }
     }
 
     private func close() async throws {
@@ -83,7 +83,7 @@ actor Browser {
 
     /// Sends a command, and waits for its result.
     @discardableResult
-    func call(_ method: String, _ parameters: JSON = [:]) async throws -> JSON {
+    public func call(_ method: String, _ parameters: JSON = [:]) async throws -> JSON {
         last += 1
         var command: JSON = ["id": .int(last), "method": .string(method), "params": parameters]
         if let session, case .object(let members) = command {
@@ -101,7 +101,7 @@ actor Browser {
 
     /// What an expression is in the page.
     @discardableResult
-    func evaluate(_ expression: String) async throws -> JSON {
+    public func evaluate(_ expression: String) async throws -> JSON {
         let answer = try await call(
             "Runtime.evaluate",
             ["expression": .string(expression), "awaitPromise": true, "returnByValue": true, "userGesture": true])
@@ -112,29 +112,49 @@ actor Browser {
     }
 
     /// The text of the first element, or nil where there is none.
-    func text(_ selector: String) async throws -> String? {
+    public func text(_ selector: String) async throws -> String? {
         try await evaluate("document.querySelector(\(quoted(selector)))?.textContent ?? null").string
     }
 
     /// The texts of all elements.
-    func texts(_ selector: String) async throws -> [String] {
+    public func texts(_ selector: String) async throws -> [String] {
         try await evaluate("[...document.querySelectorAll(\(quoted(selector)))].map(each => each.textContent)")
             .items?.compactMap(\.string) ?? []
     }
 
     /// Presses a button, or follows a link.
-    func press(_ selector: String) async throws {
+    public func press(_ selector: String) async throws {
         try await evaluate("document.querySelector(\(quoted(selector))).click()")
     }
 
     /// Writes into a field, as its reader does.
-    func write(_ text: String, into selector: String) async throws {
+    public func write(_ text: String, into selector: String) async throws {
         try await evaluate("document.querySelector(\(quoted(selector))).focus()")
         try await call("Input.insertText", ["text": .string(text)])
     }
 
+    /// Presses a key wherever the focus is.
+    public func press(_ key: Key) async throws {
+        let parameters: [JSON.Member] = [
+            .init("key", .string(key.name)), .init("code", .string(key.name)),
+            .init("windowsVirtualKeyCode", .int(key.code)),
+        ]
+        let text: [JSON.Member] = key.text.map { [.init("text", .string($0))] } ?? []
+        try await call("Input.dispatchKeyEvent", .object([.init("type", "keyDown")] + parameters + text))
+        try await call("Input.dispatchKeyEvent", .object([.init("type", "keyUp")] + parameters))
+    }
+
+    /// Goes on with Tab until the focus is on an element that fits.
+    public func tab(to selector: String, atMost steps: Int = 60) async throws {
+        for _ in 0..<steps {
+            try await press(.tab)
+            if try await evaluate("document.activeElement.matches(\(quoted(selector)))") == true { return }
+        }
+        throw Refused(description: "Tab does not come to \(selector)")
+    }
+
     /// Waits until an expression is true in the page.
-    func until(_ expression: String, within seconds: Double = 30) async throws {
+    public func until(_ expression: String, within seconds: Double = 90) async throws {
         // A page that is being opened has nothing yet.
         try await eventually(within: seconds, describe: expression) { [self] in
             (try? await evaluate("Boolean(\(expression))"))?.bool ?? false
@@ -142,10 +162,8 @@ actor Browser {
     }
 
     /// Opens a page on a screen of that width, with a key that its reader gave before.
-    func open(_ address: String, width: Int = 1280, key: String?) async throws {
-        try await call(
-            "Emulation.setDeviceMetricsOverride",
-            ["width": .int(width), "height": 900, "deviceScaleFactor": 1, "mobile": false])
+    public func open(_ address: String, width: Int = 1280, key: String?) async throws {
+        try await resize(to: width)
         if let key {
             try await call(
                 "Page.addScriptToEvaluateOnNewDocument",
@@ -154,13 +172,34 @@ actor Browser {
         try await call("Page.navigate", ["url": .string(address)])
     }
 
+    /// Shows pages as a system that is dark, or light, does.
+    public func prefer(_ scheme: String) async throws {
+        let feature: JSON = ["name": "prefers-color-scheme", "value": .string(scheme)]
+        try await call("Emulation.setEmulatedMedia", ["features": .array([feature])])
+    }
+
+    /// Makes the screen as wide as that.
+    public func resize(to width: Int) async throws {
+        try await call(
+            "Emulation.setDeviceMetricsOverride",
+            ["width": .int(width), "height": 900, "deviceScaleFactor": 1, "mobile": false])
+    }
+
     /// How far the page is wider than the screen.
-    func overhang() async throws -> Int? {
+    public func overhang() async throws -> Int? {
         try await evaluate("document.documentElement.scrollWidth - innerWidth").int
     }
 
+    /// The addresses of all that pages have asked for.
+    public var requests: [String] {
+        process.output.lines.compactMap { line in
+            guard line.hasPrefix(#"{"method":"Network.requestWillBeSent","#) else { return nil }
+            return (try? JSON(parsing: Array(line.utf8)))?["params"]?["request"]?["url"]?.string
+        }
+    }
+
     /// What the page's console complained about. That an answer was no success is said there too, by Chromium itself.
-    var complaints: [String] {
+    public var complaints: [String] {
         process.output.lines.filter { line in
             guard let message = try? JSON(parsing: Array(line.utf8)), let parameters = message["params"] else {
                 return false
@@ -177,5 +216,19 @@ actor Browser {
     }
 }
 
+extension Browser {
+    /// A key of the keyboard.
+    public struct Key: Sendable {
+        let name: String
+        let code: Int
+        var text: String?
+
+        public static let tab = Key(name: "Tab", code: 9)
+        public static let enter = Key(name: "Enter", code: 13, text: "\r")
+        public static let escape = Key(name: "Escape", code: 27)
+        public static let left = Key(name: "ArrowLeft", code: 37)
+    }
+}
+
 /// A text as JavaScript has it.
-func quoted(_ text: String) -> String { String(decoding: JSON.string(text).bytes, as: UTF8.self) }
+private func quoted(_ text: String) -> String { String(decoding: JSON.string(text).bytes, as: UTF8.self) }
