@@ -134,7 +134,7 @@ async function* events(body, heard) {
   let event = { type: 'message', data: [] }
   try {
     while (true) {
-      const { value, done } = await reader.read()
+      const { value, done } = await reader.read().catch(() => { throw new Failure(0) })
       if (done) return
       heard()
       const lines = (rest + value).split(/\r\n|\n|\r(?!$)/)

@@ -43,6 +43,7 @@ export class Chart {
   /** `interval` is the seconds of a point. */
   show(points, interval) {
     this.points = points
+    this.interval = interval
     this.label = interval < 86_400 ? minuteOfDay : dayOfYear
     this.draw()
   }
@@ -76,12 +77,13 @@ export class Chart {
         s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
         s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
     }
-    // As many labels as have room, at whole tens of minutes, hours or days.
+    // As many labels as have room, at round times.
     const room = Math.ceil(points.length * 60 / (frame.right - frame.left))
     const every = [1, 2, 4, 5, 10, 20, 30].find(step => step >= room) ?? 60
     points.forEach((point, index) => {
-      if (index % every !== 0) return
-      svg.append(s('text', { x: frame.left + column * index, y: height - 6, 'text-anchor': index === 0 ? 'start' : 'middle' }, this.label(point.time)))
+      const x = frame.left + column * (index + 0.5)
+      if (Date.parse(point.time) / 1000 / this.interval % every !== 0 || x > frame.right - 16) return
+      svg.append(s('text', { x, y: height - 6, 'text-anchor': 'middle' }, this.label(point.time)))
     })
 
     points.forEach((point, index) => {

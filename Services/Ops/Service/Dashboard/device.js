@@ -3,7 +3,7 @@
 import { follow, get, path, segment } from './api.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { askWhy } from './causes.js'
-import { dateAndTime, gist, plural, shortType, span, timeWithMilliseconds, word } from './words.js'
+import { dateAndTime, gist, plural, shortType, span, system, timeWithMilliseconds, word } from './words.js'
 
 const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; trying again', ended: 'ended' }
 
@@ -141,7 +141,7 @@ function facts(state) {
   const { registration, conditions = {} } = state
   const { battery, network } = conditions
   return [
-    registration.profile, registration.model, registration.fleet && `fleet ${registration.fleet}`,
+    system(registration.profile), registration.model, registration.fleet && `fleet ${registration.fleet}`,
     state.isPoweredOn === false ? 'turned off' : state.isAwake ? 'awake' : 'asleep',
     conditions.locked ? 'locked' : 'unlocked',
     battery && `battery ${Math.round(battery.level * 100)} %${battery.charging ? ', charging' : ''}`,
@@ -181,6 +181,6 @@ function row(entry) {
     h('span', { class: `badge of-${entry.service}` }, entry.service),
     h('div', { class: 'what' },
       h('p', {}, h('strong', { class: 'type' }, shortType(entry)), entry.app ? ` ${entry.app}` : '', gist(entry.data) && h('span', { class: 'gist' }, ` ${gist(entry.data)}`)),
-      entry.summary && h('p', { class: 'muted' }, entry.summary)),
+      entry.summary && h('p', { class: 'muted' }, entry.summary.split('`').map((part, index) => index % 2 === 1 ? h('code', {}, part) : part))),
     h('button', { type: 'button', class: 'why', 'aria-label': `Why ${entry.type}?`, onclick: () => askWhy(entry.event) }, 'why?'))
 }

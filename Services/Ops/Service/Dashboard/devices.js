@@ -2,7 +2,7 @@
 
 import { get, path } from './api.js'
 import { $, h, keyed, say, show } from './dom.js'
-import { states, word } from './words.js'
+import { states, system, word } from './words.js'
 
 const limit = 20
 
@@ -52,7 +52,7 @@ function row(item) {
 
 function write(element, item) {
   const [, facts, apps] = element.children
-  say(facts, [item.profile, item.fleet, item.powered ? '' : 'off'].filter(Boolean).join(' · '))
+  say(facts, [system(item.profile), item.fleet, item.powered ? '' : 'off'].filter(Boolean).join(' · '))
   const counts = states.map(state => ({ state, count: item.apps.filter(app => app.state === state).length }))
   keyed(apps, counts.filter(each => each.count > 0), each => each.state,
     each => h('span', { class: 'state' }, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }), h('span')),

@@ -96,7 +96,8 @@ export class Feed {
   }
 
   write() {
-    const events = this.waiting
+    // Partitions bring theirs in turn: what came together is put in its order. Times are written alike.
+    const events = this.waiting.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
     this.waiting = []
     this.rows.prepend(...events.map(row).reverse())
     while (this.rows.childElementCount > most) this.rows.lastElementChild.remove()

@@ -14,6 +14,9 @@ const windows = {
 
 const chart = new Chart($('rate'), $('rate-readout'), { series: services, things: 'events', height: 200 })
 const pushes = new Chart($('pushes'), $('pushes-readout'), { series: outcomes, things: 'pushes', height: 130 })
+/** A consumer that lets an event wait for longer, in milliseconds, is said to be behind. */
+const patience = 5000
+
 /** Asks for the numbers, and writes each when it is there. `now` is the suite's time in milliseconds. */
 export async function refreshNumbers(now, signal) {
   const shown = windows[$('window').value]
@@ -46,8 +49,14 @@ function writeNow(stats, { caption }) {
     each => h('li', {}, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }), h('span', {}, word(each.state)), h('strong'), h('span', { class: 'muted' })),
     (element, each) => {
       say(element.children[2], number(each.count))
-      say(element.children[3], sum > 0 ? `${Math.round(100 * each.count / sum)} %` : '')
+      say(element.children[3], percent(each.count, sum))
     })
+}
+
+function percent(count, all) {
+  if (all === 0) return ''
+  const share = 100 * count / all
+  return count > 0 && share < 1 ? '< 1 %' : `${Math.round(share)} %`
 }
 
 function writeCharts({ points }, { interval, unit }) {
@@ -89,10 +98,11 @@ function writeConsumers(consumers) {
     (row, each) => {
       const behind = each.partitions.filter(place => place.lag > 0).length
       const unowned = each.partitions.filter(place => !place.owner).length
-      row.className = each.lag > 0 ? 'is-behind' : ''
+      // Real time, as the log's. What waits for moments only is on its way.
+      const waiting = each.waitingSince === null ? 0 : Date.now() - Date.parse(each.waitingSince)
+      row.className = waiting > patience ? 'is-behind' : ''
       say(row.children[1], number(each.lag))
       say(row.children[2], each.waitingSince === null ? (unowned > 0 ? `up to date; ${unowned} of ${each.partitions.length} partitions have no owner` : 'up to date')
-        // Real time, as the log's.
-        : `${span(Date.now() - Date.parse(each.waitingSince))}, in ${behind} of ${each.partitions.length} partitions`)
+        : `${span(waiting)}, in ${behind} of ${each.partitions.length} partitions`)
     })
 }

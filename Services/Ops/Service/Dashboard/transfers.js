@@ -1,4 +1,4 @@
-// The transfers that move, or moved last: how far each has come.
+// The transfers that move, and behind them those that moved last: how far each has come.
 
 import { $, h, keyed, say, show } from './dom.js'
 import { get, path } from './api.js'
@@ -48,13 +48,13 @@ export class Transfers {
     if (!this.isChanged || document.hidden) return
     this.isChanged = false
     const recent = [...this.tasks.values()].reverse()
-    // Those under way first: what is over is soon old.
-    const shown = [...recent.filter(isUnderWay), ...recent.filter(task => !isUnderWay(task))].slice(0, most)
+    const shown = [...recent.filter(moves), ...recent.filter(task => !moves(task))].slice(0, most)
     keyed($('tasks'), shown, task => task.key, row, update)
     show($('tasks'), shown.length > 0)
   }
 }
 
+const moves = ({ state }) => ['connecting', 'receiving', 'sending'].includes(state)
 const isUnderWay = ({ state }) => state !== 'completed' && state !== 'failed'
 
 function row(task) {

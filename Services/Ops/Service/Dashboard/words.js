@@ -23,11 +23,11 @@ const words = {
   resumedTooOften: 'Resumed for VoIP too often',
   // How a process ended.
   crash: 'Crashed', exit: 'Exited by itself', exitedOnSuspend: 'Exits on suspend',
-  launchTimeout: 'Launch took too long', didEnterBackgroundTimeout: 'didEnterBackground took too long',
-  backgroundTaskTimeout: 'Background task not ended in time', fetchTimeout: 'performFetch took too long',
+  launchTimeout: 'Launch timed out', didEnterBackgroundTimeout: 'didEnterBackground timed out',
+  backgroundTaskTimeout: 'Background task not ended', fetchTimeout: 'performFetch timed out',
   powerOff: 'Device turned off', updated: 'Updated', uninstalled: 'Uninstalled',
-  pushTimeout: 'Push handler took too long', transferTimeout: 'URL session events took too long',
-  taskRequestTimeout: 'BGTask not completed in time', thermal: 'Device too hot',
+  pushTimeout: 'Push handler timed out', transferTimeout: 'URL session events timed out',
+  taskRequestTimeout: 'BGTask not completed', thermal: 'Device too hot',
   fileLockHeld: 'Suspended with a file lock', voipWithoutCall: 'VoIP push without a call',
   voipResumedTooOften: 'Resumed for VoIP too often', uiOffMainThread: 'UI off the main thread',
   uiInBackground: 'UI in the background', workOutsideModes: 'Work outside its background modes',
@@ -35,6 +35,9 @@ const words = {
 
 /** What a reader calls what the API calls `name`; the name itself where there is no better word. */
 export const word = name => Object.hasOwn(words, name) ? words[name] : String(name)
+
+/** `ios18` as Apple writes it. */
+export const system = profile => String(profile).replace(/^ios(?=\d)/, 'iOS ')
 
 const transferErrors = {
   '-999': 'cancelled', '-1001': 'timed out', '-1002': 'unsupported URL', '-1003': 'cannot find host', '-1004': 'cannot connect to host',
@@ -94,11 +97,13 @@ export function subjectOf(event) {
 export const shortType = event => String(event.type).replace(serviceOf(event) + '.', '')
 
 // What says most about an event, the most telling first.
-const telling = ['refusal', 'reason', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event', 'session']
+const telling = ['refusal', 'reason', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
 
 /** A few words of an event's data, for one line. */
 export function gist(data) {
   if (data === null || typeof data !== 'object') return ''
+  const moved = data.totalBytesWritten ?? data.totalBytesSent
+  if (typeof moved === 'number') return bytes(moved)
   return telling.filter(name => ['string', 'number'].includes(typeof data[name])).slice(0, 2)
     .map(name => name === 'reason' || name === 'refusal' ? word(data[name]) : String(data[name])).join(' · ')
 }
