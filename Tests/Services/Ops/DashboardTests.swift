@@ -81,9 +81,34 @@ struct DashboardTests {
                     try await browser.text("#rate-legend [data-key=\(service)] strong") == String(sum), "\(service)")
             }
             #expect(try await browser.evaluate("document.querySelectorAll('#rate rect').length").int ?? 0 > 0)
+            #expect(try await browser.texts("#pushes-legend strong") == ["0", "0", "6", "0"])
+            #expect(try await browser.evaluate("document.querySelectorAll('#pushes rect').length").int ?? 0 > 0)
             let consumers = try await bench.get("/v1/consumers").items
             #expect(try await browser.texts("#consumers th") == consumers.compactMap { $0["name"]?.string })
             #expect(try await browser.texts("#device-list a") == ["d1", "d2", "d3", "other"])
+        }
+    }
+
+    @Test func transfersTellHowFarTheyHaveCome() async throws {
+        let task = #"{"session":"s","task":4,"bytesReceived":6000000,"#
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            try await bench.append(
+                "transfer.progress.made", to: "d3", app: "mail",
+                data: task + #""totalBytesWritten":1500000,"totalBytesExpectedToWrite":6000000}"#)
+            try await browser.until(
+                "document.querySelector('#tasks li')?.textContent === 'd3 mail s, task 4receiving · 1.5 MB of 6 MB'")
+            #expect(try await browser.evaluate("document.querySelector('#tasks progress').value").double == 0.25)
+            try await bench.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
+            try await browser.until("document.querySelector('#tasks li').textContent.endsWith('completed · 6 MB')")
+        }
+    }
+
+    @Test func devicesAreInSightWhenTheirPartIsOpened() async throws {
+        try await onPage("#/devices") { _, browser in
+            try await browser.until("document.querySelectorAll('#device-list li').length === 4")
+            let height = "document.querySelector('#devices').getBoundingClientRect()"
+            try await browser.until("\(height).bottom <= innerHeight && \(height).top >= 0")
         }
     }
 
@@ -116,6 +141,24 @@ struct DashboardTests {
                 "[...document.querySelectorAll('#feed-rows li')].map(row => row.dataset.key)")
             let keys = places.items?.compactMap(\.string) ?? []
             #expect(Set(keys).count == keys.count)
+        }
+    }
+
+    @Test func theFeedShowsTheServiceThatIsChosen() async throws {
+        let services =
+            "[...new Set([...document.querySelectorAll('#feed-rows .badge')].map(each => each.textContent))].join()"
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            try await browser.until("\(services).includes('transfer')")
+            try await browser.evaluate(
+                "{ const all = document.querySelector('#feed-service'); all.value = 'push'; all.dispatchEvent(new Event('change')) }"
+            )
+            try await browser.until("\(services) === 'push'")
+            try await bench.append("fetch.refresh.due", to: "d3")
+            try await bench.append("push.notification.received", to: "d3")
+            try await browser.until(
+                "document.querySelector('#feed-rows .type').textContent === 'notification.received'")
+            #expect(try await browser.evaluate(services).string == "push")
         }
     }
 

@@ -70,7 +70,7 @@ function withoutApp(data, app) {
   return rest
 }
 
-/** JSON as words: objects as pairs, lists of objects as tables, the rest as it is. */
+/** JSON as words: objects as pairs of paths and values, lists of objects as tables, the rest as it is. */
 export function value(data) {
   if (data === null || typeof data !== 'object') return document.createTextNode(data === null ? '–' : String(data))
   if (Array.isArray(data)) {
@@ -79,9 +79,17 @@ export function value(data) {
     if (data.every(item => item !== null && typeof item === 'object' && !Array.isArray(item))) return table(data)
     return h('pre', {}, JSON.stringify(data, null, 1))
   }
-  const members = Object.entries(data)
+  const members = flat(data)
   if (members.length === 0) return document.createTextNode('nothing more')
   return h('dl', { class: 'data' }, members.map(([name, member]) => h('div', {}, h('dt', {}, name), h('dd', {}, value(member)))))
+}
+
+/** The members of an object, those of objects in it by their paths: `aps.alert.title`. */
+function flat(data) {
+  return Object.entries(data).flatMap(([name, member]) => {
+    const isObject = member !== null && typeof member === 'object' && !Array.isArray(member) && Object.keys(member).length > 0
+    return isObject ? flat(member).map(([inner, value]) => [`${name}.${inner}`, value]) : [[name, member]]
+  })
 }
 
 function table(items) {

@@ -21,6 +21,8 @@ let clock
 let refreshing = new AbortController()
 /** Whether numbers are on the page. */
 let hasNumbers = false
+/** What is to be in sight once what stands above it has its height. */
+let landing
 
 // Which part is open
 
@@ -38,6 +40,7 @@ function turn() {
     if (isHere) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
+  landing = undefined
   show($('door'), false)
   show($('overview'), view === 'overview')
   show($('device'), view === 'device')
@@ -52,7 +55,7 @@ function turn() {
     if (open !== 'overview') feed.start()
     const section = { devices: $('devices'), feed: $('feed') }[part] ?? $('main')
     if (section === $('main')) scrollTo(0, 0)
-    else section.scrollIntoView()
+    else (landing = section).scrollIntoView()
     if (open !== undefined) section.focus({ preventScroll: true })
   }
   open = view
@@ -125,6 +128,8 @@ async function refresh() {
       try {
         await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
         wentWell()
+        landing?.scrollIntoView()
+        landing = undefined
         tries = 0
         wait = Math.max(wait, 9 * (performance.now() - asked))
       } catch (error) {

@@ -105,5 +105,5 @@ export function gist(data) {
   const moved = data.totalBytesWritten ?? data.totalBytesSent
   if (typeof moved === 'number') return bytes(moved)
   return telling.filter(name => ['string', 'number'].includes(typeof data[name])).slice(0, 2)
-    .map(name => name === 'reason' || name === 'refusal' ? word(data[name]) : String(data[name])).join(' · ')
+    .map(name => ['reason', 'refusal', 'state'].includes(name) ? word(data[name]) : String(data[name])).join(' · ')
 }
