@@ -185,8 +185,11 @@ targets += service(
     ], resources: [.embedInCode("Migrations")])
 // It reads what the others' machines wrote, and folds it as they do: the machines are values, and no part of a service.
 targets += service(
-    "Ops", machine: false, ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto],
-    resources: [.embedInCode("Migrations")])
+    "Ops", machine: false,
+    [
+        "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto, httpClient, nioCore, nioHTTP1,
+    ],
+    resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])
@@ -204,7 +207,8 @@ targets += [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer",
             "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
-        ]),
+        ],
+        resources: [.copy("Python")]),
 ]
 
 let package = Package(

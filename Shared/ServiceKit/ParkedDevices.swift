@@ -107,7 +107,8 @@ extension Problem {
     static let deadlineStays = Problem(.conflict, "deadline_stays", "A deadline can't be discarded")
     static let eventGone = Problem(.gone, "event_gone", "The event is no longer in the log")
     static let heldUp = Problem(.serviceUnavailable, "held_up", "The device's partition is held up", retryAfter: 1)
-    static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone, heldUp]
+    /// What orders about parked devices may answer beside success.
+    public static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone, heldUp]
 
     init(_ error: DeadLetterError) {
         let problem: Problem =

@@ -38,7 +38,8 @@ final class FilledLog: Sendable {
         _ cluster: PrivateCluster, _ name: String, _ url: String, _ address: String, _ ops: ChildProcess,
         _ pool: ConnectionPool
     ) {
-        (self.cluster, self.name, self.url, self.address, self.ops, self.pool) = (cluster, name, url, address, ops, pool)
+        (self.cluster, self.name, self.url) = (cluster, name, url)
+        (self.address, self.ops, self.pool) = (address, ops, pool)
     }
 
     private static var quiet: Logger {

@@ -114,7 +114,7 @@ struct OperatorQueries {
                     FULL JOIN (SELECT type, count(*) AS n FROM bus.events GROUP BY type) AS e USING (type)
                     WHERE c.n IS DISTINCT FROM e.n
                     """), rowsExpected: 1))[0].int(0)
-        guard wrong == 0 else { throw ToolFailed(description: "\(wrong) types are not counted as often as they are there") }
+        guard wrong == 0 else { throw ToolFailed(description: "\(wrong) types are counted wrongly") }
         Report.progress("the counts equal a full count")
     }
 

@@ -190,6 +190,10 @@ final class RunningSuite: Sendable {
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),
         ]
+        if service == .ops {
+            let addresses = SuiteService.writers.map { ("\($0.rawValue.uppercased())_URL", address($0)) }
+            return settings.merging(addresses) { $1 }
+        }
         guard service == .push else { return settings }
         return settings.merging(["APNS_PORT": "0", "APNS_CERTIFICATES": path("apns")]) { $1 }
     }
@@ -223,6 +227,6 @@ struct Unexpected: Error, CustomStringConvertible {
 }
 
 /// What was seen last, for the message of a failure.
-private final class Latest: Sendable {
+final class Latest: Sendable {
     let text = Mutex("no answer")
 }

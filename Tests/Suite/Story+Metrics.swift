@@ -20,6 +20,11 @@ extension Story {
         var told: Set<String> = []
         for service in SuiteService.allCases {
             let text = String(buffer: try await suite.call(.GET, service, "/metrics").body)
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: file) }
+            try text.write(to: file, atomically: true, encoding: .utf8)
+            let check = try ChildProcess.start("/bin/sh", ["-c", "promtool check metrics <\"$0\"", file.path])
+            #expect(try await check.exit() == .exited(0), "\(service): \(check.output.tail()) \(check.errors.tail())")
             for line in text.split(separator: "\n") where line.hasPrefix("# TYPE ") {
                 told.insert(String(line.dropFirst(7)))
             }

@@ -31,6 +31,7 @@ extension Story {
         let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
         #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
         #expect(check["folds"]?.items?.map { $0["checked"]?.int ?? 0 }.allSatisfy { $0 > 0 } == true)
+        try await readTheFeedWithAnothersLibrary(events.count)
         try await compareStatistics()
         try await compareMetrics()
     }

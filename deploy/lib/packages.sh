@@ -42,7 +42,8 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages [server] [headers] [curl] [downloaders] [python]: names what is missing, then installs it.
+# need_packages WANT...: names what is missing of server, headers, curl, downloaders, python, promtool and browser, then
+# installs it.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -58,10 +59,15 @@ need_packages() {
                 command -v wget >/dev/null || missing+=(wget)
                 command -v aria2c >/dev/null || missing+=(aria2)
                 ;;
+            promtool) command -v promtool >/dev/null || missing+=(prometheus) ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)
                 # Debian keeps what makes private environments in a package of its own.
                 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+                ;;
+            browser)
+                # Ubuntu has it as a snap only: the tests of the dashboard are left out there.
+                if ! command -v chromium >/dev/null && grep -qs '^ID=debian$' /etc/os-release; then missing+=(chromium); fi
                 ;;
         esac
     done

@@ -6,20 +6,21 @@ import ServiceLifecycle
 
 /// The service `ops`, put together: the one place that knows all its parts.
 ///
-/// It has no machine: it reads the log. It can change nothing but the virtual clock.
+/// It has no machine: it reads the log. It can change nothing but the virtual clock, and hands orders about parked devices on to their services.
 public enum Ops {
     public static let name = "ops"
     public static let port = 8080
 
     /// Its own settings.
-    public static let settings: [Setting] = [
-        .number(
-            "RETENTION_DAYS", 30, 1...3650,
-            "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
-        Setting(
-            "DASHBOARDS_PASSWORD_FILE", nil,
-            "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
-    ]
+    public static let settings: [Setting] =
+        [
+            .number(
+                "RETENTION_DAYS", 30, 1...3650,
+                "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
+            Setting(
+                "DASHBOARDS_PASSWORD_FILE", nil,
+                "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
+        ] + ParkedRoutes.settings
 
     /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
@@ -37,7 +38,9 @@ public enum Ops {
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await PlainService.serve(name, configuration, logger: logger) { parts, table in
-            addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics)
+            addRoutes(
+                to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics,
+                addresses: ParkedRoutes.addresses(configuration))
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
@@ -47,8 +50,12 @@ public enum Ops {
 
     /// All routes of the service.
     ///
-    /// - Parameter pool: of the role `dormouse_ops`.
-    static func addRoutes(to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics) {
+    /// - Parameters:
+    ///   - pool: of the role `dormouse_ops`.
+    ///   - addresses: where the other services are, by name.
+    static func addRoutes(
+        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, addresses: [String: String]
+    ) {
         let queries = LogQueries(
             pool: pool, partitions: tail.partitions, outline: StretchOutline(pool: pool))
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
@@ -56,7 +63,9 @@ public enum Ops {
         LogRoutes(queries: queries, pool: pool).add(to: &table)
         StatsRoutes(pool: pool).add(to: &table)
         DeviceRoutes(pool: pool).add(to: &table)
+        ParkedRoutes(addresses: addresses).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
+        DashboardRoutes().add(to: &table)
     }
 
     /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.

@@ -61,9 +61,9 @@ struct Stats: Record {
     }
 
     /// Adds what there was of one series in one point.
-    mutating func count(point: Int, series: String, _ events: Int) {
+    mutating func count(point: Int, series: String, _ events: Int, _ amount: Int) {
         guard points.indices.contains(point) else { return }
-        points[point].count(series, events)
+        points[point].count(series, events, amount)
     }
 
     /// What there was most of comes first.
@@ -88,51 +88,6 @@ struct Stats: Record {
         fields.field("transfers", &transfers)
         fields.field("types", &types)
         fields.field("until", &until)
-        fields.field("woken", &woken)
-    }
-}
-
-/// One interval. What lifecycle tells of wakes and ends counts as its own too.
-struct StatsPoint: Record {
-    var events = 0
-    var fetch = 0
-    var killed = 0
-    var lifecycle = 0
-    var push = 0
-    var refused = 0
-    var time = Instant.epoch
-    var transfer = 0
-    var woken = 0
-
-    mutating func count(_ series: String, _ count: Int) {
-        events += count
-        switch series {
-        case "fetch": fetch += count
-        case "lifecycle": lifecycle += count
-        case "push": push += count
-        case "transfer": transfer += count
-        case "killed":
-            killed += count
-            lifecycle += count
-        case "refused":
-            refused += count
-            lifecycle += count
-        case "woken":
-            woken += count
-            lifecycle += count
-        default: break
-        }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("events", &events)
-        fields.field("fetch", &fetch)
-        fields.field("killed", &killed)
-        fields.field("lifecycle", &lifecycle)
-        fields.field("push", &push)
-        fields.field("refused", &refused)
-        fields.field("time", &time)
-        fields.field("transfer", &transfer)
         fields.field("woken", &woken)
     }
 }
@@ -233,10 +188,13 @@ struct StatsNow: Record {
 
     var apps: [Apps] = []
     var devices = 0
+    /// Those of the devices that are turned off.
+    var devicesOff = 0
 
     init() {}
 
-    init(_ totals: [(name: String, total: Int)]) {
+    init(_ totals: [(name: String, total: Int)], devicesOff: Int) {
+        self.devicesOff = devicesOff
         for (name, total) in totals where total > 0 {
             guard name != "devices" else {
                 devices = total
@@ -252,5 +210,6 @@ struct StatsNow: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("apps", &apps)
         fields.field("devices", &devices)
+        fields.field("devicesOff", &devicesOff)
     }
 }

@@ -26,13 +26,16 @@ struct StatsRoutes: Sendable {
         SELECT GROUPING(c.type) = 0, c.type, c.label, (c.start - $2) / $4, c.series, sum(c.events)::int8, sum(c.amount)::int8
         FROM (
             SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
-                WHEN 'lifecycle.app.terminated' THEN 'killed' ELSE split_part(c.type, '.', 1) END AS series
+                WHEN 'lifecycle.app.terminated' THEN 'killed'
+                ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Discarded')
+                    THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
             FROM bus.partitions AS p CROSS JOIN LATERAL (
                 SELECT * FROM ops.counts AS c
                 WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3) AS c) AS c
         GROUP BY GROUPING SETS ((c.type, c.label), ((c.start - $2) / $4, c.series))
         """)
     private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
+    private static let devicesOff = Statement("SELECT count(*) FROM ops.known_devices WHERE NOT powered")
     private static let lag = Statement(
         """
         SELECT coalesce(sum(p.head - r.log_offset), 0)::int8
@@ -48,7 +51,7 @@ struct StatsRoutes: Sendable {
                 [
                     .int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval),
                 ]),
-            Call(Self.totals), Call(Self.lag, rowsExpected: 1),
+            Call(Self.totals), Call(Self.devicesOff, rowsExpected: 1), Call(Self.lag, rowsExpected: 1),
         ])
         var stats = Stats(window)
         for row in answers[0] {
@@ -56,12 +59,14 @@ struct StatsRoutes: Sendable {
             if try row.bool(0) {
                 stats.count(try row.text(1), try row.text(2), events, amount)
             } else {
-                stats.count(point: try row.int(3), series: try row.text(4), events)
+                stats.count(point: try row.int(3), series: try row.text(4), events, amount)
             }
         }
         stats.sort()
-        stats.now = try StatsNow(answers[1].map { row throws(PostgresError) in (try row.text(0), try row.int(1)) })
-        stats.lag = try answers[2][0].int(0)
+        stats.now = try StatsNow(
+            answers[1].map { row throws(PostgresError) in (try row.text(0), try row.int(1)) },
+            devicesOff: answers[2][0].int(0))
+        stats.lag = try answers[3][0].int(0)
         return stats
     }
 }

@@ -48,7 +48,10 @@ struct OpsBench: Sendable {
     let logger: Logger
     let group: ServiceGroup
 
-    static func run(virtual: Bool = false, _ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
+    static func run(
+        virtual: Bool = false, addresses: [String: String] = [:],
+        _ body: @Sendable @escaping (OpsBench) async throws -> Void
+    ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let cluster = try await PrivateCluster.shared()
         let database = try await cluster.makeNamedDatabase()
@@ -71,7 +74,7 @@ struct OpsBench: Sendable {
         let tail = LogTail(pool: ops, partitions: partitions, news: news, logger: logger)
         let metrics = Metrics()
         var table = RouteTable()
-        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics)
+        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, addresses: addresses)
         table.addOpenAPI(title: "ops", version: "1")
         let keys = [
             OperatorKeys.line(name: "r", scopes: [.read], key: readKey),

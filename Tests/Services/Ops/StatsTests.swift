@@ -20,8 +20,10 @@ import Timeline
                 ("lifecycle.wake.refused", #"{"reason":"push","refusal":"lowPowerMode"}"#, 2),
                 ("lifecycle.app.terminated", #"{"reason":"launchTimeout","code":"0x8badf00d"}"#, 1),
                 ("lifecycle.app.terminated", #"{"reason":"exit"}"#, 2),
-                ("push.notification.held", #"{"status":"heldBudget"}"#, 2),
-                ("push.notification.delivered", #"{"status":"delivered"}"#, 4),
+                ("push.notification.held", #"{"status":"Held – Silent Budget"}"#, 2),
+                ("push.notification.delivered", #"{"status":"Delivered"}"#, 3),
+                ("push.notification.delivered", #"{"status":"Delivered From Storage"}"#, 1),
+                ("push.notification.opened", #"{"status":"Opened"}"#, 1),
                 ("transfer.progress.made", #"{"bytesWritten":1000}"#, 3),
                 ("transfer.body.sent", #"{"bytesSent":10}"#, 1),
                 ("transfer.task.completed", "{}", 2),
@@ -44,7 +46,10 @@ import Timeline
             #expect(pairs("refused", "reason") == ["lowPowerMode 2"])
             #expect(pairs("ended", "reason") == ["exit 2", "launchTimeout 1"])
             #expect(stats["ended"]?[0]?["code"] == .null && stats["ended"]?[1]?["code"] == "0x8badf00d")
-            #expect(pairs("notifications", "status") == ["delivered 4", "heldBudget 2"])
+            #expect(
+                pairs("notifications", "status") == [
+                    "Delivered 3", "Held – Silent Budget 2", "Delivered From Storage 1", "Opened 1",
+                ])
             #expect(pairs("types", "type", "events").first == "lifecycle.app.woken 4")
             #expect(
                 stats["transfers"]
@@ -52,9 +57,26 @@ import Timeline
             let points = stats["points"]?.items ?? []
             func sum(_ series: String) -> Int { points.reduce(0) { $0 + ($1[series]?.int ?? 0) } }
             #expect(points.count == 60)
-            #expect(sum("events") == total && sum("lifecycle") == 9 && sum("push") == 6 && sum("transfer") == 7)
+            #expect(sum("events") == total && sum("lifecycle") == 9 && sum("push") == 7 && sum("transfer") == 7)
             #expect(sum("fetch") == 1 && sum("woken") == 4 && sum("refused") == 2 && sum("killed") == 3)
+            #expect(sum("delivered") == 4 && sum("held") == 2 && sum("stored") == 0 && sum("discarded") == 0)
+            #expect(sum("bytes") == 3010)
             #expect(stats["since"] == points.first?["time"])
+        }
+    }
+
+    @Test func devicesThatAreOffAreCounted() async throws {
+        try await OpsBench.run { bench in
+            for device in ["d1", "d2", "d3"] {
+                try await bench.append(
+                    "lifecycle.device.registered", to: device, data: #"{"registration":{"profile":"iOS 18"}}"#)
+            }
+            for (device, power) in [("d1", "off"), ("d2", "off"), ("d2", "on")] {
+                try await bench.append("lifecycle.device.powered", to: device, data: #"{"power":"\#(power)"}"#)
+            }
+            try await bench.count()
+            let now = try await bench.get("/v1/stats").json["now"]
+            #expect(now?["devices"]?.int == 3 && now?["devicesOff"]?.int == 1)
         }
     }
 

@@ -1,0 +1,160 @@
+// The API of `ops`: the operator's key, questions, and the live stream. The key goes nowhere but into a header.
+
+const place = 'dormouse.key'
+let key = sessionStorage.getItem(place)
+
+export const credentials = {
+  get isHeld() { return key !== null },
+  keep(text) {
+    key = text
+    sessionStorage.setItem(place, text)
+  },
+  forget() {
+    key = null
+    sessionStorage.removeItem(place)
+  },
+}
+
+/** An answer that is no success; `status` is 0 where there was none. */
+export class Failure extends Error {
+  constructor(status, problem, retryAfter) {
+    super(problem?.detail ?? problem?.title ?? (status ? `status ${status}` : 'no answer'))
+    this.status = status
+    this.code = problem?.code
+    this.retryAfter = retryAfter
+  }
+  /** Whether another key is needed, rather than patience. */
+  get isOfTheKey() { return this.status === 401 || this.status === 403 }
+}
+
+async function request(path, { headers = {}, signal } = {}) {
+  const all = key === null ? headers : { ...headers, Authorization: `Bearer ${key}` }
+  let response
+  try {
+    response = await fetch(path, { headers: all, signal, cache: 'no-store', credentials: 'omit' })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new Failure(0)
+  }
+  if (response.ok) return response
+  const problem = await response.json().catch(() => null)
+  throw new Failure(response.status, problem, Number(response.headers.get('Retry-After')) || undefined)
+}
+
+/** A path with a query; parameters that are empty are left out. */
+export function path(base, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
+  return given.length > 0 ? `${base}?${new URLSearchParams(given)}` : base
+}
+
+/** A name as a part of a path. Names have colons, and nothing else that would have to be written another way. */
+export const segment = name => encodeURIComponent(name).replaceAll('%3A', ':')
+
+/** Asks for a document. Whoever does not answer within 15 s does not answer. */
+export async function get(path, signal) {
+  const patience = AbortSignal.timeout(15_000)
+  try {
+    const response = await request(path, { signal: signal ? AbortSignal.any([signal, patience]) : patience })
+    return await response.json()
+  } catch (error) {
+    if (error instanceof Failure || signal?.aborted) throw error
+    throw new Failure(0)
+  }
+}
+
+/** Waits, unless `signal` ends it. */
+export const pause = (milliseconds, signal) => new Promise(done => {
+  if (signal?.aborted) return done()
+  const timer = setTimeout(done, milliseconds)
+  signal?.addEventListener('abort', () => { clearTimeout(timer); done() }, { once: true })
+})
+
+/** How long to wait before the next try: 1 s, doubled up to 15 s, or what the service asks for. */
+export const patience = (tries, failure) => Math.max(Math.min(15_000, 1000 * 2 ** tries), (failure?.retryAfter ?? 0) * 1000)
+
+/**
+ * Follows server-sent events until `signal` ends it, and comes back after the last one that was read whenever the
+ * stream ends. A heartbeat comes every 15 s: whoever is silent for 40 s is gone. Who was away for a minute, or read too
+ * slowly, begins anew with what comes then: nobody looks at a page to see the past go by.
+ *
+ * `told` gets each event, `state` one of connecting, live, waiting, ended; `opened` whether it begins (anew).
+ */
+export async function follow(path, { told, state, opened, failed, signal }) {
+  let last
+  let heardAt = Date.now()
+  let tries = 0
+  while (!signal.aborted) {
+    if (Date.now() - heardAt > 60_000) last = undefined
+    const silence = new AbortController()
+    let timer
+    const heard = () => {
+      clearTimeout(timer)
+      heardAt = Date.now()
+      timer = setTimeout(() => silence.abort(), 40_000)
+    }
+    try {
+      state('connecting')
+      timer = setTimeout(() => silence.abort(), 40_000)
+      const headers = last === undefined ? {} : { 'Last-Event-ID': last }
+      const both = AbortSignal.any([signal, silence.signal])
+      const response = await request(path, { headers, signal: both })
+      state('live')
+      await opened?.(last === undefined)
+      for await (const event of events(response.body, heard)) {
+        tries = 0
+        if (event.id !== undefined) last = event.id
+        if (event.type === 'cut') {
+          last = undefined
+          break
+        }
+        if (event.type === 'message') told(JSON.parse(event.data))
+      }
+      silence.abort()
+    } catch (error) {
+      if (signal.aborted) break
+      // What the log has no more is left out: begin with what comes now.
+      if (error.status === 410 || error.status === 400) last = undefined
+      if (error instanceof Failure && error.isOfTheKey) {
+        clearTimeout(timer)
+        return failed?.(error)
+      }
+      failed?.(error)
+    }
+    clearTimeout(timer)
+    state('waiting')
+    await pause(patience(tries++), signal)
+  }
+  state('ended')
+}
+
+/** The events in a stream of bytes (HTML standard, section 9.2.6). */
+async function* events(body, heard) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  let event = { type: 'message', data: [] }
+  try {
+    while (true) {
+      const { value, done } = await reader.read().catch(() => { throw new Failure(0) })
+      if (done) return
+      heard()
+      const lines = (rest + value).split(/\r\n|\n|\r(?!$)/)
+      rest = lines.pop()
+      for (const line of lines) {
+        if (line === '') {
+          if (event.data.length > 0) yield { ...event, data: event.data.join('\n') }
+          event = { type: 'message', data: [] }
+          continue
+        }
+        const colon = line.indexOf(':')
+        if (colon === 0) continue
+        const field = colon < 0 ? line : line.slice(0, colon)
+        const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
+        if (field === 'data') event.data.push(value)
+        else if (field === 'event') event.type = value
+        else if (field === 'id') event.id = value
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}

@@ -1,0 +1,100 @@
+// "Why?": the causal chain of an event, over all services.
+
+import { get, segment } from './api.js'
+import { $, h, say } from './dom.js'
+import { plural, serviceOf, shortType, span, subjectOf, timeWithMilliseconds, dateAndTime } from './words.js'
+
+const dialog = $('why')
+const chain = $('why-chain')
+let asking
+
+$('why-close').addEventListener('click', () => dialog.close())
+dialog.addEventListener('close', () => asking?.abort())
+// Beside it, on what it covers.
+dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close() })
+
+/** Opens the chain of the event with this id. */
+export async function askWhy(id) {
+  asking?.abort()
+  const { signal } = asking = new AbortController()
+  chain.replaceChildren()
+  say($('why-lead'), 'Reading the log…')
+  if (!dialog.open) dialog.showModal()
+  $('why-title').focus()
+  try {
+    const { causes, event, effects } = await get(`v1/events/${segment(id)}/causes`, signal)
+    const all = [...causes, event, ...effects]
+    const known = new Map(all.map(each => [each.id, each]))
+    chain.replaceChildren(...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
+      ? 'cause' : each === event ? 'asked' : 'effect')))
+    say($('why-lead'), lead(causes, event, effects))
+    // Long chains begin with what was asked about in sight.
+    chain.querySelector('.asked')?.scrollIntoView({ block: 'nearest' })
+  } catch (error) {
+    if (signal.aborted) return
+    say($('why-lead'), error.status === 404 ? 'The log does not have this event any more.'
+      : error.status > 0 ? `ops could not tell: ${error.message}.` : 'ops does not answer. Close this and ask again.')
+  }
+}
+
+function lead(causes, event, effects) {
+  const before = causes.length > 0
+    ? `${plural(causes.length, 'event', 'events')} led to it`
+    : event.causationid ? 'What led to it is no more in the log' : 'Nothing in the log led to it: a command or a deadline did'
+  const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed` : 'nothing has followed from it'
+  return `${before}; ${after}.`
+}
+
+const roles = { cause: 'cause', asked: 'this event', effect: 'effect' }
+
+function entry(event, cause, role) {
+  const { device, app } = subjectOf(event)
+  const after = cause && Date.parse(event.time) - Date.parse(cause.time)
+  return h('li', { class: role, dataset: { key: event.id }, 'aria-current': role === 'asked' && 'true' },
+    h('p', { class: 'line' },
+      h('span', { class: 'role' }, roles[role]),
+      h('span', { class: `badge of-${serviceOf(event)}` }, serviceOf(event)),
+      h('strong', { class: 'type' }, shortType(event))),
+    h('p', { class: 'muted line' },
+      h('time', { datetime: event.time }, `${dateAndTime(event.time).slice(0, 10)} ${timeWithMilliseconds(event.time)}`),
+      after > 0 && h('span', {}, `${span(after)} after its cause`),
+      device && h('a', { href: `#/devices/${encodeURIComponent(device)}`, onclick: () => dialog.close() }, device),
+      app && h('span', {}, app)),
+    value(withoutApp(event.data, app)))
+}
+
+/** The app stands in the line above. */
+function withoutApp(data, app) {
+  if (data === null || typeof data !== 'object' || data.app !== app) return data
+  const { app: _, ...rest } = data
+  return rest
+}
+
+/** JSON as words: objects as pairs of paths and values, lists of objects as tables, the rest as it is. */
+export function value(data) {
+  if (data === null || typeof data !== 'object') return document.createTextNode(data === null ? '–' : String(data))
+  if (Array.isArray(data)) {
+    if (data.length === 0) return document.createTextNode('none')
+    if (data.every(item => item === null || typeof item !== 'object')) return document.createTextNode(data.join(', '))
+    if (data.every(item => item !== null && typeof item === 'object' && !Array.isArray(item))) return table(data)
+    return h('pre', {}, JSON.stringify(data, null, 1))
+  }
+  const members = flat(data)
+  if (members.length === 0) return document.createTextNode('nothing more')
+  return h('dl', { class: 'data' }, members.map(([name, member]) => h('div', {}, h('dt', {}, name), h('dd', {}, value(member)))))
+}
+
+/** The members of an object, those of objects in it by their paths: `aps.alert.title`. */
+function flat(data) {
+  return Object.entries(data).flatMap(([name, member]) => {
+    const isObject = member !== null && typeof member === 'object' && !Array.isArray(member) && Object.keys(member).length > 0
+    return isObject ? flat(member).map(([inner, value]) => [`${name}.${inner}`, value]) : [[name, member]]
+  })
+}
+
+function table(items) {
+  const names = [...new Set(items.flatMap(Object.keys))]
+  return h('div', { class: 'scroll', tabindex: '0' }, h('table', {},
+    h('thead', {}, h('tr', {}, names.map(name => h('th', { scope: 'col' }, name)))),
+    h('tbody', {}, items.map(item => h('tr', {}, names.map(name => h('td', {}, Object.hasOwn(item, name) ? value(item[name]) : '')))))))
+}

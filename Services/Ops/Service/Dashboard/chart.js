@@ -1,0 +1,154 @@
+// Charts in SVG, drawn at the size that they have on the screen.
+
+import { h, keyed, s, say } from './dom.js'
+import { dayOfYear, minuteOfDay, number } from './words.js'
+
+/** The next of 1, 2, 5, 10, 20, 50 … at or above `value`. */
+function round(value) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
+  return [1, 2, 5, 10].map(step => step * power).find(step => step >= value)
+}
+
+/** Columns of what each point has, stacked by series, with a point that is read out. */
+export class Chart {
+  /** `series` are the members of a point that are stacked, `things` what they count. */
+  constructor(place, readout, { series, things, height }) {
+    this.place = place
+    this.readout = readout
+    this.series = series
+    this.things = things
+    this.height = height
+    this.points = []
+    this.chosen = undefined
+    new ResizeObserver(() => this.draw()).observe(place)
+    place.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
+    place.addEventListener('pointerleave', () => this.choose(undefined))
+    // Read out only for whoever is at it.
+    place.addEventListener('focus', () => { readout.ariaLive = 'polite' })
+    place.addEventListener('blur', () => {
+      readout.ariaLive = 'off'
+      this.choose(undefined)
+    })
+    place.addEventListener('keydown', event => {
+      const last = this.points.length - 1
+      const from = this.chosen ?? last + 1
+      const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key]
+      if (event.key === 'Escape') this.choose(undefined)
+      if (to === undefined) return
+      event.preventDefault()
+      this.choose(Math.max(0, Math.min(last, to)))
+    })
+  }
+
+  /** `interval` is the seconds of a point. */
+  show(points, interval) {
+    this.points = points
+    this.interval = interval
+    this.label = interval < 86_400 ? minuteOfDay : dayOfYear
+    this.draw()
+  }
+
+  indexAt(x) {
+    const { left, right } = this.frame ?? { left: 0, right: 1 }
+    const share = (x - this.place.getBoundingClientRect().left - left) / (right - left)
+    return Math.max(0, Math.min(this.points.length - 1, Math.floor(share * this.points.length)))
+  }
+
+  choose(index) {
+    if (index === this.chosen) return
+    this.chosen = index
+    this.draw()
+  }
+
+  draw() {
+    const { points } = this
+    const [width, height] = [Math.floor(this.place.clientWidth), this.height]
+    if (width < 40 || points.length === 0) return
+    const greatest = Math.max(4, ...points.map(point => this.sum(point)))
+    const step = round(greatest / 4)
+    const top = step * Math.ceil(greatest / step)
+    const frame = this.frame = { left: 14 + 7 * number(top).length, right: width - 4, top: 10, bottom: height - 24 }
+    const y = value => frame.bottom - (frame.bottom - frame.top) * value / top
+    const column = (frame.right - frame.left) / points.length
+    const svg = s('svg', { width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': this.summary() })
+
+    for (let value = 0; value <= top; value += step) {
+      svg.append(
+        s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
+        s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
+    }
+    // As many labels as have room, at round times.
+    const room = Math.ceil(points.length * 60 / (frame.right - frame.left))
+    const every = [1, 2, 4, 5, 10, 20, 30].find(step => step >= room) ?? 60
+    points.forEach((point, index) => {
+      const x = frame.left + column * (index + 0.5)
+      if (Date.parse(point.time) / 1000 / this.interval % every !== 0 || x > frame.right - 16) return
+      svg.append(s('text', { x, y: height - 6, 'text-anchor': 'middle' }, this.label(point.time)))
+    })
+
+    points.forEach((point, index) => {
+      let base = 0
+      const group = s('g', { class: index === points.length - 1 ? 'unfinished' : '' })
+      for (const name of this.series) {
+        const count = point[name] ?? 0
+        if (count === 0) continue
+        const [low, high] = [y(base), y(base + count)]
+        base += count
+        group.append(s('rect', {
+          class: `of-${name}`, x: frame.left + column * index + 0.5, y: high, width: Math.max(1, column - 1), height: Math.max(0.5, low - high),
+        }))
+      }
+      svg.append(group)
+    })
+    if (this.chosen !== undefined && points[this.chosen]) {
+      svg.append(s('rect', { class: 'chosen', x: frame.left + column * this.chosen, y: frame.top, width: column, height: frame.bottom - frame.top }))
+    }
+    this.place.replaceChildren(svg)
+    this.tell()
+  }
+
+  sum(point) { return this.series.reduce((all, name) => all + (point[name] ?? 0), 0) }
+
+  summary() {
+    const sums = this.series.map(name => [name, this.points.reduce((all, point) => all + (point[name] ?? 0), 0)])
+    const all = sums.reduce((sum, [, count]) => sum + count, 0)
+    return `${number(all)} ${this.things}: ` + sums.map(([name, count]) => `${name} ${number(count)}`).join(', ')
+  }
+
+  tell() {
+    const point = this.points[this.chosen]
+    // Behind the last whole point stands the one that is still going on.
+    const latest = this.points.at(-2)
+    if (point) say(this.readout, `${this.label(point.time)}: ${this.sentence(point)}`)
+    else say(this.readout, latest ? `Last whole point, ${this.label(latest.time)}: ${number(this.sum(latest))} ${this.things}` : '')
+  }
+
+  sentence(point) {
+    const parts = this.series.filter(name => point[name] > 0).map(name => `${name} ${number(point[name])}`)
+    return parts.length === 0 ? `no ${this.things}` : `${number(this.sum(point))} ${this.things} · ${parts.join(' · ')}`
+  }
+}
+
+/** A line without axes: where in the window it was much. */
+export function spark(place, values, words) {
+  const [width, height] = [240, 28]
+  const greatest = Math.max(1, ...values)
+  const x = index => (index * width / Math.max(1, values.length - 1)).toFixed(1)
+  const line = values.map((value, index) => `${x(index)},${(height - 2 - (height - 4) * value / greatest).toFixed(1)}`).join(' ')
+  let svg = place.firstElementChild
+  if (!svg) {
+    svg = s('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' },
+      s('polygon'), s('polyline', { 'vector-effect': 'non-scaling-stroke' }))
+    place.append(svg)
+  }
+  svg.setAttribute('aria-label', words)
+  svg.firstElementChild.setAttribute('points', `0,${height} ${line} ${width},${height}`)
+  svg.lastElementChild.setAttribute('points', line)
+}
+
+/** The series of a chart with their colours and counts. */
+export function legend(list, series, points) {
+  keyed(list, series, name => name,
+    name => h('li', {}, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong')),
+    (item, name) => say(item.lastElementChild, number(points.reduce((all, point) => all + (point[name] ?? 0), 0))))
+}

@@ -1,0 +1,202 @@
+// The dashboard: which part of it is open, and when it asks for what it shows.
+
+import { credentials, Failure, get, path, patience, pause } from './api.js'
+import { $, say, show } from './dom.js'
+import { DeviceView } from './device.js'
+import { Devices } from './devices.js'
+import { Feed } from './feed.js'
+import { refreshNumbers } from './overview.js'
+import { Transfers } from './transfers.js'
+import { timeOfDay } from './words.js'
+
+const transfers = new Transfers()
+const feed = new Feed(transfers, failed)
+const devices = new Devices(failed)
+const device = new DeviceView(suiteNow, failed)
+
+/** What is open: `overview`, `device`, or `door` while a key is needed. */
+let open
+let clock
+/** Ends the refreshing of what is open. */
+let refreshing = new AbortController()
+/** Whether numbers are on the page. */
+let hasNumbers = false
+/** What is to be in sight once what stands above it has its height. */
+let landing
+
+// Which part is open
+
+function route() {
+  const parts = location.hash.replace(/^#\/?/, '').split('/')
+  if (parts[0] !== 'devices' || !parts[1]) return { part: parts[0] || 'overview' }
+  try { return { part: 'device', name: decodeURIComponent(parts[1]) } } catch { return { part: 'overview' } }
+}
+
+function turn() {
+  const { part, name } = route()
+  const view = part === 'device' ? 'device' : 'overview'
+  for (const link of document.querySelectorAll('nav [data-part]')) {
+    const isHere = link.dataset.part === (part === 'device' ? 'devices' : part)
+    if (isHere) link.setAttribute('aria-current', 'page')
+    else link.removeAttribute('aria-current')
+  }
+  landing = undefined
+  show($('door'), false)
+  show($('overview'), view === 'overview')
+  show($('device'), view === 'device')
+  document.title = view === 'device' ? `${name} – Dormouse` : 'Dormouse'
+  if (view === 'device') {
+    feed.stop()
+    device.open(name)
+    scrollTo(0, 0)
+    $('device-name').focus({ preventScroll: true })
+  } else {
+    device.close()
+    if (open !== 'overview') feed.start()
+    const section = { devices: $('devices'), feed: $('feed') }[part] ?? $('main')
+    if (section === $('main')) scrollTo(0, 0)
+    else (landing = section).scrollIntoView()
+    if (open !== undefined) section.focus({ preventScroll: true })
+  }
+  open = view
+  refresh()
+}
+
+function askForKey(words = '') {
+  refreshing.abort()
+  feed.stop()
+  device.close()
+  open = 'door'
+  for (const id of ['overview', 'device', 'clock', 'forget', 'trouble']) show($(id), false)
+  show($('door'), true)
+  say($('key-fault'), words)
+  $('key').focus()
+}
+
+$('key-form').addEventListener('submit', event => {
+  event.preventDefault()
+  credentials.keep($('key').value.trim())
+  $('key').value = ''
+  say($('key-fault'), '')
+  begin()
+})
+
+$('forget').addEventListener('click', () => {
+  credentials.forget()
+  askForKey()
+})
+
+// What goes wrong
+
+function failed(error) {
+  if (!(error instanceof Failure)) {
+    if (error.name !== 'AbortError') console.error(error)
+    return
+  }
+  if (error.isOfTheKey) {
+    // Of several questions that were under way, one tells it.
+    if (open === 'door' && !credentials.isHeld) return
+    const words = error.status === 403 ? 'This key may not read: it needs the scope read.'
+      : credentials.isHeld ? 'ops does not know this key.' : ''
+    credentials.forget()
+    return askForKey(words)
+  }
+  const since = hasNumbers && clock ? ` What you see is of ${timeOfDay(clock.now)} by the suite’s clock.` : ''
+  if (error.status === 0) say($('trouble'), `ops does not answer; trying again.${since}`)
+  else if (error.status === 429) say($('trouble'), 'This key makes too many requests; going on more slowly.')
+  else if (error.code === 'database_unavailable') say($('trouble'), `ops can’t reach its database; trying again.${since}`)
+  else say($('trouble'), `ops answered ${error.status}: ${error.message}; trying again.${since}`)
+  show($('trouble'), true)
+}
+
+function wentWell() {
+  hasNumbers = true
+  show($('trouble'), false)
+}
+
+// What is refreshed
+
+/** Asks each 2 s while somebody looks, more slowly while it fails, and of who answers slowly at most a tenth of the time. */
+async function refresh() {
+  refreshing.abort()
+  const { signal } = refreshing = new AbortController()
+  let tries = 0
+  while (!signal.aborted) {
+    let wait = 2000
+    if (!document.hidden) {
+      const asked = performance.now()
+      try {
+        await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
+        wentWell()
+        landing?.scrollIntoView()
+        landing = undefined
+        tries = 0
+        wait = Math.max(wait, 9 * (performance.now() - asked))
+      } catch (error) {
+        if (signal.aborted) return
+        failed(error)
+        wait = Math.max(wait, patience(tries++, error))
+      }
+    }
+    await pause(wait, signal)
+  }
+}
+
+document.addEventListener('visibilitychange', () => { if (!document.hidden && open !== 'door') refresh() })
+$('window').addEventListener('change', refresh)
+
+async function refreshOverview(signal) {
+  // Each is written when it is there: what one of them lacks is no loss to the others.
+  await Promise.all([refreshClock(signal), refreshNumbers(suiteNow(), signal), devices.refresh(signal)])
+}
+
+async function refreshClock(signal) {
+  const reading = await get('v1/clock', signal)
+  clock = { ...reading, at: performance.now() }
+  writeClock()
+}
+
+// The suite's clock
+
+function suiteNow() {
+  if (!clock) return Date.now()
+  const passed = clock.frozen ? 0 : (performance.now() - clock.at) * (clock.virtual ? clock.rate : 1)
+  return Date.parse(clock.now) + passed
+}
+
+function writeClock() {
+  if (!clock || open === 'door') return
+  const now = new Date(suiteNow()).toISOString()
+  show($('clock'), true)
+  show($('forget'), credentials.isHeld)
+  $('clock-now').dateTime = now
+  say($('clock-now'), `${now.slice(0, 10)} ${now.slice(11, 19)}`)
+  const rate = Number(clock.rate.toFixed(3))
+  say($('clock-mode'), !clock.virtual ? 'real time' : clock.frozen ? 'virtual, frozen' : `virtual, ${rate}×`)
+  $('clock-mode').dataset.state = clock.frozen ? 'paused' : 'live'
+}
+
+setInterval(() => { if (!document.hidden) writeClock() }, 500)
+
+// The beginning
+
+async function begin() {
+  let tries = 0
+  while (true) {
+    try {
+      await refreshClock()
+      break
+    } catch (error) {
+      failed(error)
+      if (!(error instanceof Failure) || error.isOfTheKey) return
+      await pause(patience(tries++, error))
+    }
+  }
+  wentWell()
+  open = undefined
+  turn()
+  writeClock()
+}
+
+addEventListener('hashchange', () => { if (open !== 'door') turn() })
+begin()

@@ -1,0 +1,109 @@
+// The field's words for what the API names, and how numbers, sizes and times are written.
+
+export const services = ['lifecycle', 'fetch', 'push', 'transfer']
+
+/** What may become of a push at once, the best first. */
+export const outcomes = ['delivered', 'stored', 'held', 'discarded']
+
+/** The states of an app, the liveliest first. */
+export const states = ['active', 'inactive', 'background', 'suspended', 'notRunning']
+
+const words = {
+  notRunning: 'not running',
+  // Why an app was woken.
+  fetch: 'Background fetch', push: 'Silent push', transfer: 'Background URL session', location: 'Location',
+  task: 'BGTaskScheduler', voip: 'VoIP',
+  // Why it was not.
+  notInstalled: 'Not installed', unsupportedOnProfile: 'Not in this version of iOS', deviceOff: 'Device is off',
+  forceQuit: 'Force-quit by the user', modeNotDeclared: 'Background mode not declared',
+  backgroundRefreshDenied: 'Background App Refresh is off',
+  backgroundRefreshRestricted: 'Background App Refresh is restricted', lowPowerMode: 'Low Power Mode',
+  inForeground: 'App is on screen', memoryPressure: 'Memory pressure', terminating: 'App is being terminated',
+  locationNotAuthorized: 'Location not authorized: always', alreadyWokenToday: 'Already woken today (Newsstand)',
+  resumedTooOften: 'Resumed for VoIP too often',
+  // How a process ended.
+  crash: 'Crashed', exit: 'Exited by itself', exitedOnSuspend: 'Exits on suspend',
+  launchTimeout: 'Launch timed out', didEnterBackgroundTimeout: 'didEnterBackground timed out',
+  backgroundTaskTimeout: 'Background task not ended', fetchTimeout: 'performFetch timed out',
+  powerOff: 'Device turned off', updated: 'Updated', uninstalled: 'Uninstalled',
+  pushTimeout: 'Push handler timed out', transferTimeout: 'URL session events timed out',
+  taskRequestTimeout: 'BGTask not completed', thermal: 'Device too hot',
+  fileLockHeld: 'Suspended with a file lock', voipWithoutCall: 'VoIP push without a call',
+  voipResumedTooOften: 'Resumed for VoIP too often', uiOffMainThread: 'UI off the main thread',
+  uiInBackground: 'UI in the background', workOutsideModes: 'Work outside its background modes',
+}
+
+/** What a reader calls what the API calls `name`; the name itself where there is no better word. */
+export const word = name => Object.hasOwn(words, name) ? words[name] : String(name)
+
+/** `ios18` as Apple writes it. */
+export const system = profile => String(profile).replace(/^ios(?=\d)/, 'iOS ')
+
+const transferErrors = {
+  '-999': 'cancelled', '-1001': 'timed out', '-1002': 'unsupported URL', '-1003': 'cannot find host', '-1004': 'cannot connect to host',
+  '-1005': 'connection lost', '-1009': 'not connected to the internet', '-1011': 'bad server response', '-3000': 'cannot create file',
+}
+
+/** What Apple's documents call an error of `NSURLErrorDomain`. */
+export const transferError = code => transferErrors[code] ?? `NSURLErrorDomain ${code}`
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const precise = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+
+export const number = value => whole.format(value ?? 0)
+
+export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`
+
+/** 1234567 as `1.2 MB`; sizes are decimal, as Apple's are. */
+export function bytes(value) {
+  let size = value ?? 0
+  for (const unit of ['bytes', 'kB', 'MB', 'GB', 'TB']) {
+    if (size < 1000 || unit === 'TB') return `${unit === 'bytes' ? number(size) : precise.format(size)} ${unit}`
+    size /= 1000
+  }
+}
+
+/** A span of time in its two greatest units. */
+export function span(milliseconds) {
+  const seconds = Math.max(0, milliseconds) / 1000
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
+  if (seconds < 10) return `${precise.format(seconds)} s`
+  if (seconds < 60) return `${Math.floor(seconds)} s`
+  const parts = [['d', 86400], ['h', 3600], ['min', 60], ['s', 1]]
+  const first = parts.findIndex(([, size]) => seconds >= size)
+  const [unit, size] = parts[first]
+  const [smaller, smallerSize] = parts[first + 1]
+  const rest = Math.floor((seconds % size) / smallerSize)
+  return `${Math.floor(seconds / size)} ${unit}` + (rest > 0 ? ` ${rest} ${smaller}` : '')
+}
+
+// Times are the suite's, and UTC as the API's.
+export const timeOfDay = iso => String(iso).slice(11, 19)
+export const timeWithMilliseconds = iso => String(iso).slice(11, 23)
+export const minuteOfDay = iso => String(iso).slice(11, 16)
+export const dayOfYear = iso => String(iso).slice(5, 10)
+export const dateAndTime = iso => `${String(iso).slice(0, 10)} ${String(iso).slice(11, 19)}`
+
+/** The service that an event is of: CloudEvents write it `/lifecycle`. */
+export const serviceOf = event => String(event.service ?? event.source ?? '').replace(/^\//, '')
+
+/** The device and the app of an event, by its subject `device:NAME` or `device:NAME/APP`. */
+export function subjectOf(event) {
+  const match = /^device:([^/]+)(?:\/(.+))?$/.exec(event.subject ?? '')
+  return { device: match?.[1], app: match?.[2] ?? event.app }
+}
+
+/** The type without the service that is named beside it. */
+export const shortType = event => String(event.type).replace(serviceOf(event) + '.', '')
+
+// What says most about an event, the most telling first.
+const telling = ['refusal', 'reason', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
+
+/** A few words of an event's data, for one line. */
+export function gist(data) {
+  if (data === null || typeof data !== 'object') return ''
+  const moved = data.totalBytesWritten ?? data.totalBytesSent
+  if (typeof moved === 'number') return bytes(moved)
+  return telling.filter(name => ['string', 'number'].includes(typeof data[name])).slice(0, 2)
+    .map(name => ['reason', 'refusal', 'state'].includes(name) ? word(data[name]) : String(data[name])).join(' · ')
+}

@@ -1,0 +1,70 @@
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceKit
+
+/// The page at `/`, and what it is made of. All of it is in the executable.
+///
+/// Anybody may have the page: what it shows it asks of the API, with the key that its reader gives it.
+struct DashboardRoutes: Sendable {
+    private static let files: [DashboardFile] = [
+        DashboardFile("/", "text/html; charset=utf-8", PackageResources.index_html),
+        DashboardFile("/dashboard.css", "text/css; charset=utf-8", PackageResources.dashboard_css),
+        DashboardFile("/icon.svg", "image/svg+xml", PackageResources.icon_svg),
+        DashboardFile(script: "/api.js", PackageResources.api_js),
+        DashboardFile(script: "/causes.js", PackageResources.causes_js),
+        DashboardFile(script: "/chart.js", PackageResources.chart_js),
+        DashboardFile(script: "/dashboard.js", PackageResources.dashboard_js),
+        DashboardFile(script: "/device.js", PackageResources.device_js),
+        DashboardFile(script: "/devices.js", PackageResources.devices_js),
+        DashboardFile(script: "/dom.js", PackageResources.dom_js),
+        DashboardFile(script: "/feed.js", PackageResources.feed_js),
+        DashboardFile(script: "/overview.js", PackageResources.overview_js),
+        DashboardFile(script: "/transfers.js", PackageResources.transfers_js),
+        DashboardFile(script: "/words.js", PackageResources.words_js),
+    ]
+
+    func add(to table: inout RouteTable) {
+        for file in Self.files {
+            table.add(.get, file.path, "A part of the dashboard", access: .open, isDescribed: false) { _, _ in
+                file.response
+            }
+        }
+    }
+}
+
+/// A file of the page.
+private struct DashboardFile: Sendable {
+    let path: String
+    private let headers: HTTPFields
+    private let body: ByteBuffer
+
+    init(_ path: String, _ type: String, _ bytes: [UInt8]) {
+        self.path = path
+        body = ByteBuffer(bytes: bytes)
+        // Asked for at each visit, sent when it is another one: all files of a page are of one version.
+        let digest = SHA256.hash(data: bytes).prefix(12).map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0" + digits : digits
+        }
+        headers = [
+            .contentType: type, .cacheControl: "no-cache", .eTag: ETag(digest.joined()).description,
+            .contentSecurityPolicy: Self.policy, .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
+        ]
+    }
+
+    init(script path: String, _ bytes: [UInt8]) { self.init(path, "text/javascript; charset=utf-8", bytes) }
+
+    var response: Response { Response(status: .ok, headers: headers, body: .init(byteBuffer: body)) }
+
+    /// Nothing but this origin's own files, no markup's own scripts or styles, in nobody's frame.
+    private static let policy = [
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
+        "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+    ].joined(separator: "; ")
+}
+
+extension HTTPField.Name {
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
+}

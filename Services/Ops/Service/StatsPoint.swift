@@ -1,0 +1,60 @@
+import Records
+import Timeline
+
+/// One interval. What is told apart of a service's events counts as its own too.
+struct StatsPoint: Record {
+    /// Of transfers, received and sent.
+    var bytes = 0
+    var delivered = 0
+    var discarded = 0
+    var events = 0
+    var fetch = 0
+    var held = 0
+    var killed = 0
+    var lifecycle = 0
+    var push = 0
+    var refused = 0
+    var stored = 0
+    var time = Instant.epoch
+    var transfer = 0
+    var woken = 0
+
+    mutating func count(_ series: String, _ count: Int, _ amount: Int) {
+        events += count
+        bytes += amount
+        switch series {
+        case "fetch": fetch += count
+        case "lifecycle", "killed", "refused", "woken": lifecycle += count
+        case "push", "delivered", "stored", "held", "discarded": push += count
+        case "transfer": transfer += count
+        default: break
+        }
+        switch series {
+        case "delivered": delivered += count
+        case "discarded": discarded += count
+        case "held": held += count
+        case "killed": killed += count
+        case "refused": refused += count
+        case "stored": stored += count
+        case "woken": woken += count
+        default: break
+        }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.field("bytes", &bytes)
+        fields.field("delivered", &delivered)
+        fields.field("discarded", &discarded)
+        fields.field("events", &events)
+        fields.field("fetch", &fetch)
+        fields.field("held", &held)
+        fields.field("killed", &killed)
+        fields.field("lifecycle", &lifecycle)
+        fields.field("push", &push)
+        fields.field("refused", &refused)
+        fields.field("stored", &stored)
+        fields.field("time", &time)
+        fields.field("transfer", &transfer)
+        fields.field("woken", &woken)
+    }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// The dashboard as it is served.
+@Suite("The dashboard's files", .timeLimit(.minutes(2))) struct DashboardFilesTests {
+    @Test func anybodyGetsThePageAndItMayUseNothingButItsOwnFiles() async throws {
+        try await OpsBench.run { bench in
+            let page = try await bench.get("/", key: nil)
+            #expect(page.status == 200 && page.headers["content-type"] == "text/html; charset=utf-8")
+            let policy = try #require(page.headers["content-security-policy"])
+            #expect(policy.hasPrefix("default-src 'none';") && !policy.contains("unsafe"))
+            #expect(page.headers["x-content-type-options"] == "nosniff")
+            #expect(page.headers["referrer-policy"] == "no-referrer")
+            #expect(page.headers["cache-control"] == "no-cache")
+            // What the policy would not let in is not there.
+            for forbidden in [" style=\"", "<style", " onclick=", "http://", "https://"] {
+                #expect(!page.body.contains(forbidden), "\(forbidden)")
+            }
+            let tag = try #require(page.headers["etag"])
+            #expect(try await bench.get("/", key: nil, ["If-None-Match": tag]).status == 304)
+            #expect(try await !bench.get("/openapi.json", key: nil).body.contains("dashboard"))
+        }
+    }
+
+    /// Each file that the page or one of its scripts names is served, as what it is.
+    @Test func allThatItNamesIsThere() async throws {
+        try await OpsBench.run { bench in
+            var seen: [String: String] = [:]
+            var open = ["/"]
+            while let path = open.popLast() {
+                let file = try await bench.get(path, key: nil)
+                #expect(file.status == 200, "\(path)")
+                #expect(file.headers["content-security-policy"] != nil && file.headers["etag"] != nil, "\(path)")
+                seen[path] = file.headers["content-type"] ?? ""
+                let names = file.body.matches(of: #/(?:href|src|from) ?=? ?["'](?:\.\/)?([a-z]+\.[a-z]+)["']/#).map {
+                    "/\($0.1)"
+                }
+                open += names.filter { seen[$0] == nil && !open.contains($0) }
+            }
+            let scripts = seen.filter { $0.key.hasSuffix(".js") }
+            #expect(scripts.count >= 9 && scripts.values.allSatisfy { $0 == "text/javascript; charset=utf-8" })
+            #expect(seen["/dashboard.css"] == "text/css; charset=utf-8" && seen["/icon.svg"] == "image/svg+xml")
+        }
+    }
+}

@@ -1,0 +1,267 @@
+import Contracts
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// The dashboard in a browser, over the service as it is.
+@Suite("The dashboard", .timeLimit(.minutes(5)), .enabled(if: Browser.isInstalled, "apt-get install chromium"))
+struct DashboardTests {
+    /// A few devices, and some of everything that the overview shows.
+    private static func live(_ bench: OpsBench) async throws {
+        for device in ["d1", "d2", "d3", "other"] {
+            let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
+            try await bench.append(type(of: registered).type, to: device, data: text(registered))
+        }
+        for app in ["mail", "chat"] {
+            let installed = LifecycleEvent.AppInstalled(app: app, manifest: Manifest())
+            try await bench.append(type(of: installed).type, to: "d1", app: app, data: text(installed))
+        }
+        let launched = LifecycleEvent.AppLaunched(app: "mail", callbacks: [])
+        try await bench.append(type(of: launched).type, to: "d1", app: "mail", data: text(launched))
+        let happenings: [(type: String, count: Int, data: String)] = [
+            ("lifecycle.app.woken", 5, #"{"reason":"push"}"#), ("lifecycle.app.woken", 2, #"{"reason":"fetch"}"#),
+            ("lifecycle.wake.refused", 3, #"{"reason":"fetch","refusal":"lowPowerMode"}"#),
+            ("lifecycle.app.terminated", 4, #"{"code":"0x8badf00d","reason":"launchTimeout"}"#),
+            ("lifecycle.app.terminated", 1, #"{"reason":"crash"}"#),
+            ("push.notification.held", 6, #"{"status":"Held – Silent Budget"}"#),
+            ("transfer.progress.made", 2, #"{"bytesWritten":1500000}"#), ("transfer.task.completed", 7, "{}"),
+            ("transfer.task.completed", 2, #"{"error":{"code":"timedOut"}}"#),
+        ]
+        for (type, count, data) in happenings {
+            for _ in 0..<count { try await bench.append(type, to: "d2", app: "news", data: data) }
+        }
+        try await bench.count()
+    }
+
+    private static func text(_ record: some Record) -> String { String(decoding: record.jsonBytes, as: UTF8.self) }
+
+    /// The page over a bench in which devices have lived.
+    private func onPage(
+        _ part: String = "", width: Int = 1280, _ body: @Sendable @escaping (OpsBench, Browser) async throws -> Void
+    ) async throws {
+        try await OpsBench.run { bench in
+            try await Self.live(bench)
+            try await Browser.run { browser in
+                try await browser.open("http://127.0.0.1:\(bench.port)/\(part)", width: width, key: OpsBench.readKey)
+                try await body(bench, browser)
+                let complaints = await browser.complaints
+                #expect(complaints == [])
+            }
+        }
+    }
+
+    @Test func itsNumbersAreThoseOfTheAPI() async throws {
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#devices-count').textContent === '4'")
+            try await browser.until("document.querySelectorAll('#device-list li').length === 4")
+            let stats = try await bench.get("/v1/stats").json
+            func counts(_ name: String, _ word: String) -> [Int] {
+                stats[name]?.items?.compactMap { $0[word]?.int } ?? []
+            }
+            let events = try #require(stats["events"]?.int)
+            #expect(try await browser.text("#events-count") == "\(events)")
+            #expect(try await browser.text("#apps-count") == "2")
+            for app in stats["now"]?["apps"]?.items ?? [] {
+                let (state, count) = (try #require(app["state"]?.string), try #require(app["count"]?.int))
+                #expect(try await browser.text("#states [data-key=\(state)] strong") == "\(count)", "\(state)")
+            }
+            for list in ["woken", "refused", "ended", "notifications"] {
+                let shown = try await browser.texts("#\(list) .count").compactMap { Int($0) }
+                #expect(!shown.isEmpty && shown == counts(list, "count"), "\(list)")
+            }
+            #expect(try await browser.texts("#ended .label").first == "Launch timed out 0x8badf00d")
+            #expect(try await browser.text("#refused .label") == "Low Power Mode")
+            #expect(try await browser.texts("#transfers dd") == ["3 MB", "0 bytes", "7", "2"])
+            for service in ["lifecycle", "fetch", "push", "transfer"] {
+                let sum = counts("points", service).reduce(0, +)
+                #expect(
+                    try await browser.text("#rate-legend [data-key=\(service)] strong") == String(sum), "\(service)")
+            }
+            #expect(try await browser.evaluate("document.querySelectorAll('#rate rect').length").int ?? 0 > 0)
+            #expect(try await browser.texts("#pushes-legend strong") == ["0", "0", "6", "0"])
+            #expect(try await browser.evaluate("document.querySelectorAll('#pushes rect').length").int ?? 0 > 0)
+            let consumers = try await bench.get("/v1/consumers").items
+            #expect(try await browser.texts("#consumers th") == consumers.compactMap { $0["name"]?.string })
+            #expect(try await browser.texts("#device-list a") == ["d1", "d2", "d3", "other"])
+        }
+    }
+
+    @Test func transfersTellHowFarTheyHaveCome() async throws {
+        let task = #"{"session":"s","task":4,"bytesReceived":6000000,"#
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            try await bench.append(
+                "transfer.progress.made", to: "d3", app: "mail",
+                data: task + #""totalBytesWritten":1500000,"totalBytesExpectedToWrite":6000000}"#)
+            try await browser.until(
+                "document.querySelector('#tasks li')?.textContent === 'd3 mail s, task 4receiving · 1.5 MB of 6 MB'")
+            #expect(try await browser.evaluate("document.querySelector('#tasks progress').value").double == 0.25)
+            try await bench.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
+            try await browser.until("document.querySelector('#tasks li').textContent.endsWith('completed · 6 MB')")
+        }
+    }
+
+    @Test func devicesAreInSightWhenTheirPartIsOpened() async throws {
+        try await onPage("#/devices") { _, browser in
+            try await browser.until("document.querySelectorAll('#device-list li').length === 4")
+            let height = "document.querySelector('#devices').getBoundingClientRect()"
+            try await browser.until("\(height).bottom <= innerHeight && \(height).top >= 0")
+        }
+    }
+
+    @Test func devicesAreFoundByTheBeginningOfTheirNames() async throws {
+        try await onPage { _, browser in
+            try await browser.until("document.querySelectorAll('#device-list li').length === 4")
+            try await browser.write("d", into: "#prefix")
+            try await browser.until("document.querySelectorAll('#device-list li').length === 3")
+            try await browser.write("9", into: "#prefix")
+            try await browser.until("!document.querySelector('#device-empty').hidden")
+            try await browser.write("/", into: "#prefix")
+            try await browser.until("document.querySelector('#prefix-fault').textContent.includes('letters')")
+        }
+    }
+
+    @Test func theFeedGoesOnUntilItIsPaused() async throws {
+        let newest = "document.querySelector('#feed-rows .type')?.textContent"
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
+            try await bench.append("fetch.refresh.due", to: "d3")
+            try await browser.until("\(newest) === 'refresh.due'")
+            try await browser.press("#feed-pause")
+            try await bench.append("fetch.refresh.recorded", to: "d3")
+            try await browser.until("document.querySelector('#feed-state').textContent === 'paused; 1 new event'")
+            #expect(try await browser.evaluate(newest) == "refresh.due")
+            try await browser.press("#feed-pause")
+            try await browser.until("\(newest) === 'refresh.recorded'")
+            let places = try await browser.evaluate(
+                "[...document.querySelectorAll('#feed-rows li')].map(row => row.dataset.key)")
+            let keys = places.items?.compactMap(\.string) ?? []
+            #expect(Set(keys).count == keys.count)
+        }
+    }
+
+    @Test func theFeedShowsTheServiceThatIsChosen() async throws {
+        let services =
+            "[...new Set([...document.querySelectorAll('#feed-rows .badge')].map(each => each.textContent))].join()"
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            try await browser.until("\(services).includes('transfer')")
+            try await browser.evaluate(
+                "{ const all = document.querySelector('#feed-service'); all.value = 'push'; all.dispatchEvent(new Event('change')) }"
+            )
+            try await browser.until("\(services) === 'push'")
+            try await bench.append("fetch.refresh.due", to: "d3")
+            try await bench.append("push.notification.received", to: "d3")
+            try await browser.until(
+                "document.querySelector('#feed-rows .type').textContent === 'notification.received'")
+            #expect(try await browser.evaluate(services).string == "push")
+        }
+    }
+
+    @Test func theFeedKeepsTheNewestAndForgetsTheRest() async throws {
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+            for _ in 0..<230 { try await bench.append("fetch.refresh.scheduled", to: "d3") }
+            try await bench.append("fetch.refresh.due", to: "d3")
+            try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")
+            #expect(try await browser.texts("#feed-rows li").count == 200)
+        }
+    }
+
+    @Test func aDeviceHasItsAppsAndWhyAsksForTheCauses() async throws {
+        try await onPage("#/devices/d1") { bench, browser in
+            try await browser.until("document.querySelectorAll('#switcher .card, #other-apps .card').length === 2")
+            #expect(try await browser.texts("#switcher h3") == ["mail"])
+            #expect(try await browser.text("#switcher .state") == "active")
+            #expect(try await browser.texts("#other-apps h3") == ["chat"])
+            try await browser.until("document.querySelector('#timeline-state').textContent === 'live'")
+            // What happens now comes by itself; what it says is text, whatever it looks like.
+            let first = try await bench.append("push.notification.received", to: "d1")
+            let second = try await bench.append(
+                "push.notification.held", to: "d1", correlation: first, causation: first, app: "mail",
+                data: #"{"note":"<img src=x onerror=alert(1)>"}"#)
+            try await bench.append("fetch.refresh.recorded", to: "d1", correlation: first, causation: second)
+            try await browser.until("document.querySelectorAll('#timeline li').length === 7")
+            try await browser.press("#timeline [data-key='\(second.uuidString.lowercased())'] button")
+            try await browser.until("document.querySelectorAll('#why-chain li').length === 3")
+            #expect(try await browser.evaluate("document.querySelector('#why').open") == true)
+            #expect(
+                try await browser.texts("#why-chain .type") == [
+                    "notification.received", "notification.held", "refresh.recorded",
+                ])
+            #expect(try await browser.texts("#why-chain .role") == ["cause", "this event", "effect"])
+            #expect(try await browser.text("#why-lead") == "1 event led to it; 1 event followed.")
+            #expect(try await browser.text("#why-chain .asked .data dd") == "<img src=x onerror=alert(1)>")
+            try await browser.press("#why-close")
+            #expect(try await browser.evaluate("document.querySelector('#why').open") == false)
+        }
+    }
+
+    @Test func aKeyIsAskedForAndIsNowhereInTheAddress() async throws {
+        try await OpsBench.run { bench in
+            try await Browser.run { browser in
+                try await browser.open("http://127.0.0.1:\(bench.port)/", key: nil)
+                try await browser.until("!document.querySelector('#door').hidden")
+                for (key, words) in [("wrong", "does not know"), (OpsBench.otherKey, "scope read")] {
+                    try await browser.write(key, into: "#key")
+                    try await browser.press("#key-form button")
+                    try await browser.until("document.querySelector('#key-fault').textContent.includes('\(words)')")
+                }
+                try await browser.write(OpsBench.readKey, into: "#key")
+                try await browser.press("#key-form button")
+                try await browser.until("document.querySelector('#devices-count').textContent === '0'")
+                let addresses = "location.href + performance.getEntriesByType('resource').map(each => each.name)"
+                #expect(try await browser.evaluate(addresses).string?.contains(OpsBench.readKey) == false)
+                try await browser.press("#forget")
+                #expect(try await browser.evaluate("sessionStorage.length").int == 0)
+                #expect(try await browser.evaluate("document.querySelector('#overview').hidden") == true)
+                let complaints = await browser.complaints
+                #expect(complaints == [])
+            }
+        }
+    }
+
+    @Test func aServiceThatIsAwayIsSaidToBeAndComesBack() async throws {
+        try await OpsBench.run { bench in
+            try await Self.live(bench)
+            let proxy = try await TCPProxy.start(port: bench.port)
+            try await Browser.run { browser in
+                try await browser.open("http://127.0.0.1:\(proxy.port)/", key: OpsBench.readKey)
+                try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+                try await browser.until("document.querySelector('#devices-count').textContent === '4'")
+                proxy.refuse(true)
+                try await proxy.cutAll()
+                try await browser.until(
+                    "document.querySelector('#trouble').textContent.startsWith('ops does not answer; trying again.')")
+                // What it knew stays.
+                #expect(try await browser.text("#devices-count") == "4")
+                try await bench.append("fetch.refresh.due", to: "d3")
+                proxy.refuse(false)
+                try await browser.until("document.querySelector('#trouble').hidden")
+                try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")
+                let complaints = await browser.complaints
+                #expect(complaints == [])
+            }
+            try await proxy.stop()
+        }
+    }
+
+    @Test(arguments: ["", "#/devices/d1"]) func aPhoneShowsItWithoutScrollingSideways(part: String) async throws {
+        try await onPage(part, width: 390) { _, browser in
+            let isThere =
+                part.isEmpty
+                ? "document.querySelectorAll('#device-list li').length === 4"
+                : "document.querySelectorAll('#timeline li').length === 4"
+            try await browser.until(isThere)
+            #expect(try await browser.overhang() == 0)
+            try await browser.until("document.querySelector('.why')")
+            try await browser.press(".why")
+            try await browser.until("document.querySelectorAll('#why-chain li').length > 0")
+            #expect(try await browser.overhang() == 0)
+        }
+    }
+}

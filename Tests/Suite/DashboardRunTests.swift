@@ -1,0 +1,157 @@
+import NIOHTTP1
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+/// The dashboard as an operator has it: `ops` serves it, while a fleet lives.
+@Suite(
+    "The dashboard over the whole suite", .timeLimit(.minutes(10)),
+    .enabled(if: Browser.isInstalled, "apt-get install chromium"))
+struct DashboardRunTests {
+    private static let devices = 12
+
+    @Test func itTellsWhatTheAPITellsWhileAFleetLives() async throws {
+        let suite = try await RunningSuite.start(virtualTime: true)
+        let fleet = try suite.startFleet(devices: Self.devices)
+        let page = suite.address(.ops) + "/"
+        try await Browser.run { browser in
+            try await browser.open(page, key: nil)
+            try await logIn(browser)
+            try await watchItMove(browser)
+
+            let (status, words, _) = try await fleet.finish()
+            #expect(status == .exited(0), "\(words)")
+            // From here on nothing happens that the page could tell earlier or later than the API.
+            try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
+            try await suite.waitUntilAllIsTakenIn()
+            try await compare(browser, with: suite)
+
+            try await openADeviceByKeyboard(browser)
+            try await showItOnAPhoneInTheDark(browser)
+            let complaints = await browser.complaints
+            #expect(complaints == [])
+            let others = await browser.requests.filter { !$0.hasPrefix(page) }
+            #expect(others == [])
+        }
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    private func logIn(_ browser: Browser) async throws {
+        try await browser.until("document.activeElement.id === 'key'")
+        try await browser.write(RunningSuite.operatorKey, into: "#key")
+        try await browser.press(.enter)
+        try await browser.until("document.querySelector('#devices-count').textContent === '\(Self.devices)'")
+    }
+
+    /// The count of events grows, and the feed gets other rows, while nobody touches the page.
+    private func watchItMove(_ browser: Browser) async throws {
+        try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+        try await browser.until("document.querySelectorAll('#feed-rows li').length > 20")
+        let newest = try #require(
+            try await browser.evaluate("document.querySelector('#feed-rows li').dataset.key").string)
+        let count = "Number(document.querySelector('#events-count').textContent.replaceAll(',', ''))"
+        let before = try #require(try await browser.evaluate(count).int)
+        try await browser.until("\(count) > \(before + 20)")
+        try await browser.until("document.querySelector('#feed-rows li').dataset.key !== '\(newest)'")
+    }
+
+    /// Numbers of the page equal the API's, once it has asked for the last of them.
+    private func compare(_ browser: Browser, with suite: RunningSuite) async throws {
+        let last = Latest()
+        do {
+            try await eventually(within: 90, describe: "the page tells what the API tells") {
+                let (told, shown) = (try await Self.told(suite), try await Self.shown(browser))
+                last.text.withLock { $0 = "the API: \(told)\nthe page: \(shown)" }
+                return told == shown
+            }
+        } catch let error as TimedOut {
+            throw Unexpected("\(error)\n\(last.text.withLock { $0 })")
+        }
+    }
+
+    /// What the API tells, in the page's words.
+    private static func told(_ suite: RunningSuite) async throws -> [String: [String]] {
+        let stats = try await suite.call(.GET, .ops, "/v1/stats").json
+        let devices = try await suite.call(.GET, .ops, "/v1/devices?limit=1000").json["items"]?.items ?? []
+        let states = devices.flatMap { $0["apps"]?.items ?? [] }.compactMap { $0["state"]?.string }
+        let consumers = try await suite.call(.GET, .ops, "/v1/consumers").json["items"]?.items ?? []
+        let points = stats["points"]?.items ?? []
+        func sums(_ series: [String]) -> [String] {
+            series.map { name in grouped(points.reduce(0) { $0 + ($1[name]?.int ?? 0) }) }
+        }
+        func counts(_ list: String) -> [String] {
+            stats[list]?.items?.map { grouped($0["count"]?.int ?? -1) } ?? []
+        }
+        return [
+            "devices": [grouped(devices.count)], "apps": [grouped(states.count)],
+            "states": ["active", "inactive", "background", "suspended", "notRunning"].map { state in
+                grouped(states.count { $0 == state })
+            },
+            "events": [grouped(stats["events"]?.int ?? -1)],
+            "services": sums(["lifecycle", "fetch", "push", "transfer"]),
+            "pushes": sums(["delivered", "stored", "held", "discarded"]),
+            "woken": counts("woken"), "refused": counts("refused"), "ended": counts("ended"),
+            "notifications": counts("notifications"),
+            "tasks": ["completed", "failed"].map { grouped(stats["transfers"]?[$0]?.int ?? -1) },
+            "consumers": consumers.map { "\($0["name"]?.string ?? "") \(grouped($0["lag"]?.int ?? -1))" },
+        ]
+    }
+
+    private static func shown(_ browser: Browser) async throws -> [String: [String]] {
+        let places = [
+            "devices": "#devices-count", "apps": "#apps-count", "states": "#states strong", "events": "#events-count",
+            "services": "#rate-legend strong", "pushes": "#pushes-legend strong", "woken": "#woken .count",
+            "refused": "#refused .count", "ended": "#ended .count", "notifications": "#notifications .count",
+            "tasks": "#tasks-completed, #tasks-failed",
+        ]
+        var shown: [String: [String]] = [:]
+        for (name, place) in places { shown[name] = try await browser.texts(place) }
+        let (names, lags) = (try await browser.texts("#consumers th"), try await browser.texts("#consumers .number"))
+        shown["consumers"] = zip(names, lags).map { "\($0) \($1)" }
+        return shown
+    }
+
+    /// From the list to a device, to "why?" at an event of its, and back, without a mouse.
+    private func openADeviceByKeyboard(_ browser: Browser) async throws {
+        try await browser.tab(to: "#device-list a")
+        let name = try #require(try await browser.evaluate("document.activeElement.textContent").string)
+        try await browser.press(.enter)
+        try await browser.until("document.querySelectorAll('#timeline li').length > 5")
+        #expect(try await browser.text("#device-name") == name)
+        #expect(try await browser.texts("#switcher h3, #other-apps h3").isEmpty == false)
+        #expect(try await browser.texts("#timeline time").count == browser.texts("#timeline .why").count)
+        try await browser.tab(to: "#timeline .why")
+        try await browser.press(.enter)
+        try await browser.until("document.querySelector('#why-chain .asked')")
+        #expect(try await browser.text("#why-lead")?.isEmpty == false)
+        try await browser.press(.escape)
+        try await browser.until("!document.querySelector('#why').open")
+        #expect(try await browser.evaluate("document.activeElement.matches('#timeline .why')") == true)
+    }
+
+    private func showItOnAPhoneInTheDark(_ browser: Browser) async throws {
+        let colours = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color].join()"
+        try await browser.prefer("light")
+        let light = try await browser.evaluate(colours).string
+        try await browser.prefer("dark")
+        #expect(try await browser.evaluate(colours).string != light)
+        try await browser.resize(to: 390)
+        #expect(try await browser.overhang() == 0)
+        try await browser.press(".brand")
+        try await browser.until("document.querySelectorAll('#device-list li').length > 5")
+        #expect(try await browser.overhang() == 0)
+    }
+}
+
+/// A number as the page writes it, with commas between thousands.
+private func grouped(_ number: Int) -> String {
+    var digits = String(number)
+    var place = digits.endIndex
+    while let next = digits.index(place, offsetBy: -3, limitedBy: digits.startIndex), next > digits.startIndex {
+        digits.insert(",", at: next)
+        place = next
+    }
+    return digits
+}

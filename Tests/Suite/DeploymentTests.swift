@@ -1,0 +1,67 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What stands in the files of `deploy` and in docker-compose.yml. Nothing of it is started here.
+@Suite("Deployment", .timeLimit(.minutes(10))) struct DeploymentTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../..").standardized.path
+    private static let compose = root + "/docker-compose.yml"
+
+    private func python() async throws -> PythonEnvironment {
+        try await .make(["check-jsonschema==0.39.0", "PyYAML==6.0.3"])
+    }
+
+    @Test func theComposeFileIsOne() async throws {
+        let checker = try await python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
+        let check = try ChildProcess.start(checker, ["--builtin-schema", "vendor.compose-spec", Self.compose])
+        #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
+    }
+
+    /// Images pinned, nobody root, secrets by file, health checks and orders right; each variable is one that its service knows.
+    @Test func whatItStartsIsHardened() async throws {
+        let faults = try await faults(of: Self.compose)
+        #expect(faults.isEmpty)
+    }
+
+    @Test(arguments: [
+        ("image: postgres:17.6-bookworm", "image: postgres:latest"), ("APNS_PORT:", "APNS_PROT:"),
+        (#"user: "99:99""#, #"user: "0:0""#), ("secrets: [database-push, operator-keys]", "secrets: [operator-keys]"),
+        ("read_only: true", "read_only: false"), ("condition: service_healthy", "condition: service_started"),
+        (#""${BIND_ADDRESS:-127.0.0.1}:9090:9090""#, #""9090:9090""#), ("PARTITIONS: ", "PARTS: "),
+        ("POSTGRES_PASSWORD_FILE: /run/secrets/database-owner", "POSTGRES_PASSWORD: secret"),
+    ])
+    func aFaultIsFound(right: String, wrong: String) async throws {
+        let text = try String(contentsOfFile: Self.compose, encoding: .utf8)
+        try #require(text.contains(right))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).yml")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)
+        #expect(try await !faults(of: file.path).isEmpty)
+    }
+
+    /// With Prometheus' own tool: what it scrapes, what it warns of, and when.
+    @Test(arguments: [
+        ["check", "config", "prometheus.yml"], ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],
+    ])
+    func prometheusUnderstandsItsFiles(arguments: [String]) async throws {
+        let folder = Self.root + "/deploy/prometheus/"
+        let check = try ChildProcess.start(
+            "/usr/bin/promtool", Array(arguments.dropLast()) + [folder + (arguments.last ?? "")])
+        #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
+    }
+
+    private func faults(of compose: String) async throws -> [String] {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for service in SuiteService.allCases {
+            let help = try ChildProcess.start(ChildProcess.product(service.rawValue), ["--help"])
+            try #require(try await help.exit() == .exited(0))
+            try help.output.lines.joined(separator: "\n").write(
+                to: folder.appendingPathComponent(service.rawValue + ".txt"), atomically: true, encoding: .utf8)
+        }
+        let script = try #require(Bundle.module.path(forResource: "deployment", ofType: "py", inDirectory: "Python"))
+        return try await python().run(script, [compose, folder.path])
+    }
+}

@@ -1,0 +1,234 @@
+public import Records
+
+import Foundation
+import Glibc
+
+/// A page of headless Chromium, driven by the DevTools protocol over pipes.
+///
+/// Chromium reads commands from descriptor 3 and answers on 4, each message with a zero byte behind it; a shell puts a
+/// named pipe and the standard output there, so that each message is a line.
+public actor Browser {
+    /// A page that answers a question with an exception, or Chromium with an error.
+    public struct Refused: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Debian's. Ubuntu has none but a snap.
+    private static let executable = "/usr/bin/chromium"
+    public static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
+
+    private static let script = """
+        folder=$0
+        mkfifo "$folder/commands"
+        echo ready >&2
+        { "$@" 3<>"$folder/commands" 4>&1 1>&2; } | stdbuf -o0 tr '\\0' '\\n'
+        """
+    private static let arguments = [
+        "--headless=new", "--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-dev-shm-usage",
+        "--disable-breakpad", "--disable-background-networking", "--no-first-run", "--hide-scrollbars",
+        "--remote-debugging-pipe",
+    ]
+
+    private let process: ChildProcess
+    private let folder: URL
+    private let commands: FileHandle
+    private var last = 0
+    private var session: String?
+
+    /// Opens a browser, gives it to `body`, and closes it.
+    public static func run<T: Sendable>(_ body: (Browser) async throws -> T) async throws -> T {
+        let browser = try await Browser()
+        do {
+            try await browser.begin()
+            let result = try await body(browser)
+            try await browser.close()
+            return result
+        } catch {
+            try? await browser.close()
+            throw error
+        }
+    }
+
+    private init() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("browser-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let process = try ChildProcess.start(
+            "/bin/sh",
+            ["-c", Self.script, folder.path, Self.executable] + Self.arguments
+                + ["--user-data-dir=\(folder.path)/profile", "about:blank"],
+            // What it leaves elsewhere in a home.
+            environment: ["HOME": folder.path])
+        try await process.waitForLine(containing: "ready")
+        // For reading too: so it does not wait for the other side.
+        commands = FileHandle(
+            fileDescriptor: Glibc.open(folder.path + "/commands", O_RDWR | O_CLOEXEC), closeOnDealloc: true)
+        (self.folder, self.process) = (folder, process)
+    }
+
+    private func begin() async throws {
+        let targets = try await call("Target.getTargets")["targetInfos"]?.items ?? []
+        guard let page = targets.first(where: { $0["type"] == "page" })?["targetId"] else {
+            throw Refused(description: "Chromium has no page")
+        }
+        session = try await call("Target.attachToTarget", ["targetId": page, "flatten": true])["sessionId"]?.string
+        for domain in ["Page", "Runtime", "Log", "Network"] { try await call(domain + ".enable") }
+    }
+
+    private func close() async throws {
+        session = nil
+        _ = try? await call("Browser.close")
+        try await process.exit()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Sends a command, and waits for its result.
+    @discardableResult
+    public func call(_ method: String, _ parameters: JSON = [:]) async throws -> JSON {
+        last += 1
+        var command: JSON = ["id": .int(last), "method": .string(method), "params": parameters]
+        if let session, case .object(let members) = command {
+            command = .object(members + [.init("sessionId", .string(session))])
+        }
+        try commands.write(contentsOf: command.bytes + [0])
+        let (output, beginning) = (process.output, "{\"id\":\(last),")
+        let line = try await withTimeout(seconds: 60, method) { await output.first { $0.hasPrefix(beginning) } }
+        let answer = try JSON(parsing: Array((line ?? "{}").utf8))
+        guard let result = answer["result"] else {
+            throw Refused(description: "\(method): \(line ?? "it ended: " + process.errors.tail())")
+        }
+        return result
+    }
+
+    /// What an expression is in the page.
+    @discardableResult
+    public func evaluate(_ expression: String) async throws -> JSON {
+        let answer = try await call(
+            "Runtime.evaluate",
+            ["expression": .string(expression), "awaitPromise": true, "returnByValue": true, "userGesture": true])
+        if let exception = answer["exceptionDetails"] {
+            throw Refused(description: "\(expression): \(String(decoding: exception.bytes, as: UTF8.self))")
+        }
+        return answer["result"]?["value"] ?? .null
+    }
+
+    /// The text of the first element, or nil where there is none.
+    public func text(_ selector: String) async throws -> String? {
+        try await evaluate("document.querySelector(\(quoted(selector)))?.textContent ?? null").string
+    }
+
+    /// The texts of all elements.
+    public func texts(_ selector: String) async throws -> [String] {
+        try await evaluate("[...document.querySelectorAll(\(quoted(selector)))].map(each => each.textContent)")
+            .items?.compactMap(\.string) ?? []
+    }
+
+    /// Presses a button, or follows a link.
+    public func press(_ selector: String) async throws {
+        try await evaluate("document.querySelector(\(quoted(selector))).click()")
+    }
+
+    /// Writes into a field, as its reader does.
+    public func write(_ text: String, into selector: String) async throws {
+        try await evaluate("document.querySelector(\(quoted(selector))).focus()")
+        try await call("Input.insertText", ["text": .string(text)])
+    }
+
+    /// Presses a key wherever the focus is.
+    public func press(_ key: Key) async throws {
+        let parameters: [JSON.Member] = [
+            .init("key", .string(key.name)), .init("code", .string(key.name)),
+            .init("windowsVirtualKeyCode", .int(key.code)),
+        ]
+        let text: [JSON.Member] = key.text.map { [.init("text", .string($0))] } ?? []
+        try await call("Input.dispatchKeyEvent", .object([.init("type", "keyDown")] + parameters + text))
+        try await call("Input.dispatchKeyEvent", .object([.init("type", "keyUp")] + parameters))
+    }
+
+    /// Goes on with Tab until the focus is on an element that fits.
+    public func tab(to selector: String, atMost steps: Int = 60) async throws {
+        for _ in 0..<steps {
+            try await press(.tab)
+            if try await evaluate("document.activeElement.matches(\(quoted(selector)))") == true { return }
+        }
+        throw Refused(description: "Tab does not come to \(selector)")
+    }
+
+    /// Waits until an expression is true in the page.
+    public func until(_ expression: String, within seconds: Double = 90) async throws {
+        // A page that is being opened has nothing yet.
+        try await eventually(within: seconds, describe: expression) { [self] in
+            (try? await evaluate("Boolean(\(expression))"))?.bool ?? false
+        }
+    }
+
+    /// Opens a page on a screen of that width, with a key that its reader gave before.
+    public func open(_ address: String, width: Int = 1280, key: String?) async throws {
+        try await resize(to: width)
+        if let key {
+            try await call(
+                "Page.addScriptToEvaluateOnNewDocument",
+                ["source": .string("sessionStorage.setItem('dormouse.key', \(quoted(key)))")])
+        }
+        try await call("Page.navigate", ["url": .string(address)])
+    }
+
+    /// Shows pages as a system that is dark, or light, does.
+    public func prefer(_ scheme: String) async throws {
+        let feature: JSON = ["name": "prefers-color-scheme", "value": .string(scheme)]
+        try await call("Emulation.setEmulatedMedia", ["features": .array([feature])])
+    }
+
+    /// Makes the screen as wide as that.
+    public func resize(to width: Int) async throws {
+        try await call(
+            "Emulation.setDeviceMetricsOverride",
+            ["width": .int(width), "height": 900, "deviceScaleFactor": 1, "mobile": false])
+    }
+
+    /// How far the page is wider than the screen.
+    public func overhang() async throws -> Int? {
+        try await evaluate("document.documentElement.scrollWidth - innerWidth").int
+    }
+
+    /// The addresses of all that pages have asked for.
+    public var requests: [String] {
+        process.output.lines.compactMap { line in
+            guard line.hasPrefix(#"{"method":"Network.requestWillBeSent","#) else { return nil }
+            return (try? JSON(parsing: Array(line.utf8)))?["params"]?["request"]?["url"]?.string
+        }
+    }
+
+    /// What the page's console complained about. That an answer was no success is said there too, by Chromium itself.
+    public var complaints: [String] {
+        process.output.lines.filter { line in
+            guard let message = try? JSON(parsing: Array(line.utf8)), let parameters = message["params"] else {
+                return false
+            }
+            return switch message["method"]?.string ?? "" {
+            case "Runtime.exceptionThrown": true
+            case "Runtime.consoleAPICalled": ["error", "warning", "assert"].contains(parameters["type"]?.string)
+            case "Log.entryAdded":
+                ["error", "warning"].contains(parameters["entry"]?["level"]?.string)
+                    && parameters["entry"]?["source"] != "network"
+            default: false
+            }
+        }
+    }
+}
+
+extension Browser {
+    /// A key of the keyboard.
+    public struct Key: Sendable {
+        let name: String
+        let code: Int
+        var text: String?
+
+        public static let tab = Key(name: "Tab", code: 9)
+        public static let enter = Key(name: "Enter", code: 13, text: "\r")
+        public static let escape = Key(name: "Escape", code: 27)
+        public static let left = Key(name: "ArrowLeft", code: 37)
+    }
+}
+
+/// A text as JavaScript has it.
+private func quoted(_ text: String) -> String { String(decoding: JSON.string(text).bytes, as: UTF8.self) }
