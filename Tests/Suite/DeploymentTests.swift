@@ -18,7 +18,11 @@ import Testing
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
-    /// Images pinned, nobody root, secrets by file, health checks and orders right; each variable is one that its service knows.
+    /// Images pinned, nobody root, secrets by file, health checks and orders right.
+    ///
+    /// Each variable that it sets is one that its service knows. The reverse: each setting of a service's `--help` stands in the
+    /// compose file, as a value or as what `.env` says; or the migration or the image sets it; or it names a file of one's own,
+    /// which needs a mount too, and then the check's list has it.
     @Test func whatItStartsIsHardened() async throws {
         let faults = try await faults(of: Self.compose)
         #expect(faults.isEmpty)
@@ -29,6 +33,7 @@ import Testing
         (#"user: "99:99""#, #"user: "0:0""#), ("secrets: [database-push, operator-keys]", "secrets: [operator-keys]"),
         ("read_only: true", "read_only: false"), ("condition: service_healthy", "condition: service_started"),
         (#""${BIND_ADDRESS:-127.0.0.1}:9090:9090""#, #""9090:9090""#), ("PARTITIONS: ", "PARTS: "),
+        ("      FETCH_THRESHOLD: ${FETCH_THRESHOLD:-}\n", ""), ("ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
         ("POSTGRES_PASSWORD_FILE: /run/secrets/database-owner", "POSTGRES_PASSWORD: secret"),
     ])
     func aFaultIsFound(right: String, wrong: String) async throws {
@@ -62,6 +67,6 @@ import Testing
                 to: folder.appendingPathComponent(service.rawValue + ".txt"), atomically: true, encoding: .utf8)
         }
         let script = try #require(Bundle.module.path(forResource: "deployment", ofType: "py", inDirectory: "Python"))
-        return try await python().run(script, [compose, folder.path])
+        return try await python().run(script, [compose, Self.root + "/deploy/docker/Dockerfile", folder.path])
     }
 }
