@@ -12,14 +12,15 @@ public enum Ops {
     public static let port = 8080
 
     /// Its own settings.
-    public static let settings: [Setting] = [
-        .number(
-            "RETENTION_DAYS", 30, 1...3650,
-            "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
-        Setting(
-            "DASHBOARDS_PASSWORD_FILE", nil,
-            "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
-    ] + ParkedRoutes.settings
+    public static let settings: [Setting] =
+        [
+            .number(
+                "RETENTION_DAYS", 30, 1...3650,
+                "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
+            Setting(
+                "DASHBOARDS_PASSWORD_FILE", nil,
+                "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
+        ] + ParkedRoutes.settings
 
     /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
@@ -43,6 +44,8 @@ public enum Ops {
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
+                LagGauge(
+                    queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions), metrics: parts.metrics),
             ]
         }
     }

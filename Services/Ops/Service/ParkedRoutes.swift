@@ -51,7 +51,10 @@ struct ParkedRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let orders = [
             ("replay", "Has a service take in, in order, what it set aside of a device, and frees the device"),
-            ("discard", "Has a service forget the event at fault of a device, take in what waits behind it, and free it"),
+            (
+                "discard",
+                "Has a service forget the event at fault of a device, take in what waits behind it, and free it"
+            ),
         ]
         for (order, summary) in orders {
             table.add(

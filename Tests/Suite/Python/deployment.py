@@ -1,6 +1,7 @@
 """What must hold of docker-compose.yml beyond its schema. Each fault is a line; none is silence.
 
-Usage: deployment.py COMPOSE_FILE DOCKERFILE HELP_FOLDER - the folder has what `SERVICE --help` prints, in SERVICE.txt
+Usage: deployment.py COMPOSE_FILE DOCKERFILE UP HELP_FOLDER - UP is deploy/up, the folder has what `SERVICE
+--help` prints, in SERVICE.txt
 """
 import pathlib
 import re
@@ -11,7 +12,8 @@ from suite import Settings, assigned, ours
 
 compose = yaml.safe_load(pathlib.Path(sys.argv[1]).read_text())
 image = pathlib.Path(sys.argv[2]).read_text()
-settings = Settings(sys.argv[3])
+up = pathlib.Path(sys.argv[3]).read_text()
+settings = Settings(sys.argv[4])
 services = compose["services"]
 # These run to their end, or are there for a demonstration.
 passing = {"migrate", "fleet"}
@@ -70,6 +72,8 @@ for variable in migration - settings.all:
 of_the_image = set(re.findall(r"\b([A-Z_]+)=", re.search(r"^ENV (.*)$", image, re.M)[1])) - {"PATH"}
 for variable in of_the_image - settings.all:
     fault(f"the image: {variable} is no setting")
+for variable in (assigned([up]) | set(re.findall(r"\$\{([A-Z_]+):-", up))) - {"BASH_SOURCE"} - settings.all:
+    fault(f"deploy/up: {variable} is no setting")
 for variable in of_ones_own - settings.all:
     fault(f"this check: {variable} is no setting")
 for name in ours:
