@@ -17,4 +17,7 @@ extension Metric {
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not have yet.", .gauge)
+    public static let consumerLag = Metric(
+        "dormouse_consumer_lag", "Events that a consumer has still to take in, by consumer, over all partitions.",
+        .gauge)
 }

@@ -15,7 +15,8 @@ public func freePort() throws(NoFreePort) -> Int {
     throw NoFreePort()
 }
 
-private func isFree(_ port: Int) -> Bool {
+/// Whether nobody listens on a TCP port of 127.0.0.1.
+public func isFree(_ port: Int) -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }

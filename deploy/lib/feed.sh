@@ -33,7 +33,7 @@ show_event() {
     subject='' time=''
     if [[ $json == *'"subject":"'* ]]; then subject=${json##*\"subject\":\"} subject=${subject%%\"*}; fi
     if [[ $json == *'"time":"'* ]]; then time=${json##*\"time\":\"} time=${time%%\"*}; fi
-    if [[ $json == *'"data":{'* ]]; then content="{${json#*\"data\":\{}" content=${content%%,\"dataschema\":*}; fi
+    if [[ $json == *'"data":{'* ]]; then content="{${json#*\"data\":\{}" content=${content%,\"datacontenttype\":*}; fi
     case $type in
         *killed* | *crashed* | *expired* | *failed* | *revoked*) colour=$red ;;
         *refused* | *skipped* | *held* | *denied* | *throttled*) colour=$yellow ;;

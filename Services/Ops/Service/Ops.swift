@@ -44,6 +44,8 @@ public enum Ops {
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
+                LagGauge(
+                    queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions), metrics: parts.metrics),
             ]
         }
     }

@@ -14,6 +14,13 @@ struct ParkedRoutes: Sendable {
     /// Seconds: a service tries what it set aside anew, one input after the other.
     private static let patience = Int64(60)
     private static let mostBytes = 1 << 16
+    /// It lives as long as the process. A service that nobody listens for is known at once: by itself the client would try
+    /// to connect until its patience ends.
+    private static let client: HTTPClient = {
+        var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
 
     /// Where each service is.
     let addresses: [String: String]
@@ -73,7 +80,7 @@ struct ParkedRoutes: Sendable {
             for value in request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
         }
         do {
-            let answer = try await HTTPClient.shared.execute(handed, timeout: .seconds(Self.patience))
+            let answer = try await Self.client.execute(handed, timeout: .seconds(Self.patience))
             let body = try await answer.body.collect(upTo: Self.mostBytes)
             var headers: HTTPFields = [:]
             for name in [HTTPField.Name.contentType, .retryAfter] {

@@ -1,31 +1,31 @@
 """What must hold of docker-compose.yml beyond its schema. Each fault is a line; none is silence.
 
-Usage: deployment.py COMPOSE_FILE HELP_FOLDER - the folder has what `SERVICE --help` prints, in SERVICE.txt
+Usage: deployment.py COMPOSE_FILE DOCKERFILE UP HELP_FOLDER - UP is deploy/up, the folder has what `SERVICE
+--help` prints, in SERVICE.txt
 """
 import pathlib
 import re
 import sys
 
 import yaml
+from suite import Settings, assigned, ours
 
 compose = yaml.safe_load(pathlib.Path(sys.argv[1]).read_text())
-help_folder = pathlib.Path(sys.argv[2])
+image = pathlib.Path(sys.argv[2]).read_text()
+up = pathlib.Path(sys.argv[3]).read_text()
+settings = Settings(sys.argv[4])
 services = compose["services"]
-ours = ["lifecycle", "fetch", "push", "transfer", "ops"]
 # These run to their end, or are there for a demonstration.
 passing = {"migrate", "fleet"}
+# What an override sets: files of one's own need a mount, and nobody is let in without a credential.
+of_ones_own = {
+    "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
+    "LIFECYCLE_PROFILES_FILE", "INSECURE_DEV",
+}
 
 
 def fault(text):
     print(text)
-
-
-def settings_of(service):
-    text = (help_folder / f"{service}.txt").read_text()
-    return {
-        name.upper().replace("-", "_"): line
-        for name, line in re.findall(r"^  --([a-z0-9-]+) +(.*)$", text, re.M)
-    }
 
 
 def named(entry):
@@ -34,9 +34,9 @@ def named(entry):
 
 
 for name, service in services.items():
-    image = service.get("image", "")
-    if "build" not in service and not re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", image):
-        fault(f"{name}: the image {image!r} has no pinned version")
+    tag = service.get("image", "")
+    if "build" not in service and not re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", tag):
+        fault(f"{name}: the image {tag!r} has no pinned version")
     user = str(service.get("user", "root")).split(":")[0]
     if user in ("root", "0"):
         fault(f"{name}: runs as root")
@@ -66,14 +66,26 @@ for name, service in services.items():
         if path and path[1] not in named(service.get("secrets")):
             fault(f"{name}: {variable} names a secret that the service does not get")
 
+migration = set(services["migrate"]["environment"]) | assigned(services["migrate"]["command"])
+for variable in migration - settings.all:
+    fault(f"migrate: {variable} is no setting")
+of_the_image = set(re.findall(r"\b([A-Z_]+)=", re.search(r"^ENV (.*)$", image, re.M)[1])) - {"PATH"}
+for variable in of_the_image - settings.all:
+    fault(f"the image: {variable} is no setting")
+for variable in (assigned([up]) | set(re.findall(r"\$\{([A-Z_]+):-", up))) - {"BASH_SOURCE"} - settings.all:
+    fault(f"deploy/up: {variable} is no setting")
+for variable in of_ones_own - settings.all:
+    fault(f"this check: {variable} is no setting")
 for name in ours:
-    service, known = services[name], settings_of(name)
+    service, known = services[name], settings.known[name]
     given = set(service.get("environment", {}))
-    for variable in given - set(known):
+    scripted = assigned(service.get("command"))
+    for variable in (given | scripted) - known:
         fault(f"{name}: {variable} is no setting of it")
-    # The other way: what it can't do without is given.
-    needed = {"DATABASE_URL", "DATABASE_PASSWORD_FILE", "OPERATOR_KEY_FILE", "PARTITIONS", "PORT"}
-    for variable in needed - given:
+    # The reverse.
+    for variable in known - given - scripted - migration - of_the_image - of_ones_own:
+        fault(f"{name}: {variable} can't be set")
+    for variable in {"DATABASE_URL", "DATABASE_PASSWORD_FILE", "OPERATOR_KEY_FILE", "PARTITIONS", "PORT"} - given:
         fault(f"{name}: {variable} is not set")
     # What the image must have a place for: a path of its own stands in a volume or is a secret.
     for variable in given:
@@ -84,8 +96,6 @@ for name in ours:
     for other in ("postgres", "migrate"):
         if other not in service.get("depends_on", {}):
             fault(f"{name}: does not wait for {other}")
-for variable in set(services["migrate"].get("environment", {})) - set(settings_of("ops")):
-    fault(f"migrate: {variable} is no setting")
 for kind in ("volumes", "secrets"):
     used = set()
     for service in services.values():

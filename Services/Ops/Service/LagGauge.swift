@@ -1,0 +1,23 @@
+import EventLog
+import ServiceKit
+import ServiceLifecycle
+
+/// Keeps the gauge of how far consumers lag behind the log, by which deployments scale.
+struct LagGauge: Service {
+    let queries: LogQueries
+    let metrics: Metrics
+
+    /// Runs until graceful shutdown or cancellation.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            repeat {
+                // While the database is away the last numbers stand.
+                guard let consumers = try? await queries.consumers() else { continue }
+                for (name, places) in consumers {
+                    let lag = places.reduce(0) { $0 + $1.lag }
+                    metrics.set(.consumerLag, to: Double(lag), ["consumer": name])
+                }
+            } while (try? await Task.sleep(for: .seconds(5))) != nil
+        }
+    }
+}

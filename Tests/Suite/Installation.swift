@@ -1,0 +1,101 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// What `deploy/up` makes in a folder and on ports of its own, with the executables of this test run.
+struct Installation {
+    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+        .standardized.path
+    /// As `deploy/up` gives them out: the service, and how far from the first port it is.
+    static let offsets: [SuiteService: Int] = [.ops: 0, .lifecycle: 1, .fetch: 2, .push: 3, .transfer: 4]
+
+    let folder: URL
+    let base: Int
+    /// Everything that comes of it inherits this, and is found by it.
+    private let mark = UUID().uuidString
+
+    /// Has a body use one, and leaves nothing behind.
+    static func using(_ body: (Installation) async throws -> Void) async throws {
+        let installation = Installation(
+            folder: FileManager.default.temporaryDirectory.appendingPathComponent("up-\(UUID().uuidString.prefix(8))"),
+            base: try freePorts())
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(installation)) } catch { result = .failure(error) }
+        let down = try installation.down()
+        #expect(try await down.exit(within: 180) == .exited(0))
+        try FileManager.default.removeItem(at: installation.folder)
+        try result.get()
+    }
+
+    /// The first of 28: three replicas take that many.
+    private static func freePorts() throws -> Int {
+        var base = 0
+        repeat { base = try freePort() } while !(base..<base + 28).allSatisfy(isFree)
+        return base
+    }
+
+    var options: [String] {
+        ["--data", folder.path, "--port-base", "\(base)", "--binaries", ChildProcess.product("")]
+    }
+
+    /// The words of a terminal that has colours; a program shows them in one only.
+    var environment: [String: String] {
+        ["INSTALLATION": mark, "TERM": "xterm", "NO_COLOR": "", "DATABASE_URL": ""]
+    }
+
+    func up(_ more: [String] = []) throws -> ChildProcess {
+        try .start(Self.root + "/deploy/up", options + more, environment: environment)
+    }
+
+    /// In a terminal, where Ctrl-C is typed once it has shown a pattern.
+    func upInTerminal(until pattern: String, _ more: [String] = []) throws -> ChildProcess {
+        let script = try #require(Bundle.module.path(forResource: "terminal", ofType: "py", inDirectory: "Python"))
+        return try .start(
+            "/usr/bin/env", ["python3", script, pattern, Self.root + "/deploy/up"] + options + more,
+            environment: environment)
+    }
+
+    func down() throws -> ChildProcess {
+        try .start(Self.root + "/deploy/down", ["--data", folder.path], environment: environment)
+    }
+
+    /// The command lines of all that still runs.
+    var running: [String] {
+        let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return processes.filter { Int($0) != nil }.compactMap { pid in
+            guard Self.words("/proc/\(pid)/environ").contains(mark) else { return nil }
+            return Self.words("/proc/\(pid)/cmdline").replacing("\0", with: " ")
+        }
+    }
+
+    private static func words(_ path: String) -> String {
+        let data = try? FileHandle(forReadingAtPath: path)?.readToEnd()
+        return String(decoding: (data ?? nil) ?? Data(), as: UTF8.self)
+    }
+
+    func port(_ service: SuiteService, replica: Int = 1) -> Int {
+        base + (Self.offsets[service] ?? 0) + 10 * (replica - 1)
+    }
+
+    /// A call with the operator's key.
+    func call(
+        _ method: HTTPMethod, _ service: SuiteService, replica: Int = 1, _ path: String, _ document: JSON? = nil
+    ) async throws -> Answer {
+        let key = try String(contentsOf: folder.appendingPathComponent("secrets/operator-key"), encoding: .utf8)
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port(service, replica: replica))\(path)")
+        request.method = method
+        request.headers.add(name: "authorization", value: "Bearer \(key)")
+        if let document {
+            request.headers.add(name: "content-type", value: "application/json")
+            request.body = .bytes(document.bytes)
+        }
+        let response = try await RunningSuite.client.execute(request, timeout: .seconds(60))
+        return Answer(
+            status: Int(response.status.code), headers: response.headers,
+            body: try await response.body.collect(upTo: 1 << 26))
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Glibc
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// `deploy/up` and `deploy/down`, as people and machines run them.
+@Suite("deploy/up", .serialized, .timeLimit(.minutes(15))) struct UpTests {
+    private static let escape = "\u{1b}"
+
+    @Test func replicasShareTheWorkAndAnotherStartGoesOnWithTheData() async throws {
+        try await Installation.using { installation in
+            let up = try installation.up(["--replicas", "3", "--detach"])
+            #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
+            #expect(up.output.lines.allSatisfy { !$0.contains(Self.escape) })
+            for replica in 1...3 {
+                for service in SuiteService.writers {
+                    #expect(try await installation.call(.GET, service, replica: replica, "/readyz").status == 200)
+                }
+            }
+            #expect(try await installation.call(.GET, .ops, "/readyz").status == 200)
+            try await eventually(within: 90, describe: "the fleet opens apps") {
+                let page = try await installation.call(.GET, .ops, "/v1/events?type=lifecycle.app.activated&limit=1")
+                return page.json["items"]?.items?.isEmpty == false
+            }
+            try await eventually(within: 90, describe: "three processes of each service share its partitions") {
+                let consumers = try await installation.call(.GET, .ops, "/v1/consumers").json["items"]?.items ?? []
+                return consumers.count == SuiteService.writers.count
+                    && consumers.allSatisfy { consumer in
+                        let places = consumer["partitions"]?.items ?? []
+                        let owners = places.compactMap { $0["owner"]?.string }
+                        return places.count == 16 && owners.count == 16 && Set(owners).count == 3
+                    }
+            }
+            #expect(installation.running.count >= 15)
+            try await tryNext(up, "phone-1")
+
+            let again = try installation.up()
+            #expect(try await again.exit() == .exited(0))
+            #expect(again.output.lines.contains { $0.contains("Already running") })
+            let down = try installation.down()
+            #expect(try await down.exit(within: 180) == .exited(0))
+            #expect(installation.running.isEmpty)
+
+            // As a supervisor has it: no terminal, and SIGTERM.
+            let watched = try installation.up()
+            try await watched.waitForLine(containing: "Ctrl-C stops everything", within: 400)
+            try await watched.waitForLine(containing: " lifecycle.", within: 90)
+            #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1").status == 200)
+            #expect(watched.output.lines.allSatisfy { !$0.contains("datacontenttype") })
+            watched.signal(SIGTERM)
+            #expect(try await watched.exit(within: 180) == .exited(0), "\(watched.errors.tail())")
+            #expect(watched.output.lines.allSatisfy { !$0.contains(Self.escape) })
+            #expect(installation.running.isEmpty)
+        }
+    }
+
+    @Test func aTerminalShowsTheFeedInColourUntilCtrlC() async throws {
+        try await Installation.using { installation in
+            let event = "\(Self.escape)\\[3[1-6]m(lifecycle|fetch|push|transfer)\\.[a-z]+\\.[A-Za-z]+ "
+            let up = try installation.upInTerminal(until: "Ctrl-C stops everything.*" + event)
+            #expect(try await up.exit(within: 500) == .exited(0), "\(up.output.tail())")
+            let shown = up.output.lines.joined(separator: "\n")
+            for service in SuiteService.allCases {
+                #expect(shown.contains("\(service.rawValue) is ready: http://127.0.0.1:\(installation.port(service))"))
+            }
+            for words in ["Dormouse is running.", "dashboard", "Try next:", "Stopping", "PostgreSQL stopped"] {
+                #expect(shown.contains(words), "\(words)")
+            }
+            #expect(installation.running.isEmpty)
+            let endpoints = installation.folder.appendingPathComponent("endpoints.json").path
+            #expect(!FileManager.default.fileExists(atPath: endpoints))
+        }
+    }
+
+    @Test func ctrlCBeforeAllIsReadyUndoesTheStart() async throws {
+        try await Installation.using { installation in
+            let up = try installation.upInTerminal(until: "Starting the services.*lifecycle is ready")
+            #expect(try await up.exit(within: 400) == .exited(130), "\(up.output.tail())")
+            #expect(installation.running.isEmpty)
+        }
+    }
+
+    /// The first screen's advice is a script that works as it stands.
+    private func tryNext(_ up: ChildProcess, _ answer: String) async throws {
+        let advice = up.output.lines.drop { $0 != "Try next:" }.dropFirst(2).prefix { !$0.isEmpty }
+        let shell = try ChildProcess.start("/bin/sh", ["-euc", advice.joined(separator: "\n")])
+        #expect(try await shell.exit() == .exited(0), "\(advice)")
+        #expect(shell.output.tail().contains(answer), "\(advice) \(shell.output.tail())")
+    }
+}
