@@ -13,18 +13,18 @@ import Timeline
     /// However far the log is taken in, and whatever is asked for, in pages of any size: every wanted event once, in order.
     @Test(arguments: EventOrder.allCases) func questionsPassOverNothingThatIsWanted(_ order: EventOrder) async throws {
         try await OpsBench.run { bench in
-            try await bench.fill(5000)
+            try await bench.fill(2000)
             try await bench.count()
             // Part of it is taken in, and part of a stretch.
-            try await bench.fill(3000)
+            try await bench.fill(1200)
             try await bench.sql("SELECT ops.take_in(0, 700), ops.take_in(1, 1)")
             let queries = LogQueries(
                 pool: bench.pool, partitions: OpsBench.partitions, outline: StretchOutline(pool: bench.pool))
             let all = try await bench.all()
             var random = SplitMix64(seed: order == .oldest ? 1 : 2)
-            for number in 0..<60 {
+            for number in 0..<40 {
                 let filter = Self.filter(&random, all)
-                let limit = Int.random(in: 1...300, using: &random)
+                let limit = Int.random(in: 100...1000, using: &random)
                 var found: [Event] = []
                 var place: LogVector?
                 repeat {
