@@ -1,7 +1,9 @@
 import Glibc
 
 /// No free port was found.
-public struct NoFreePort: Error {}
+public struct NoFreePort: Error {
+    public init() {}
+}
 
 /// A TCP port on 127.0.0.1 that nobody listens on, chosen at random below the range from which the system takes the
 /// ports of outgoing connections: nobody gets it by chance while a test stops and starts its server.
