@@ -30,6 +30,22 @@ extension LogQueries {
         return try LogReader.event(row)
     }
 
+    /// What led to an event and what followed from it. Causes are found however many events their correlation has; of the
+    /// others at most `limit` are looked at.
+    public func chain(of event: Event, limit: Int) async throws(PostgresError) -> CausalChain {
+        let related = try await events(ofCorrelation: event.correlation, limit: limit + 1)
+        var chain = CausalChain(of: event, among: Array(related.prefix(limit)))
+        guard related.count > limit else { return chain }
+        chain.isComplete = false
+        var seen = Set(chain.causes.map(\.id) + [event.id])
+        while let id = (chain.causes.first ?? event).causation, seen.insert(id).inserted,
+            let cause = try await self.event(id: id)
+        {
+            chain.causes.insert(cause, at: 0)
+        }
+        return chain
+    }
+
     /// All that follows from the same outside input, over all services, by time.
     public func events(ofCorrelation correlation: UUID, limit: Int) async throws(PostgresError) -> [Event] {
         try await pool.run(Call(Self.related, [.uuid(correlation), .int(limit)])).map { row throws(PostgresError) in
@@ -45,6 +61,8 @@ public struct CausalChain: Sendable, Equatable {
     public var causes: [Event]
     /// What followed from it, each after its own cause.
     public var effects: [Event]
+    /// Whether all events of the correlation were looked at; else more may have followed.
+    public var isComplete = true
 
     /// - Parameter related: all events of its correlation, by time.
     public init(of event: Event, among related: [Event]) {

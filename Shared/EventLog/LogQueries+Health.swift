@@ -117,7 +117,10 @@ extension LogQueries {
             check.count += count
             low = high
         }
-        return check
+        // What was dropped while it was looked at is no hole.
+        let gone = check.faults.isEmpty ? droppedTo : try await self.bounds()[partition]?.droppedTo ?? droppedTo
+        guard gone > droppedTo else { return check }
+        return try await checkDensity(of: partition)
     }
 
     /// For how many days after today events have a table.

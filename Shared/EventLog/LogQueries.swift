@@ -62,6 +62,7 @@ public struct LogQueries: Sendable {
             let reach = try await reach(rest, filter, order, stretches: width)
             width = min(2 * width, LogReach.most)
             let found = try await read(reach.spans, filter, order, limit: limit - events.count + 1)
+            if order == .oldest { try await checkRetention(place) }
             let isCut = found.count > limit - events.count
             let told = found.prefix(limit - events.count)
             if isCut {
@@ -73,6 +74,14 @@ public struct LogQueries: Sendable {
             if events.isEmpty, ContinuousClock.now >= end {
                 return EventPage(events: [], next: place, isComplete: false)
             }
+        }
+    }
+
+    /// What was dropped while it was read is missing in the answer, so there is none.
+    private func checkRetention(_ place: LogVector) async throws {
+        let bounds = try await bounds()
+        guard place.allSatisfy({ $0.value >= bounds[$0.key]?.droppedTo ?? 0 }) else {
+            throw LogQueryError.beyondRetention
         }
     }
 

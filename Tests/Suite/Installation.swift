@@ -31,11 +31,11 @@ struct Installation {
         try result.get()
     }
 
-    /// The first of 28: three replicas take that many. Below the ports that other tests take one by one.
+    /// The first of those that three replicas take. Below the ports that other tests take one by one.
     private static func freePorts() throws -> Int {
         for _ in 0..<200 {
-            let base = Int.random(in: 11_000..<14_900)
-            if (base..<base + 28).allSatisfy(isFree) { return base }
+            let base = Int.random(in: 11_000..<14_800)
+            if (base..<base + 120).allSatisfy(isFree) { return base }
         }
         throw NoFreePort()
     }

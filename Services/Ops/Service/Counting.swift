@@ -27,7 +27,7 @@ struct Counting: Service {
         SELECT r.partition::int8, p.head - r.log_offset FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
         WHERE r.reader = 'ops' AND p.head > r.log_offset ORDER BY r.partition
         """)
-    private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
+    private static let takeInNext = Statement("SELECT ops.take_in($1, $2)")
     private static let forget = Statement("SELECT ops.forget_days()")
 
     /// Runs until graceful shutdown or cancellation.
@@ -62,7 +62,12 @@ struct Counting: Service {
 
     /// Takes in everything that is in the log, and forgets the counts of days that it has no more.
     func catchUp() async throws {
-        _ = try await pool.run(Call(Self.forget))
+        try await takeIn()
+        // A little at a time: a day of a large log has millions.
+        while try await pool.run(Call(Self.forget, rowsExpected: 1))[0].int(0) > 0 { try Task.checkCancellation() }
+    }
+
+    private func takeIn() async throws {
         while true {
             let rows = try await pool.run(Call(Self.behind))
             let behind = try rows.map { row in (partition: try row.int(0), events: try row.int(1)) }
@@ -70,7 +75,7 @@ struct Counting: Service {
             var taken = 0
             for (partition, _) in behind {
                 try Task.checkCancellation()
-                let call = Call(Self.takeIn, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
+                let call = Call(Self.takeInNext, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
                 taken += try await pool.run(call)[0].int(0)
             }
             // None at all: it is all in, or others are at what is left.

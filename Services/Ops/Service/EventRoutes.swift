@@ -53,10 +53,8 @@ struct EventRoutes: Sendable {
             access: .scope(.read), problems: Problem.ofLog
         ) { _, context in
             let event = try await event(context)
-            let related = try await asking {
-                try await queries.events(ofCorrelation: event.correlation, limit: Self.chainLimit)
-            }
-            return Response(json: CausalChain(of: event, among: related).document)
+            let chain = try await asking { try await queries.chain(of: event, limit: Self.chainLimit) }
+            return Response(json: chain.document)
         }
         table.add(
             .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
@@ -91,11 +89,12 @@ struct EventRoutes: Sendable {
 }
 
 extension CausalChain {
-    /// `{"causes":[…],"effects":[…],"event":…}`
+    /// `{"causes":[…],"complete":true,"effects":[…],"event":…}`
     var document: [UInt8] {
         var json = JSONWriter()
         json.object { json in
             json.member("causes") { $0.array(causes) { $0.append(raw: $1.cloudEvent) } }
+            json.member("complete") { $0.append(raw: (isComplete ? "true" : "false").utf8) }
             json.member("effects") { $0.array(effects) { $0.append(raw: $1.cloudEvent) } }
             json.member("event") { $0.append(raw: event.cloudEvent) }
         }

@@ -10,9 +10,13 @@ struct LagGauge: Service {
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var named: Set<String> = []
             repeat {
                 // While the database is away the last numbers stand.
                 guard let consumers = try? await queries.consumers() else { continue }
+                // Who is gone lags no more.
+                for name in named.subtracting(consumers.map(\.name)) { metrics.set(.consumerLag, to: 0, ["consumer": name]) }
+                named.formUnion(consumers.map(\.name))
                 for (name, places) in consumers {
                     let lag = places.reduce(0) { $0 + $1.lag }
                     metrics.set(.consumerLag, to: Double(lag), ["consumer": name])

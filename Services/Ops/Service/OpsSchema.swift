@@ -20,6 +20,8 @@ enum OpsSchema {
                 fileName: "0003_audit.sql", sql: String(decoding: PackageResources._003_audit_sql, as: UTF8.self)),
             try Migration(
                 fileName: "0004_off.sql", sql: String(decoding: PackageResources._004_off_sql, as: UTF8.self)),
+            try Migration(
+                fileName: "0005_batches.sql", sql: String(decoding: PackageResources._005_batches_sql, as: UTF8.self)),
         ]
         _ = try await Migrator(schema: "ops", migrations: migrations).apply(on: connection, logger: logger)
         let ops = LogSchema.operatorsRole

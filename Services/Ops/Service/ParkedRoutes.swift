@@ -39,7 +39,8 @@ struct ParkedRoutes: Sendable {
     static func addresses(_ configuration: ServiceConfiguration) -> [String: String] {
         Dictionary(
             uniqueKeysWithValues: KnownMachine.all.map { machine in
-                (machine.name, configuration["\(machine.name.uppercased())_URL"] ?? standardAddress(of: machine.name))
+                let address = configuration["\(machine.name.uppercased())_URL"] ?? standardAddress(of: machine.name)
+                return (machine.name, address.hasSuffix("/") ? String(address.dropLast()) : address)
             })
     }
 
@@ -59,7 +60,7 @@ struct ParkedRoutes: Sendable {
         for (order, summary) in orders {
             table.add(
                 .post, "/v1/dead-letters/{service}/{key}/\(order)", summary, access: .scope(.operate),
-                response: Released.self, problems: [.notFound, .serviceUnreachable] + Problem.ofDeadLetters
+                response: Released.self, problems: [.notFound, .serviceUnreachable, .orderUnderWay] + Problem.ofDeadLetters
             ) { request, context in
                 try await hand(order, request, context)
             }
@@ -88,7 +89,9 @@ struct ParkedRoutes: Sendable {
             }
             return Response(
                 status: .init(code: Int(answer.status.code)), headers: headers, body: .init(byteBuffer: body))
-        } catch is CancellationError { throw CancellationError() } catch {
+        } catch is CancellationError { throw CancellationError() } catch HTTPClientError.deadlineExceeded {
+            throw Problem.orderUnderWay.because("\(service) is still at it after \(Self.patience) s")
+        } catch {
             throw Problem.serviceUnreachable.because("\(service) at \(address) gave no answer")
         }
     }
@@ -102,6 +105,8 @@ struct Released: Record {
 }
 
 extension Problem {
+    static let orderUnderWay = Problem(
+        .gatewayTimeout, "order_under_way", "The service may still do it; repeat it with its Idempotency-Key")
     static let serviceUnreachable = Problem(
         .serviceUnavailable, "service_unreachable", "The service that should do it gave no answer", retryAfter: 1)
 }

@@ -26,7 +26,14 @@ import Testing
                     continue
                 }
                 let state = ["active", "background", "suspended", "notRunning"].randomElement(using: &random)!
-                switch Int.random(in: 0..<20, using: &random) {
+                switch Int.random(in: 0..<24, using: &random) {
+                case 20, 21:
+                    try await bench.append("lifecycle.device.powered", to: device, data: #"{"power":"off"}"#)
+                case 22:
+                    try await bench.append("lifecycle.device.powered", to: device, data: #"{"power":"on"}"#)
+                case 23:
+                    try await bench.append(
+                        "lifecycle.device.updated", to: device, data: #"{"registration":{"profile":"ios15"}}"#)
                 case 0:
                     try await bench.append("lifecycle.device.deregistered", to: device)
                     known[device] = nil
@@ -59,6 +66,16 @@ import Testing
             let counts = Dictionary(grouping: known.values.flatMap(\.values)) { $0 }.mapValues(\.count)
             let told = (now?["apps"]?.items ?? []).map { ($0["state"]?.string ?? "", $0["count"]?.int ?? 0) }
             #expect(Dictionary(told) { $1 } == counts, "seed \(seed)")
+
+            // One event after the other, all of it comes out the same: since when, on or off, registered when.
+            let inBatches = try await bench.known()
+            try await bench.sql("TRUNCATE ops.known_devices, ops.known_apps, ops.totals, ops.counts, ops.outline")
+            try await bench.sql("UPDATE bus.readers SET log_offset = 0 WHERE reader = 'ops'")
+            for partition in 0..<Int32(OpsBench.partitions) {
+                let one = Call(Self.takeIn, [.int4(partition), .int4(1)], rowsExpected: 1)
+                while try await bench.pool.run(one)[0].int(0) > 0 {}
+            }
+            #expect(try await bench.known() == inBatches, "seed \(seed)")
         }
     }
 
@@ -76,5 +93,17 @@ import Testing
             let left = Statement("SELECT string_agg(DISTINCT width::text, ' ') FROM ops.counts")
             #expect(try await bench.owner.run(Call(left))[0].text(0) == "3600 86400")
         }
+    }
+}
+
+extension OpsBench {
+    /// All that is known of devices and apps.
+    fileprivate func known() async throws -> [String] {
+        let all = Statement(
+            """
+            SELECT d::text FROM ops.known_devices AS d UNION ALL SELECT a::text FROM ops.known_apps AS a
+            UNION ALL SELECT t::text FROM ops.totals AS t WHERE total <> 0 ORDER BY 1
+            """)
+        return try await owner.run(Call(all)).map { try $0.text(0) }
     }
 }

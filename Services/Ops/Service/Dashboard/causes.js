@@ -22,12 +22,12 @@ export async function askWhy(id) {
   if (!dialog.open) dialog.showModal()
   $('why-title').focus()
   try {
-    const { causes, event, effects } = await get(`v1/events/${segment(id)}/causes`, signal)
+    const { causes, complete, event, effects } = await get(`v1/events/${segment(id)}/causes`, signal)
     const all = [...causes, event, ...effects]
     const known = new Map(all.map(each => [each.id, each]))
     chain.replaceChildren(...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
       ? 'cause' : each === event ? 'asked' : 'effect')))
-    say($('why-lead'), lead(causes, event, effects))
+    say($('why-lead'), lead(causes, event, effects) + (complete ? '' : ' There are more than can be shown.'))
     // Long chains begin with what was asked about in sight.
     chain.querySelector('.asked')?.scrollIntoView({ block: 'nearest' })
   } catch (error) {
