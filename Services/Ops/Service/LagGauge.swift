@@ -15,7 +15,9 @@ struct LagGauge: Service {
                 // While the database is away the last numbers stand.
                 guard let consumers = try? await queries.consumers() else { continue }
                 // Who is gone lags no more.
-                for name in named.subtracting(consumers.map(\.name)) { metrics.set(.consumerLag, to: 0, ["consumer": name]) }
+                for name in named.subtracting(consumers.map(\.name)) {
+                    metrics.set(.consumerLag, to: 0, ["consumer": name])
+                }
                 named.formUnion(consumers.map(\.name))
                 for (name, places) in consumers {
                     let lag = places.reduce(0) { $0 + $1.lag }

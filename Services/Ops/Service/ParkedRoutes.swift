@@ -60,7 +60,8 @@ struct ParkedRoutes: Sendable {
         for (order, summary) in orders {
             table.add(
                 .post, "/v1/dead-letters/{service}/{key}/\(order)", summary, access: .scope(.operate),
-                response: Released.self, problems: [.notFound, .serviceUnreachable, .orderUnderWay] + Problem.ofDeadLetters
+                response: Released.self,
+                problems: [.notFound, .serviceUnreachable, .orderUnderWay] + Problem.ofDeadLetters
             ) { request, context in
                 try await hand(order, request, context)
             }
@@ -89,7 +90,9 @@ struct ParkedRoutes: Sendable {
             }
             return Response(
                 status: .init(code: Int(answer.status.code)), headers: headers, body: .init(byteBuffer: body))
-        } catch is CancellationError { throw CancellationError() } catch HTTPClientError.deadlineExceeded {
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch let error as HTTPClientError where error == .deadlineExceeded {
             throw Problem.orderUnderWay.because("\(service) is still at it after \(Self.patience) s")
         } catch {
             throw Problem.serviceUnreachable.because("\(service) at \(address) gave no answer")

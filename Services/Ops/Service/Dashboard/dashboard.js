@@ -21,7 +21,7 @@ let clock
 let refreshing = new AbortController()
 /** Whether numbers are on the page. */
 let hasNumbers = false
-/** What is to be in sight once what stands above it has its height. */
+/** What stays in sight while what stands above it gets its height, until somebody goes elsewhere. */
 let landing
 
 // Which part is open
@@ -128,8 +128,6 @@ async function refresh() {
       try {
         await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
         wentWell()
-        landing?.scrollIntoView()
-        landing = undefined
         tries = 0
         wait = Math.max(wait, 9 * (performance.now() - asked))
       } catch (error) {
@@ -198,5 +196,9 @@ async function begin() {
   writeClock()
 }
 
+new ResizeObserver(() => landing?.scrollIntoView()).observe($('main'))
+for (const gesture of ['wheel', 'touchmove', 'pointerdown', 'keydown']) {
+  addEventListener(gesture, () => { landing = undefined }, { passive: true })
+}
 addEventListener('hashchange', () => { if (open !== 'door') turn() })
 begin()
