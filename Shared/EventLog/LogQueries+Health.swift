@@ -32,6 +32,26 @@ public struct LetterAside: Sendable, Equatable {
     public var reason: String?
     /// Real time.
     public var setAsideAt: Instant
+
+    public var place: LetterPlace {
+        LetterPlace(consumer: consumer, partition: partition, key: key.description, offset: offset ?? 0)
+    }
+}
+
+/// Where something is among what was set aside.
+public struct LetterPlace: Sendable, Equatable {
+    public var consumer: String
+    public var partition: Int
+    public var key: String
+    /// 0 for a deadline.
+    public var offset: Int
+
+    public init(consumer: String, partition: Int, key: String, offset: Int) {
+        self.consumer = consumer
+        self.partition = partition
+        self.key = key
+        self.offset = offset
+    }
 }
 
 /// What a walk over one partition's offsets found.
@@ -66,7 +86,9 @@ extension LogQueries {
     private static let letters = Statement(
         """
         SELECT consumer, key, partition, log_offset, due, reason, set_aside_at FROM bus.dead_letters
-        WHERE $1 IS NULL OR consumer = $1 ORDER BY consumer, partition, key, log_offset LIMIT $2
+        WHERE ($1 IS NULL OR consumer = $1)
+            AND ($2::text IS NULL OR (consumer, partition, key, log_offset) > ($2, $3::int4, $4::text, $5::int8))
+        ORDER BY consumer, partition, key, log_offset LIMIT $6
         """)
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
@@ -89,9 +111,17 @@ extension LogQueries {
 
     /// What consumers have set aside, by consumer, partition, key and place.
     ///
-    /// - Parameter consumer: nil for all.
-    public func deadLetters(of consumer: String? = nil, limit: Int) async throws(PostgresError) -> [LetterAside] {
-        try await pool.run(Call(Self.letters, [.text(consumer), .int(limit)])).map { row throws(PostgresError) in
+    /// - Parameters:
+    ///   - consumer: nil for all.
+    ///   - place: of the last one that is known; nil for the first ones.
+    public func deadLetters(
+        of consumer: String? = nil, after place: LetterPlace? = nil, limit: Int
+    ) async throws(PostgresError) -> [LetterAside] {
+        let parameters: [Parameter] = [
+            .text(consumer), .text(place?.consumer), .int4(place.map { Int32(clamping: $0.partition) }),
+            .text(place?.key), .int(place?.offset), .int(limit),
+        ]
+        return try await pool.run(Call(Self.letters, parameters)).map { row throws(PostgresError) in
             let offset = try row.int(3)
             return LetterAside(
                 consumer: try row.text(0), key: AggregateKey(try row.text(1)), partition: try row.int(2),

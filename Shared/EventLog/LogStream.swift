@@ -15,7 +15,8 @@ enum LogSelection: Sendable {
 
 /// Events of the log from some place on: first what is there, read as fast as the reader takes it, then live.
 ///
-/// Ends with ``TailError/slowReader`` or a `PostgresError`; the reader resumes after its last event.
+/// Ends with a ``TailError`` or a `PostgresError`; after ``TailError/slowReader`` the reader resumes after its last event. That
+/// the log still has what comes after the start is for whoever asks: ``LogTail/isBeyondRetention(_:)``.
 public struct LogStream: AsyncSequence, Sendable {
     public typealias Element = Event
 
@@ -31,6 +32,7 @@ public struct LogStream: AsyncSequence, Sendable {
         /// How far the replay has read.
         var positions: [Int: Int]
         private var read: ArraySlice<Event> = []
+        private var hasRead = false
         private var live: LogTail.Live.Events.Iterator?
         private var taken: LogTail.Taken?
 
@@ -50,6 +52,9 @@ public struct LogStream: AsyncSequence, Sendable {
                 }
                 try Task.checkCancellation()
                 let found = try await tail.replay(selection, after: positions)
+                // What retention dropped meanwhile is missing in it.
+                if hasRead, try await tail.isBeyondRetention(positions) { throw TailError.beyondRetention }
+                hasRead = true
                 positions = found.positions
                 read = found.events[...]
                 if found.isAtHead, let joined = tail.join(selection, at: positions) {

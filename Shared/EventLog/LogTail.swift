@@ -9,8 +9,15 @@ import Timeline
 public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The reader let more pile up than ``LogTail/readerLimit`` allows. It may resume after its last event.
     case slowReader
+    /// What comes next was dropped while the reader read. It begins anew.
+    case beyondRetention
 
-    public var description: String { "the reader was too slow and was cut; resume after the last event" }
+    public var description: String {
+        switch self {
+        case .slowReader: "the reader was too slow and was cut; resume after the last event"
+        case .beyondRetention: "events that come next were dropped by retention; read the state and begin anew"
+        }
+    }
 }
 
 /// The one reader of the log's new events in a process: reads each partition that somebody follows once, and routes in

@@ -30,7 +30,8 @@ public struct ConnectionOptions: Sendable {
     }
 
     /// A stopped process must not hold its partition's lock: 5 s, then the server ends its transaction and session.
-    public static let defaultSettings = ["idle_in_transaction_session_timeout": "5s"]
+    /// And statements are short: to compile one takes longer than to run it.
+    public static let defaultSettings = ["idle_in_transaction_session_timeout": "5s", "jit": "off"]
 
     /// For each host and, for a name with several addresses, for all of them together.
     public let connectTimeoutSeconds: Int

@@ -46,6 +46,19 @@ import Testing
         #expect(try await !faults(of: file.path).isEmpty)
     }
 
+    /// One row for each setting of each service's `--help`, and no other.
+    @Test func everySettingIsInTheTable() async throws {
+        let table = Self.root + "/deploy/settings.md"
+        #expect(try await check("settings", [table]).isEmpty)
+        let text = try String(contentsOfFile: table, encoding: .utf8)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).md")
+        defer { try? FileManager.default.removeItem(at: file) }
+        for (right, wrong) in [("`10000`", "`1000`"), ("RETENTION_DAYS", "RETENTION_WEEKS")] {
+            try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)
+            #expect(try await !check("settings", [file.path]).isEmpty)
+        }
+    }
+
     /// With Prometheus' own tool: what it scrapes, what it warns of, and when.
     @Test(arguments: [
         ["check", "config", "prometheus.yml"], ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],

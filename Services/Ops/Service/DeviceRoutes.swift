@@ -25,10 +25,11 @@ struct DeviceRoutes: Sendable {
         SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at
         FROM bus.partitions AS p CROSS JOIN LATERAL (
             SELECT * FROM ops.known_devices AS d
-            WHERE d.partition = p.partition AND d.key COLLATE "C" > $1 AND starts_with(d.key, $2)
-                AND ($3::text IS NULL OR d.fleet = $3)
-            ORDER BY d.key COLLATE "C" LIMIT $4) AS d
-        ORDER BY d.key COLLATE "C" LIMIT $4
+            WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
+                -- Behind all that may stand in a name.
+                AND d.key < $2 || '~' AND ($3::text IS NULL OR d.fleet = $3)
+            ORDER BY d.key LIMIT $4) AS d
+        ORDER BY d.key LIMIT $4
         """)
     private static let apps = Statement(
         """

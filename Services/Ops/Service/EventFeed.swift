@@ -4,7 +4,8 @@ import ServiceKit
 
 /// The live feed as server-sent events, each with the whole vector of places as its id.
 ///
-/// A reader that lets too much pile up is told so by a last event `cut`, and comes back with its `Last-Event-ID`.
+/// A reader that lets too much pile up is told so by a last event `cut`, and comes back with its `Last-Event-ID`. So is one that
+/// retention overtakes; it is answered 410 then.
 struct EventFeed: AsyncSequence, Sendable {
     typealias Element = ServerSentEvent
 
@@ -42,7 +43,8 @@ struct EventFeed: AsyncSequence, Sendable {
                 return nil
             } catch let error as TailError {
                 isCut = true
-                return ServerSentEvent(event: "cut", data: #"{"code":"slow_reader","detail":"\#(error)"}"#)
+                let code = error == .slowReader ? "slow_reader" : Problem.beyondRetention.code
+                return ServerSentEvent(event: "cut", data: #"{"code":"\#(code)","detail":"\#(error)"}"#)
             }
         }
     }

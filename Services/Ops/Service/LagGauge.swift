@@ -11,19 +11,21 @@ struct LagGauge: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var named: Set<String> = []
-            repeat {
-                // While the database is away the last numbers stand.
-                guard let consumers = try? await queries.consumers() else { continue }
-                // Who is gone lags no more.
-                for name in named.subtracting(consumers.map(\.name)) {
-                    metrics.set(.consumerLag, to: 0, ["consumer": name])
-                }
-                named.formUnion(consumers.map(\.name))
-                for (name, places) in consumers {
-                    let lag = places.reduce(0) { $0 + $1.lag }
-                    metrics.set(.consumerLag, to: Double(lag), ["consumer": name])
-                }
-            } while (try? await Task.sleep(for: .seconds(5))) != nil
+            repeat { await note(&named) } while (try? await Task.sleep(for: .seconds(5))) != nil
+        }
+    }
+
+    /// - Parameter named: the consumers that the gauge has.
+    func note(_ named: inout Set<String>) async {
+        // While the database is away the last numbers stand.
+        guard let consumers = try? await queries.consumers() else { return }
+        // Who is gone lags no more.
+        for name in named.subtracting(consumers.map(\.name)) {
+            metrics.set(.consumerLag, to: 0, ["consumer": name])
+        }
+        named.formUnion(consumers.map(\.name))
+        for (name, places) in consumers {
+            metrics.set(.consumerLag, to: Double(places.reduce(0) { $0 + $1.lag }), ["consumer": name])
         }
     }
 }

@@ -22,17 +22,16 @@ struct LogRoutes: Sendable {
                 json: Listing(consumers.map { ConsumerDocument($0.name, $0.places).jsonBytes }).bytes)
         }
         table.add(
-            .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; at most ?limit=",
+            .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; limit, cursor",
             access: .scope(.read), problems: [.invalidQuery] + Problem.ofLog
         ) { request, _ in
-            let service = request.uri.queryParameters["service"].map(String.init)
-            guard service.map(isIdentifier) ?? true else {
-                throw Problem.invalidQuery.because(
-                    "1 fault", faults: [Fault(pointer: "/service", detail: "is no service")])
+            let query = try LetterQuery(request)
+            let letters = try await asking {
+                try await queries.deadLetters(of: query.service, after: query.place, limit: query.limit + 1)
             }
-            let limit = try request.query("limit", in: 1...1000, default: 1000)
-            let letters = try await asking { try await queries.deadLetters(of: service, limit: limit) }
-            return Response(json: Listing(letters.map { LetterDocument($0).jsonBytes }).bytes)
+            let told = letters.prefix(query.limit)
+            let next = letters.count > query.limit ? told.last.map { LetterCursor($0.place).text } : nil
+            return Response(json: Listing(told.map { LetterDocument($0).jsonBytes }, next: next).bytes)
         }
         table.add(
             .get, "/v1/log/check",
@@ -56,6 +55,39 @@ struct LogRoutes: Sendable {
             }
         }
         return check
+    }
+}
+
+/// What `/v1/dead-letters` is asked.
+private struct LetterQuery {
+    private(set) var service: String?
+    /// Behind this one.
+    private(set) var place: LetterPlace?
+    private(set) var limit = 100
+
+    init(_ request: Request) throws(Problem) {
+        var faults: [Fault] = []
+        for (key, value) in request.uri.queryParameters {
+            let (name, text) = (String(key), String(value))
+            switch name {
+            case "service" where isIdentifier(text): service = text
+            case "service": faults.append(Fault(pointer: "/service", detail: "is no service"))
+            case "limit":
+                limit = Int(text) ?? 0
+                if !(1...1000).contains(limit) {
+                    faults.append(Fault(pointer: "/limit", detail: "must be from 1 to 1000"))
+                }
+            case "cursor":
+                place = LetterCursor(text)?.place
+                if place == nil { faults.append(Fault(pointer: "/cursor", detail: "must be the next of an answer")) }
+            default:
+                let detail = "is no parameter here; there are service, limit, cursor"
+                faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+            }
+        }
+        guard faults.isEmpty else {
+            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+        }
     }
 }
 

@@ -9,9 +9,8 @@ enum OpsSchema {
     /// The views of schema `ops`: what is documented, and stays as it is.
     static let views = ["events", "devices", "app_states", "wakes", "notifications", "transfers", "rates"]
 
-    /// Creates or updates the schema, and grants what the roles may do with it. Needs the log, and the role of `ops`.
-    static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
-        let migrations = [
+    static func migrations() throws -> [Migration] {
+        [
             try Migration(
                 fileName: "0001_counts.sql", sql: String(decoding: PackageResources._001_counts_sql, as: UTF8.self)),
             try Migration(
@@ -22,8 +21,14 @@ enum OpsSchema {
                 fileName: "0004_off.sql", sql: String(decoding: PackageResources._004_off_sql, as: UTF8.self)),
             try Migration(
                 fileName: "0005_batches.sql", sql: String(decoding: PackageResources._005_batches_sql, as: UTF8.self)),
+            try Migration(
+                fileName: "0006_widths.sql", sql: String(decoding: PackageResources._006_widths_sql, as: UTF8.self)),
         ]
-        _ = try await Migrator(schema: "ops", migrations: migrations).apply(on: connection, logger: logger)
+    }
+
+    /// Creates or updates the schema, and grants what the roles may do with it. Needs the log, and the role of `ops`.
+    static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
+        _ = try await Migrator(schema: "ops", migrations: try migrations()).apply(on: connection, logger: logger)
         let ops = LogSchema.operatorsRole
         try await LogSchema.grant(
             role: dashboardsRole, password: dashboardsPassword,
@@ -31,6 +36,7 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) SET default_transaction_read_only = on;
             ALTER ROLE \(dashboardsRole) SET statement_timeout = '15s';
             ALTER ROLE \(dashboardsRole) SET idle_in_transaction_session_timeout = '5s';
+            ALTER ROLE \(dashboardsRole) SET jit = off;
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);

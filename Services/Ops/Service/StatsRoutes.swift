@@ -20,19 +20,23 @@ struct StatsRoutes: Sendable {
     }
 
     private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
-    // Partition by partition, since the index begins with it.
+    // Partition by partition, since the index begins with it; and what is one beside its partition is added up before anything
+    // else is asked of it.
     private static let counts = Statement(
         """
-        SELECT GROUPING(c.type) = 0, c.type, c.label, (c.start - $2) / $4, c.series, sum(c.events)::int8, sum(c.amount)::int8
+        SELECT GROUPING(c.type) = 0, c.type, c.label, c.point, c.series, sum(c.events)::int8, sum(c.amount)::int8
         FROM (
             SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
                 WHEN 'lifecycle.app.terminated' THEN 'killed'
                 ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Discarded')
                     THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
-            FROM bus.partitions AS p CROSS JOIN LATERAL (
-                SELECT * FROM ops.counts AS c
-                WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3) AS c) AS c
-        GROUP BY GROUPING SETS ((c.type, c.label), ((c.start - $2) / $4, c.series))
+            FROM (
+                SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
+                FROM bus.partitions AS p CROSS JOIN LATERAL (
+                    SELECT * FROM ops.counts AS c
+                    WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3) AS c
+                GROUP BY 1, 2, 3) AS c) AS c
+        GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
         """)
     private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
     private static let devicesOff = Statement("SELECT count(*) FROM ops.known_devices WHERE NOT powered")

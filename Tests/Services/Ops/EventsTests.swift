@@ -1,7 +1,13 @@
+import Contracts
+import EventLog
 import Foundation
 import Records
+import ServiceKit
 import TestSupport
 import Testing
+import Timeline
+
+@testable import OpsService
 
 @Suite("Events over HTTP", .timeLimit(.minutes(5))) struct EventsTests {
     @Test(arguments: ["oldest", "newest"]) func pagesLeadThroughAllEvents(_ order: String) async throws {
@@ -133,6 +139,42 @@ import Testing
         }
     }
 
+    @Test func aReaderThatRetentionOvertakesIsToldSo() async throws {
+        try await OpsBench.run { bench in
+            // More than are read at once.
+            for _ in 0..<501 { try await bench.append(to: "a") }
+            let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+            for stream in [
+                bench.tail.events(of: .device("a"), after: 0), bench.tail.events(in: [partition: 0]),
+            ] {
+                try await bench.sql("DELETE FROM bus.retention")
+                var events = stream.makeAsyncIterator()
+                _ = try await events.next()
+                try await bench.sql("INSERT INTO bus.retention VALUES (\(partition), 501)")
+                for _ in 0..<499 { _ = try await events.next() }
+                await #expect(throws: TailError.beyondRetention) { try await events.next() }
+            }
+        }
+    }
+
+    @Test func theLagOfEachConsumerIsAMetric() async throws {
+        try await OpsBench.run { bench in
+            let metrics = Metrics()
+            let gauge = LagGauge(
+                queries: LogQueries(pool: bench.pool, partitions: OpsBench.partitions), metrics: metrics)
+            var named: Set<String> = []
+            func told() -> [String] {
+                metrics.text.split(separator: "\n").filter { $0.hasPrefix("dormouse_consumer_lag{") }.map(String.init)
+            }
+            for _ in 0..<3 { try await bench.append(to: "a") }
+            await gauge.note(&named)
+            #expect(told() == [#"dormouse_consumer_lag{consumer="counter"} 3"#])
+            try await bench.sql("DELETE FROM bus.cursors WHERE consumer = 'counter'")
+            await gauge.note(&named)
+            #expect(told() == [#"dormouse_consumer_lag{consumer="counter"} 0"#])
+        }
+    }
+
     @Test func whatWasSetAsideIsListed() async throws {
         try await OpsBench.run { bench in
             try await bench.sql(
@@ -145,6 +187,30 @@ import Testing
             #expect(letters.map { $0["reason"] } == ["overflow", .null])
             #expect(letters[0]["due"] == "1970-01-01T00:00:01.000Z")
             #expect(try await bench.get("/v1/dead-letters?service=push").items.isEmpty)
+        }
+    }
+
+    @Test func ofWhatWasSetAsideAllIsReached() async throws {
+        try await OpsBench.run { bench in
+            try await bench.sql(
+                """
+                INSERT INTO bus.dead_letters (partition, consumer, key, log_offset)
+                SELECT n % 3, CASE WHEN n % 2 = 0 THEN 'counter' ELSE 'push' END, 'device:a/' || n, n
+                FROM generate_series(1, 50) AS n
+                """)
+            for (filter, count) in [("", 50), ("service=push&", 25)] {
+                var keys: [String] = []
+                var cursor = ""
+                repeat {
+                    let page = try await bench.get("/v1/dead-letters?\(filter)limit=7\(cursor)")
+                    keys += page.items.compactMap { $0["key"]?.string }
+                    cursor = page.json["next"]?.string.map { "&cursor=\($0)" } ?? ""
+                } while !cursor.isEmpty
+                #expect(keys.count == count && Set(keys).count == count)
+            }
+            for wrong in ["cursor=x", "limit=0", "limit=1001", "service=a/b", "servise=push"] {
+                #expect(try await bench.get("/v1/dead-letters?\(wrong)").code == "invalid_query", "\(wrong)")
+            }
         }
     }
 

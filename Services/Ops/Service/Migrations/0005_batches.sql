@@ -1,5 +1,4 @@
--- However events fall into batches, devices and apps are as one event after the other would have made them; and what is
--- forgotten is forgotten a little at a time.
+-- However events fall into batches, devices and apps are as one event after the other would have made them.
 
 CREATE OR REPLACE FUNCTION ops.follow_devices(place integer, after bigint, until bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -76,19 +75,4 @@ BEGIN
         WHERE t.state <> t.former
         ORDER BY t.key, t.app, t.log_offset DESC) AS s
     WHERE a.partition = place AND a.key = s.key AND a.app = s.app;
-END $$;
-
--- At most 20,000 counts at a time: whoever gets as many comes again.
-CREATE OR REPLACE FUNCTION ops.forget_days() RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
-DECLARE
-    gone bigint;
-BEGIN
-    DELETE FROM ops.counts AS c WHERE c.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM ops.counts AS o
-        WHERE o.day < (SELECT min(d.day) FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching) LIMIT 20000));
-    GET DIAGNOSTICS gone = ROW_COUNT;
-    DELETE FROM ops.outline AS o USING bus.retention AS r
-    WHERE o.partition = r.partition AND o.stretch < r.dropped_to / 512;
-    RETURN gone;
 END $$;

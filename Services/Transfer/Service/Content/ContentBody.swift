@@ -13,11 +13,14 @@ enum BodyPiece: Sendable {
         }
     }
 
-    /// Hands the bytes over in order, as fast as they are taken: never more than ``FilePiece/chunk`` of them are in memory.
-    func forEachChunk(_ body: (ByteBuffer) async throws -> Void) async throws {
+    /// Hands the bytes over in order, as fast as they are taken: of those that wait to be taken, never more than
+    /// ``FilePiece/chunk`` are in memory.
+    func forEachChunk(
+        _ body: (ByteBuffer) async throws -> Void, settle: @escaping @Sendable () async throws -> Void = {}
+    ) async throws {
         switch self {
         case .text(let text): try await body(ByteBuffer(string: text))
-        case .file(let piece): try await piece.forEachChunk(body)
+        case .file(let piece): try await piece.forEachChunk(body, settle: settle)
         }
     }
 }
@@ -25,18 +28,19 @@ enum BodyPiece: Sendable {
 /// A body that is read while it is sent, never whole in memory.
 ///
 /// - Parameters:
-///   - channel: that it is sent on. Each chunk is handed to it before the next one is read: a writer learns from its event
-///     loop alone that the client does not keep up, and a busy one may be late with that.
+///   - channel: that it is sent on. Each chunk has reached its event loop before the next one is handed over: a writer learns
+///     from there alone that the client does not keep up, and a busy event loop may be late with that.
 ///   - onSent: hears how many bytes were taken, each time.
 func body(
     of pieces: [BodyPiece], on channel: any Channel, onSent: @escaping @Sendable (Int) -> Void
 ) -> ResponseBody {
     ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
         for piece in pieces {
-            try await piece.forEachChunk { chunk in
-                try await writer.write(chunk)
+            try await piece.forEachChunk {
+                try await writer.write($0)
+                onSent($0.readableBytes)
+            } settle: {
                 try await channel.eventLoop.submit {}.get()
-                onSent(chunk.readableBytes)
             }
         }
         try await writer.finish(nil)

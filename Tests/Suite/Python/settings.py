@@ -1,0 +1,43 @@
+"""The one table of all settings, held against what `SERVICE --help` prints. Each line that is wrong is told.
+
+Usage: settings.py DOCUMENT HELP_FOLDER - or with `--table` instead of the document, to print the table.
+"""
+import pathlib
+import re
+import sys
+
+from suite import ours
+
+
+def entries(text):
+    """`(variable, what it is, default)` of each option."""
+    for name, words in re.findall(r"^  --([a-z-]+) +(.+)$", text, re.M):
+        found = re.fullmatch(r"(.+?)(?: \(default (.+)\))?", words)
+        yield name.upper().replace("-", "_"), found[1].replace("|", "\\|"), found[2] or ""
+
+
+rows = {}
+for service in ours:
+    for variable, words, default in entries((pathlib.Path(sys.argv[2]) / f"{service}.txt").read_text()):
+        rows.setdefault((variable, words), []).append((service, default))
+
+table = ["| Variable | Of | Default | What it is |", "| --- | --- | --- | --- |"]
+for (variable, words), owners in sorted(rows.items(), key=lambda row: (len(row[1]) < len(ours), row[1][0][0], row[0])):
+    names = "all" if len(owners) == len(ours) else ", ".join(f"`{service}`" for service, _ in owners)
+    defaults = dict(owners)
+    if len(set(defaults.values())) == 1:
+        default = f"`{owners[0][1]}`" if owners[0][1] else ""
+    else:
+        default = ", ".join(f"`{value}` ({service})" for service, value in owners)
+    table.append(f"| `{variable}` | {names} | {default} | {words} |")
+
+if sys.argv[1] == "--table":
+    print("\n".join(table))
+else:
+    told = [line for line in pathlib.Path(sys.argv[1]).read_text().splitlines() if line.startswith("|")]
+    for line in table:
+        if line not in told:
+            print(f"is not there: {line}")
+    for line in told:
+        if line not in table:
+            print(f"is not so: {line}")
