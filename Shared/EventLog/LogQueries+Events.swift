@@ -1,6 +1,7 @@
 public import Contracts
 public import Foundation
 public import Postgres
+public import Timeline
 
 extension LogQueries {
     // Ids hold their time, which grows along with the place in each day's table: the index over block ranges leads there.
@@ -13,6 +14,7 @@ extension LogQueries {
         SELECT \(LogReader.columns.replacing("partition::int8", with: "e.partition::int8")) FROM bus.partitions AS p
         CROSS JOIN LATERAL (
             SELECT * FROM bus.events AS e WHERE e.partition = p.partition AND e.correlationid = $1
+                AND ($3::int8 IS NULL OR e.time >= $3)
             ORDER BY e.log_offset LIMIT $2) AS e
         ORDER BY e.time, e.appended_at, e.partition, e.log_offset LIMIT $2
         """)
@@ -30,13 +32,18 @@ extension LogQueries {
         return try LogReader.event(row)
     }
 
-    /// What led to an event and what followed from it. Causes are found however many events their correlation has; of the
-    /// others at most `limit` are looked at.
+    /// What led to an event and what followed from it.
+    ///
+    /// - Parameter limit: of the events that are looked at for what followed; causes are found however many there are.
     public func chain(of event: Event, limit: Int) async throws(PostgresError) -> CausalChain {
-        let related = try await events(ofCorrelation: event.correlation, limit: limit + 1)
+        var related = try await events(ofCorrelation: event.correlation, limit: limit + 1)
+        let isWhole = related.count <= limit
+        if !isWhole {
+            related = try await events(ofCorrelation: event.correlation, since: event.time, limit: limit + 1)
+        }
         var chain = CausalChain(of: event, among: Array(related.prefix(limit)))
-        guard related.count > limit else { return chain }
-        chain.isComplete = false
+        chain.isComplete = related.count <= limit
+        guard !isWhole else { return chain }
         var seen = Set(chain.causes.map(\.id) + [event.id])
         while let id = (chain.causes.first ?? event).causation, seen.insert(id).inserted,
             let cause = try await self.event(id: id)
@@ -47,10 +54,13 @@ extension LogQueries {
     }
 
     /// All that follows from the same outside input, over all services, by time.
-    public func events(ofCorrelation correlation: UUID, limit: Int) async throws(PostgresError) -> [Event] {
-        try await pool.run(Call(Self.related, [.uuid(correlation), .int(limit)])).map { row throws(PostgresError) in
-            try LogReader.event(row)
-        }
+    ///
+    /// - Parameter since: nothing before it.
+    public func events(
+        ofCorrelation correlation: UUID, since: Instant? = nil, limit: Int
+    ) async throws(PostgresError) -> [Event] {
+        let call = Call(Self.related, [.uuid(correlation), .int(limit), .int(since.map { Int($0.milliseconds) })])
+        return try await pool.run(call).map { row throws(PostgresError) in try LogReader.event(row) }
     }
 }
 
@@ -61,7 +71,7 @@ public struct CausalChain: Sendable, Equatable {
     public var causes: [Event]
     /// What followed from it, each after its own cause.
     public var effects: [Event]
-    /// Whether all events of the correlation were looked at; else more may have followed.
+    /// Whether all events were looked at that may have followed.
     public var isComplete = true
 
     /// - Parameter related: all events of its correlation, by time.

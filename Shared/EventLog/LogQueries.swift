@@ -47,6 +47,7 @@ public struct LogQueries: Sendable {
         _ filter: EventFilter, _ order: EventOrder, from place: LogVector? = nil, limit: Int
     ) async throws -> EventPage {
         let bounds = try await bounds()
+        let isFirst = place == nil
         var place = try self.place(place, in: bounds, filter, order)
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
@@ -62,7 +63,12 @@ public struct LogQueries: Sendable {
             let reach = try await reach(rest, filter, order, stretches: width)
             width = min(2 * width, LogReach.most)
             let found = try await read(reach.spans, filter, order, limit: limit - events.count + 1)
-            if order == .oldest { try await checkRetention(place) }
+            if order == .oldest, try await isOvertaken(place) {
+                // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
+                // with what is there now.
+                guard isFirst, events.isEmpty else { throw LogQueryError.beyondRetention }
+                return try await page(filter, order, limit: limit)
+            }
             let isCut = found.count > limit - events.count
             let told = found.prefix(limit - events.count)
             if isCut {
@@ -77,12 +83,10 @@ public struct LogQueries: Sendable {
         }
     }
 
-    /// What was dropped while it was read is missing in the answer, so there is none.
-    private func checkRetention(_ place: LogVector) async throws {
+    /// Whether something behind a place has been dropped since.
+    private func isOvertaken(_ place: LogVector) async throws(PostgresError) -> Bool {
         let bounds = try await bounds()
-        guard place.allSatisfy({ $0.value >= bounds[$0.key]?.droppedTo ?? 0 }) else {
-            throw LogQueryError.beyondRetention
-        }
+        return place.contains { $0.value < bounds[$0.key]?.droppedTo ?? 0 }
     }
 
     /// What to look at next.

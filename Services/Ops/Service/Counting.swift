@@ -64,7 +64,10 @@ struct Counting: Service {
     func catchUp() async throws {
         try await takeIn()
         // A little at a time: a day of a large log has millions.
-        while try await pool.run(Call(Self.forget, rowsExpected: 1))[0].int(0) > 0 { try Task.checkCancellation() }
+        while try await pool.run(Call(Self.forget, rowsExpected: 1))[0].int(0) > 0 {
+            try Task.checkCancellation()
+            try await takeIn()
+        }
     }
 
     private func takeIn() async throws {

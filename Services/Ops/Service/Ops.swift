@@ -40,7 +40,7 @@ public enum Ops {
         try await PlainService.serve(name, configuration, logger: logger) { parts, table in
             addRoutes(
                 to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics,
-                addresses: ParkedRoutes.addresses(configuration))
+                parked: ParkedRoutes(addresses: ParkedRoutes.addresses(configuration)))
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
@@ -54,9 +54,9 @@ public enum Ops {
     ///
     /// - Parameters:
     ///   - pool: of the role `dormouse_ops`.
-    ///   - addresses: where the other services are, by name.
+    ///   - parked: hands orders on to the other services.
     static func addRoutes(
-        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, addresses: [String: String]
+        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes
     ) {
         let queries = LogQueries(
             pool: pool, partitions: tail.partitions, outline: StretchOutline(pool: pool))
@@ -65,7 +65,7 @@ public enum Ops {
         LogRoutes(queries: queries, pool: pool).add(to: &table)
         StatsRoutes(pool: pool).add(to: &table)
         DeviceRoutes(pool: pool).add(to: &table)
-        ParkedRoutes(addresses: addresses).add(to: &table)
+        parked.add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
         DashboardRoutes().add(to: &table)
     }

@@ -23,6 +23,8 @@ enum OpsSchema {
                 fileName: "0005_batches.sql", sql: String(decoding: PackageResources._005_batches_sql, as: UTF8.self)),
             try Migration(
                 fileName: "0006_widths.sql", sql: String(decoding: PackageResources._006_widths_sql, as: UTF8.self)),
+            try Migration(
+                fileName: "0007_leads.sql", sql: String(decoding: PackageResources._007_leads_sql, as: UTF8.self)),
         ]
     }
 
@@ -40,7 +42,8 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.totals TO \(ops);
+            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.outline_blocks,
+                ops.outline_types, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.take_in(integer, integer), ops.forget_days(),
                 ops.state_digests(text, integer, integer) TO \(ops);
             """, connection)

@@ -11,19 +11,20 @@ import ServiceKit
 /// Replays and discards what services have set aside. Each service does that itself; this hands the order on, with the
 /// caller's own credential, and its answer back.
 struct ParkedRoutes: Sendable {
-    /// Seconds: a service tries what it set aside anew, one input after the other.
-    private static let patience = Int64(60)
     private static let mostBytes = 1 << 16
     /// It lives as long as the process. A service that nobody listens for is known at once: by itself the client would try
     /// to connect until its patience ends.
     private static let client: HTTPClient = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = .seconds(5)
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
     /// Where each service is.
     let addresses: [String: String]
+    /// A service tries what it set aside anew, one input after the other: for so long it is waited for.
+    var patience = Duration.seconds(60)
 
     /// The settings of where the services are.
     static let settings = KnownMachine.all.map { machine in
@@ -82,7 +83,7 @@ struct ParkedRoutes: Sendable {
             for value in request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
         }
         do {
-            let answer = try await Self.client.execute(handed, timeout: .seconds(Self.patience))
+            let answer = try await Self.client.execute(handed, timeout: TimeAmount(patience))
             let body = try await answer.body.collect(upTo: Self.mostBytes)
             var headers: HTTPFields = [:]
             for name in [HTTPField.Name.contentType, .retryAfter] {
@@ -93,7 +94,7 @@ struct ParkedRoutes: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch let error as HTTPClientError where error == .deadlineExceeded {
-            throw Problem.orderUnderWay.because("\(service) is still at it after \(Self.patience) s")
+            throw Problem.orderUnderWay.because("\(service) is still at it after \(patience.components.seconds) s")
         } catch {
             throw Problem.serviceUnreachable.because("\(service) at \(address) gave no answer")
         }

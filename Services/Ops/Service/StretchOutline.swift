@@ -7,10 +7,33 @@ import Timeline
 struct StretchOutline: LogOutline {
     let pool: ConnectionPool
 
+    /// Whether a stretch may hold events of the services and times.
+    private static let holds =
+        " AND ($6::text[] = '{}' OR o.sources && $6) AND ($7::int8 IS NULL OR o.latest >= $7)"
+        + " AND ($8::int8 IS NULL OR o.earliest < $8)"
+
     func stretches(
         of spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, atMost: Int
     ) async throws(PostgresError) -> [LogSpan] {
         let direction = order == .oldest ? "ASC" : "DESC"
+        let stretches =
+            filter.types.isEmpty
+            ? """
+            SELECT greatest(k.low, o.stretch * 512) AS low, least(k.high, o.stretch * 512 + 512) AS high FROM ops.outline AS o
+            WHERE o.partition = s.partition AND o.stretch >= k.low / 512 AND o.stretch * 512 < k.high\(Self.holds)
+            ORDER BY o.stretch \(direction) LIMIT $4
+            """
+            // Of each type the first ones: of all of them the first are among those.
+            : """
+            SELECT greatest(k.low, min(t.first) - 1) AS low, least(k.high, max(t.last)) AS high
+            FROM unnest($5::text[]) AS n (type) CROSS JOIN LATERAL (
+                SELECT * FROM ops.outline_types AS t
+                WHERE t.partition = s.partition AND t.type = n.type AND t.stretch >= k.low / 512 AND t.stretch * 512 < k.high
+                    AND t.last > k.low AND t.first <= k.high AND ($9 OR EXISTS (
+                        SELECT FROM ops.outline AS o WHERE o.partition = t.partition AND o.stretch = t.stretch\(Self.holds)))
+                ORDER BY t.stretch \(direction) LIMIT $4) AS t
+            GROUP BY t.stretch ORDER BY t.stretch \(direction) LIMIT $4
+            """
         // One snapshot for the outline and for how far it goes.
         let statement = Statement(
             """
@@ -19,14 +42,16 @@ struct StretchOutline: LogOutline {
                 SELECT coalesce(max(r.log_offset), 0) AS known FROM bus.readers AS r
                 WHERE r.partition = s.partition AND r.reader = 'ops') AS r
             CROSS JOIN LATERAL (
+                SELECT greatest(s.low, CASE WHEN $7::int8 IS NOT NULL THEN coalesce((
+                        SELECT min(b.block) * 32768 FROM ops.outline_blocks AS b
+                        WHERE b.partition = s.partition AND b.latest >= $7), r.known) END) AS low,
+                    least(s.high, r.known, CASE WHEN $8::int8 IS NOT NULL THEN coalesce((
+                        SELECT max(b.block) * 32768 + 32768 FROM ops.outline_blocks AS b
+                        WHERE b.partition = s.partition AND b.earliest < $8), 0) END) AS high) AS k
+            CROSS JOIN LATERAL (
                 (SELECT greatest(s.low, r.known) AS low, s.high AS high WHERE s.high > r.known)
                 UNION ALL
-                (SELECT greatest(s.low, o.stretch * 512), least(s.high, r.known, o.stretch * 512 + 512)
-                FROM ops.outline AS o
-                WHERE o.partition = s.partition AND o.stretch >= s.low / 512 AND o.stretch * 512 < least(s.high, r.known)
-                    AND ($5::text[] = '{}' OR o.types && $5) AND ($6::text[] = '{}' OR o.sources && $6)
-                    AND ($7::int8 IS NULL OR o.latest >= $7) AND ($8::int8 IS NULL OR o.earliest < $8)
-                ORDER BY o.stretch \(direction) LIMIT $4)
+                (\(stretches))
                 ORDER BY low \(direction) LIMIT $4) AS w
             WHERE w.low < w.high
             ORDER BY s.partition, w.low \(direction)
@@ -38,6 +63,7 @@ struct StretchOutline: LogOutline {
                     .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)),
                     .int(atMost), .texts(filter.types), .texts(filter.services),
                     .int(filter.since.map { Int($0.milliseconds) }), .int(filter.until.map { Int($0.milliseconds) }),
+                    .bool(filter.services.isEmpty && filter.since == nil && filter.until == nil),
                 ]))
         return try rows.map { row throws(PostgresError) in
             LogSpan(partition: try row.int(0), low: try row.int(1), high: try row.int(2))

@@ -92,6 +92,16 @@ import Testing
             try await bench.count()
             let left = Statement("SELECT string_agg(DISTINCT width::text, ' ') FROM ops.counts")
             #expect(try await bench.owner.run(Call(left))[0].text(0) == "3600 86400")
+            // More than are forgotten at a time.
+            try await bench.sql("UPDATE ops.counts SET day = current_date - 900")
+            try await bench.sql(
+                """
+                INSERT INTO ops.counts SELECT 0, 60, n * 60, 'x.y.z', '', current_date - 900, 1, 0
+                FROM generate_series(1, 20001) AS n
+                """)
+            try await bench.count()
+            let all = Statement("SELECT count(*)::int8 FROM ops.counts")
+            #expect(try await bench.owner.run(Call(all))[0].int(0) == 0)
         }
     }
 }

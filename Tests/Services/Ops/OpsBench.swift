@@ -49,7 +49,7 @@ struct OpsBench: Sendable {
     let group: ServiceGroup
 
     static func run(
-        virtual: Bool = false, addresses: [String: String] = [:],
+        virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:]),
         _ body: @Sendable @escaping (OpsBench) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -74,7 +74,7 @@ struct OpsBench: Sendable {
         let tail = LogTail(pool: ops, partitions: partitions, news: news, logger: logger)
         let metrics = Metrics()
         var table = RouteTable()
-        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, addresses: addresses)
+        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, parked: parked)
         table.addOpenAPI(title: "ops", version: "1")
         let keys = [
             OperatorKeys.line(name: "r", scopes: [.read], key: readKey),

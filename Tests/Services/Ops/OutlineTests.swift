@@ -13,6 +13,9 @@ import Timeline
     /// However far the log is taken in, and whatever is asked for, in pages of any size: every wanted event once, in order.
     @Test(arguments: EventOrder.allCases) func questionsPassOverNothingThatIsWanted(_ order: EventOrder) async throws {
         try await OpsBench.run { bench in
+            // The end of a block of stretches is among them.
+            try await bench.sql("UPDATE bus.partitions SET head = 31500")
+            try await bench.sql("INSERT INTO bus.retention SELECT partition, 31500 FROM bus.partitions")
             try await bench.fill(2000)
             try await bench.count()
             // Part of it is taken in, and part of a stretch.
@@ -57,6 +60,12 @@ import Timeline
             #expect(
                 try await outline.stretches(of: spans, filter, .newest, atMost: 100)
                     == spans.map { LogSpan(partition: $0.partition, low: 3584, high: 4000) })
+            // Of a type, no more than from the first to the last event in the stretch.
+            filter = EventFilter()
+            filter.types = [Self.types[0]]
+            #expect(
+                try await outline.stretches(of: [spans[1]], filter, .oldest, atMost: 100)
+                    == [1, 1778, 3555].map { LogSpan(partition: 1, low: $0 - 1, high: $0) })
         }
     }
 
@@ -70,6 +79,16 @@ import Timeline
             let left = try await bench.owner.run(
                 Call(Statement("SELECT stretch FROM ops.outline WHERE partition = 0 ORDER BY stretch")))
             #expect(try left.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
+            let types = try await bench.owner.run(
+                Call(
+                    Statement(
+                        "SELECT DISTINCT stretch FROM ops.outline_types WHERE partition = 0 ORDER BY stretch")))
+            #expect(try types.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
+            let blocks = Statement("SELECT count(*)::int8 FROM ops.outline_blocks WHERE partition = 0")
+            #expect(try await bench.owner.run(Call(blocks))[0].int(0) == 1)
+            try await bench.sql("UPDATE bus.retention SET dropped_to = 40000")
+            try await bench.count()
+            #expect(try await bench.owner.run(Call(blocks))[0].int(0) == 0)
         }
     }
 

@@ -106,6 +106,65 @@ import Timeline
         #expect(CausalChain(of: events[3], among: events).causes.map(\.id) == Array(ids[0...2]))
     }
 
+    @Test func causesAreFoundHoweverManyEventsTheirCorrelationHas() async throws {
+        let bench = try await OpsBench()
+        let root = UUID()
+        var ids: [UUID] = []
+        for number in 0..<5 {
+            let time = Instant(milliseconds: 1_700_000_000_000) + .seconds(Int64(number))
+            ids.append(
+                try await bench.append(
+                    to: "d\(number)", id: ids.isEmpty ? root : UUID(), correlation: root, causation: ids.last, at: time)
+            )
+        }
+        let events = try await bench.queries.events(ofCorrelation: root, limit: 10)
+        #expect(events.map(\.id) == ids)
+        let last = try await bench.queries.chain(of: events[4], limit: 2)
+        #expect(last.causes.map(\.id) == Array(ids[0...3]) && last.effects.isEmpty && last.isComplete)
+        let first = try await bench.queries.chain(of: events[0], limit: 2)
+        #expect(first.causes.isEmpty && first.effects.map(\.id) == [ids[1]] && !first.isComplete)
+        let whole = try await bench.queries.chain(of: events[2], limit: 5)
+        #expect(whole.causes.map(\.id) == Array(ids[0...1]) && whole.effects.map(\.id) == Array(ids[3...4]))
+        #expect(whole.isComplete)
+    }
+
+    /// Drops the first event of each partition whenever it is asked.
+    private struct DroppingOutline: LogOutline {
+        let pool: ConnectionPool
+
+        func stretches(
+            of spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, atMost: Int
+        ) async throws(PostgresError) -> [LogSpan] {
+            _ = try await pool.run(
+                Call(
+                    Statement(
+                        """
+                        INSERT INTO bus.retention (partition, dropped_to)
+                        SELECT partition, 1 FROM bus.partitions WHERE head > 0 ON CONFLICT DO NOTHING
+                        """)))
+            return spans
+        }
+    }
+
+    @Test func whatIsDroppedWhileItIsReadIsNotPassedOver() async throws {
+        let bench = try await OpsBench()
+        for _ in 0..<3 { try await bench.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        let queries = LogQueries(
+            pool: bench.pool, partitions: OpsBench.partitions, outline: DroppingOutline(pool: bench.pool))
+        var filter = EventFilter()
+        filter.types = ["other.thing.pinged"]
+        let start = Dictionary(uniqueKeysWithValues: (0..<OpsBench.partitions).map { ($0, 0) })
+        await #expect(throws: LogQueryError.beyondRetention) {
+            try await queries.page(filter, .oldest, from: start, limit: 10)
+        }
+        // Who names no place begins with what is there.
+        _ = try await bench.pool.run(Call(Statement("DELETE FROM bus.retention")))
+        let page = try await queries.page(filter, .oldest, limit: 10)
+        #expect(page.events.first?.partition == partition && page.isComplete)
+        #expect(page.next[partition] == 3)
+    }
+
     @Test func aHoleInTheOffsetsIsFound() async throws {
         let bench = try await OpsBench()
         for _ in 0..<5 { try await bench.append(to: "a") }

@@ -27,7 +27,7 @@ export async function askWhy(id) {
     const known = new Map(all.map(each => [each.id, each]))
     chain.replaceChildren(...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
       ? 'cause' : each === event ? 'asked' : 'effect')))
-    say($('why-lead'), lead(causes, event, effects) + (complete ? '' : ' There are more than can be shown.'))
+    say($('why-lead'), lead(causes, event, effects, complete))
     // Long chains begin with what was asked about in sight.
     chain.querySelector('.asked')?.scrollIntoView({ block: 'nearest' })
   } catch (error) {
@@ -37,12 +37,13 @@ export async function askWhy(id) {
   }
 }
 
-function lead(causes, event, effects) {
+function lead(causes, event, effects, complete) {
   const before = causes.length > 0
     ? `${plural(causes.length, 'event', 'events')} led to it`
     : event.causationid ? 'What led to it is no more in the log' : 'Nothing in the log led to it: a command or a deadline did'
-  const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed` : 'nothing has followed from it'
-  return `${before}; ${after}.`
+  const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed`
+    : complete ? 'nothing has followed from it' : 'of what came later only a part was looked at'
+  return `${before}; ${after}${effects.length > 0 && !complete ? ', and perhaps more' : ''}.`
 }
 
 const roles = { cause: 'cause', asked: 'this event', effect: 'effect' }

@@ -1,5 +1,7 @@
 -- Counts of each width lie apart: of hours there are few, and between those of minutes each would be on a page of its own.
 
+-- In the order of its readers: the view first, then what it reads.
+LOCK TABLE ops.rates IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE ops.counts RENAME TO counts_minutes;
 ALTER TABLE ops.counts_minutes RENAME CONSTRAINT counts_one TO counts_minutes_one;
 ALTER INDEX ops.counts_day RENAME TO counts_minutes_day;
@@ -24,6 +26,9 @@ CREATE TABLE ops.counts (
 CREATE INDEX counts_day ON ops.counts (day);
 -- For the view of rates.
 CREATE INDEX counts_time ON ops.counts (width, to_timestamp(start));
+
+-- Those who read meanwhile wait no longer than this takes.
+GRANT SELECT ON ops.counts TO dormouse_ops;
 
 CREATE TABLE ops.counts_hours PARTITION OF ops.counts FOR VALUES IN (3600) WITH (fillfactor = 70);
 CREATE TABLE ops.counts_days PARTITION OF ops.counts FOR VALUES IN (86400) WITH (fillfactor = 70);
