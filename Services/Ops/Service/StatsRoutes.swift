@@ -20,7 +20,7 @@ struct StatsRoutes: Sendable {
     }
 
     private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
-    // Partition by partition, since the index begins with it; and what is one beside its partition is added up before anything
+    // Partition by partition, since the index begins with it (OFFSET keeps the planner from any other way); and what is one beside its partition is added up before anything
     // else is asked of it.
     private static let counts = Statement(
         """
@@ -34,7 +34,8 @@ struct StatsRoutes: Sendable {
                 SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
                 FROM bus.partitions AS p CROSS JOIN LATERAL (
                     SELECT * FROM ops.counts AS c
-                    WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3) AS c
+                    WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
+                    OFFSET 0) AS c
                 GROUP BY 1, 2, 3) AS c) AS c
         GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
         """)
