@@ -66,7 +66,7 @@ public struct LogQueries: Sendable {
             if order == .oldest, try await isOvertaken(place) {
                 // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
                 // with what is there now.
-                guard isFirst, events.isEmpty else { throw LogQueryError.beyondRetention }
+                guard isFirst else { throw LogQueryError.beyondRetention }
                 return try await page(filter, order, limit: limit)
             }
             let isCut = found.count > limit - events.count

@@ -105,7 +105,7 @@ private struct DeviceQuery {
             }
         }
         guard faults.isEmpty else {
-            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+            throw .query(faults)
         }
     }
 }

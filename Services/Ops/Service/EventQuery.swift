@@ -43,7 +43,7 @@ struct EventQuery {
             if cursor == nil { refuse("cursor", "must be the next of an answer in the same order") }
         }
         guard faults.isEmpty else {
-            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+            throw .query(faults)
         }
     }
 

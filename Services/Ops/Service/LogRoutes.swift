@@ -86,7 +86,7 @@ private struct LetterQuery {
             }
         }
         guard faults.isEmpty else {
-            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+            throw .query(faults)
         }
     }
 }

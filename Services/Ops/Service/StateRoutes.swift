@@ -65,7 +65,7 @@ private struct StateQuery {
             faults.append(Fault(pointer: "/service", detail: "must be one of \(names)"))
         }
         guard let machine, faults.isEmpty else {
-            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+            throw .query(faults)
         }
         self.machine = machine
         self.moment = moment

@@ -120,7 +120,7 @@ struct StatsQuery {
             }
         }
         guard faults.isEmpty else {
-            throw .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
+            throw .query(faults)
         }
     }
 
@@ -139,7 +139,7 @@ struct StatsQuery {
                 window.points > 0
                 ? "are \(window.points) points of \(interval) s after since; \(StatsWindow.mostPoints) at most"
                 : "must be after since"
-            throw .invalidQuery.because("1 fault", faults: [Fault(pointer: "/until", detail: detail)])
+            throw .query([Fault(pointer: "/until", detail: detail)])
         }
         return window
     }

@@ -57,6 +57,7 @@ BEGIN
     ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
         SET events = c.events + excluded.events, amount = c.amount + excluded.amount;
 
+    -- Its types are what processes of the former version look for.
     INSERT INTO ops.outline AS o (partition, stretch, types, sources, earliest, latest)
     SELECT place, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source), min(e.time), max(e.time)
     FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
