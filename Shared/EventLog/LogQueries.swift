@@ -52,6 +52,8 @@ public struct LogQueries: Sendable {
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
         var width = LogReach.first
+        // Of each partition so many at first: they rarely are spread more unevenly. One alone has all that is wanted.
+        var share = place.count == 1 ? limit + 1 : 2 * limit / place.count + 8
         while true {
             let rest = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
                 LogSpan(partition, offset, order, bounds[partition] ?? (0, 0))
@@ -62,16 +64,16 @@ public struct LogQueries: Sendable {
             }
             let reach = try await reach(rest, filter, order, stretches: width)
             width = min(2 * width, LogReach.most)
-            let found = try await read(reach.spans, filter, order, limit: limit - events.count + 1)
+            let found = try await read(reach.spans, filter, order, share: share, limit: limit - events.count + 1)
+            share = min(2 * share, limit + 1)
             if order == .oldest, try await isOvertaken(place) {
                 // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
                 // with what is there now.
                 guard isFirst else { throw LogQueryError.beyondRetention }
                 return try await page(filter, order, limit: limit)
             }
-            let isCut = found.count > limit - events.count
-            let told = found.prefix(limit - events.count)
-            if isCut {
+            let told = found.events.prefix(limit - events.count)
+            if !found.isWhole || told.count < found.events.count {
                 for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
             } else {
                 place.merge(reach.place) { $1 }
@@ -140,30 +142,40 @@ public struct LogQueries: Sendable {
         return place
     }
 
+    /// The first wanted events of spans.
+    ///
+    /// - Parameters:
+    ///   - share: of each span at most so many.
+    ///   - limit: of all at most so many.
+    /// - Returns: the events, no further than to where a span has had its share: what comes next may be in it.
     private func read(
-        _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, limit: Int
-    ) async throws(PostgresError) -> [Event] {
-        guard !spans.isEmpty else { return [] }
+        _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, share: Int, limit: Int
+    ) async throws(PostgresError) -> (events: [Event], isWhole: Bool) {
+        guard !spans.isEmpty else { return ([], true) }
         var parameters: [Parameter] = [
-            .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(limit),
+            .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(share),
+            .int(limit),
         ]
-        let conditions = filter.conditions(&parameters)
+        let condition = filter.condition(&parameters)
         // A running extreme of the times of appending orders partitions among each other and can't disturb the order in one.
         let (direction, extreme) = order == .oldest ? ("ASC", "max") : ("DESC", "min")
         let statement = Statement(
             """
-            SELECT \(LogReader.columns) FROM (
+            SELECT \(LogReader.columns), number = $4 FROM (
                 SELECT e.*, \(extreme)(e.appended_at) OVER (PARTITION BY e.partition ORDER BY e.log_offset \(direction))
-                    AS placed
+                    AS placed, row_number() OVER (PARTITION BY e.partition, s.low ORDER BY e.log_offset \(direction)) AS number
                 FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)
                 CROSS JOIN LATERAL (
                     SELECT * FROM bus.events AS e
-                    WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(conditions)
+                    WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(condition)
                     ORDER BY e.log_offset \(direction) LIMIT $4) AS e) AS e
-            ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $4
+            ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
-        return try await pool.run(Call(statement, parameters)).map { row throws(PostgresError) in
-            try LogReader.event(row)
+        var events: [Event] = []
+        for row in try await pool.run(Call(statement, parameters)) {
+            events.append(try LogReader.event(row))
+            if try row.bool(13) { return (events, false) }
         }
+        return (events, true)
     }
 }

@@ -32,9 +32,9 @@ public final class LogTail: Service {
 
     /// What a reader that has joined is handed.
     struct Live: Sendable {
-        typealias Events = AsyncThrowingStream<Event, any Error>
+        typealias Steps = AsyncThrowingStream<LogStep, any Error>
 
-        let events: Events
+        let steps: Steps
         let taken: Taken
     }
 
@@ -42,11 +42,17 @@ public final class LogTail: Service {
     final class Taken: Sendable {
         private let number = Atomic(0)
         private let size = Atomic(0)
+        private let marked = Atomic(0)
         var count: Int { number.load(ordering: .relaxed) }
         var bytes: Int { size.load(ordering: .relaxed) }
-        func add(_ event: Event) {
-            number.add(1, ordering: .relaxed)
-            size.add(event.data.count, ordering: .relaxed)
+        var marks: Int { marked.load(ordering: .relaxed) }
+        func add(_ step: LogStep) {
+            switch step {
+            case .event(let event):
+                number.add(1, ordering: .relaxed)
+                size.add(event.data.count, ordering: .relaxed)
+            case .mark: marked.add(1, ordering: .relaxed)
+            }
         }
     }
 
@@ -54,15 +60,20 @@ public final class LogTail: Service {
         let selection: LogSelection
         /// By partition: what it has already.
         let from: [Int: Int]
-        let continuation: Live.Events.Continuation
+        let continuation: Live.Steps.Continuation
         let taken = Taken()
         private var handed = 0
         private var handedBytes = 0
         /// The last pass that had something for it.
         private var pass = 0
+        private var marks = 0
+        private var markedAt = ContinuousClock.now
+        /// The place that was marked last.
+        private var mark: LogVector
 
-        init(selection: LogSelection, from: [Int: Int], continuation: Live.Events.Continuation) {
+        init(selection: LogSelection, from: [Int: Int], continuation: Live.Steps.Continuation) {
             (self.selection, self.from, self.continuation) = (selection, from, continuation)
+            mark = from
         }
 
         /// - Returns: false where it has left too much unread of what the passes before this one handed it.
@@ -75,8 +86,20 @@ public final class LogTail: Service {
             }
             handed += 1
             handedBytes += event.data.count
-            continuation.yield(event)
+            continuation.yield(.event(event))
             return true
+        }
+
+        /// Tells how far the stream has come, if that is somewhere else than at the last mark. One that is not taken yet is
+        /// enough.
+        mutating func mark(at now: ContinuousClock.Instant, every interval: Duration, _ position: (Int) -> Int?) {
+            guard now - markedAt >= interval, marks == taken.marks else { return }
+            var place = from
+            for (partition, offset) in from { place[partition] = max(offset, position(partition) ?? offset) }
+            guard place != mark else { return }
+            (mark, markedAt) = (place, now)
+            marks += 1
+            continuation.yield(.mark(place))
         }
     }
 
@@ -91,21 +114,28 @@ public final class LogTail: Service {
         /// The partitions that somebody follows.
         var places: [Int: Place] = [:]
         var readers: [Int: Reader] = [:]
+        /// The readers that are told how far they have come.
+        var marked: Set<Int> = []
         var joined = 0
         var passes = 0
         var touched: Set<Int> = []
     }
 
     public let partitions: Int
+    /// A live stream is told how far it has come at most so often.
+    public let markInterval: Duration
     private let pool: ConnectionPool
     private let logger: Logger
     private let state = Mutex(State())
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameter partitions: the log's number of partitions.
-    public init(pool: ConnectionPool, partitions: Int, news: HintReceiver, logger: Logger) {
+    public init(
+        pool: ConnectionPool, partitions: Int, news: HintReceiver, markInterval: Duration = .seconds(10), logger: Logger
+    ) {
         self.pool = pool
         self.partitions = partitions
+        self.markInterval = markInterval
         self.logger = logger
         news.follow { [weak self] news in
             switch news {
@@ -117,16 +147,22 @@ public final class LogTail: Service {
     }
 
     /// The events of one aggregate after a partition offset, oldest first, then live as they are appended.
-    public func events(of key: AggregateKey, after offset: Int) -> LogStream {
-        LogStream(tail: self, selection: .key(key), start: [key.partition(of: partitions): offset])
+    ///
+    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` is asked, which tells how far the stream has come.
+    public func events(of key: AggregateKey, after offset: Int, isMarked: Bool = false) -> LogStream {
+        let start = [key.partition(of: partitions): offset]
+        return LogStream(tail: self, selection: .key(key), start: start, isMarked: isMarked)
     }
 
     /// The events of some partitions after an offset in each, then live: in order within a partition, across partitions by
     /// their time as far as they are read together.
+    ///
+    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` is asked, which tells how far the stream has come.
     public func events(
-        in start: [Int: Int], where isWanted: @escaping @Sendable (Event) -> Bool = { _ in true }
+        in start: [Int: Int], isMarked: Bool = false,
+        where isWanted: @escaping @Sendable (Event) -> Bool = { _ in true }
     ) -> LogStream {
-        LogStream(tail: self, selection: .matching(isWanted), start: start)
+        LogStream(tail: self, selection: .matching(isWanted), start: start, isMarked: isMarked)
     }
 
     /// The events of one aggregate after a partition offset that the log has now, oldest first.
@@ -197,6 +233,7 @@ public final class LogTail: Service {
                 }
                 return (state.passes, positions)
             }
+            mark()
             guard !positions.isEmpty else { return }
             do {
                 let calls = positions.map {
@@ -213,15 +250,25 @@ public final class LogTail: Service {
         }
     }
 
+    /// Tells readers how far they have come.
+    private func mark() {
+        let now = ContinuousClock.now
+        state.withLock { state in
+            for id in state.marked {
+                state.readers[id]?.mark(at: now, every: markInterval) { state.places[$0]?.position }
+            }
+        }
+    }
+
     private func route(_ events: [Event], _ partition: Int, _ position: Int, _ pass: Int) {
-        let slow = state.withLock { state -> [Live.Events.Continuation] in
+        let slow = state.withLock { state -> [Live.Steps.Continuation] in
             // Whoever followed when the read began may have left, and others come.
             guard let place = state.places[partition], place.position == position, let last = events.last else {
                 return []
             }
             state.places[partition]?.position = last.offset
             if events.count == Self.chunk { state.touched.insert(partition) }
-            var slow: [Live.Events.Continuation] = []
+            var slow: [Live.Steps.Continuation] = []
             // Nothing more for whoever missed one: the last event that it got is where it resumes.
             var cut: Set<Int> = []
             for event in events {
@@ -243,17 +290,18 @@ public final class LogTail: Service {
     }
 
     /// Joins a reader that has everything up to `positions`; nil where the tail is ahead of it, so that it must read on.
-    func join(_ selection: LogSelection, at positions: [Int: Int]) -> Live? {
+    func join(_ selection: LogSelection, at positions: [Int: Int], isMarked: Bool) -> Live? {
         let joined: Live? = state.withLock { state in
             guard positions.allSatisfy({ state.places[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
                 return nil
             }
             // Bounded by `hand`, which sees how much of it is old.
-            let (events, continuation) = Live.Events.makeStream(bufferingPolicy: .unbounded)
+            let (steps, continuation) = Live.Steps.makeStream(bufferingPolicy: .unbounded)
             state.joined += 1
             let id = state.joined
             let reader = Reader(selection: selection, from: positions, continuation: continuation)
             state.readers[id] = reader
+            if isMarked { state.marked.insert(id) }
             for (partition, position) in positions {
                 var place = state.places[partition] ?? Place(position: position)
                 if case .key(let key) = selection {
@@ -264,7 +312,7 @@ public final class LogTail: Service {
                 state.places[partition] = place
             }
             continuation.onTermination = { [weak self] _ in self?.leave(id) }
-            return Live(events: events, taken: reader.taken)
+            return Live(steps: steps, taken: reader.taken)
         }
         if joined != nil { look(at: Array(positions.keys)) }
         return joined
@@ -273,6 +321,7 @@ public final class LogTail: Service {
     private func leave(_ id: Int) {
         state.withLock { state in
             guard let reader = state.readers.removeValue(forKey: id) else { return }
+            state.marked.remove(id)
             for partition in reader.from.keys {
                 guard var place = state.places[partition] else { continue }
                 if case .key(let key) = reader.selection {

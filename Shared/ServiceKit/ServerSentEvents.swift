@@ -10,10 +10,10 @@ public struct ServerSentEvent: Sendable, Hashable {
     /// What `Last-Event-ID` resumes after: `partition:offset`, comma-separated for several partitions.
     public var id: String?
     public var event: String?
-    /// Any text; each of its lines becomes a `data:` line.
-    public var data: String
+    /// Any text; each of its lines becomes a `data:` line. Without any, clients take the id and tell nobody of an event.
+    public var data: String?
 
-    public init(id: String? = nil, event: String? = nil, data: String) {
+    public init(id: String? = nil, event: String? = nil, data: String? = nil) {
         self.id = id
         self.event = event
         self.data = data
@@ -24,8 +24,10 @@ public struct ServerSentEvent: Sendable, Hashable {
         var text = ""
         if let id { text += "id: \(id)\n" }
         if let event { text += "event: \(event)\n" }
-        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
-            text += "data: \(line)\n"
+        if let data {
+            for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+                text += "data: \(line)\n"
+            }
         }
         return text + "\n"
     }

@@ -30,8 +30,8 @@ final class EventReader: Sendable {
                         let data = lines.first { $0.hasPrefix("data: ") }
                         text = String(text[end.upperBound...])
                         inbox.opened.fire()
-                        guard let line = data else { continue }
                         if let id { inbox.lastID.withLock { $0 = id } }
+                        guard let line = data else { continue }
                         let item = (try? JSON(parsing: line.dropFirst(6).utf8)) ?? .null
                         inbox.items.withLock { $0.append(item) }
                         inbox.count.add()

@@ -50,6 +50,7 @@ struct OpsBench: Sendable {
 
     static func run(
         virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:]),
+        markInterval: Duration = .seconds(10),
         _ body: @Sendable @escaping (OpsBench) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -71,7 +72,8 @@ struct OpsBench: Sendable {
 
         let sender = HintSender(pool: ops, sender: UUID(), logger: logger)
         let news = HintReceiver(try ConnectionOptions(url: role), sender: sender, logger: logger)
-        let tail = LogTail(pool: ops, partitions: partitions, news: news, logger: logger)
+        let tail = LogTail(
+            pool: ops, partitions: partitions, news: news, markInterval: markInterval, logger: logger)
         let metrics = Metrics()
         var table = RouteTable()
         Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, parked: parked)

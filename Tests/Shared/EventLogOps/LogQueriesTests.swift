@@ -7,18 +7,23 @@ import Testing
 import Timeline
 
 @Suite("Questions to the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
-    @Test(arguments: EventOrder.allCases) func pagesHaveEveryEventOnceAndInOrder(_ order: EventOrder) async throws {
+    @Test(arguments: EventOrder.allCases, [1, 10, 40])
+    func pagesHaveEveryEventOnceAndInOrder(_ order: EventOrder, limit: Int) async throws {
         let bench = try await OpsBench()
+        // Evenly, then for a long time in one partition only.
         for number in 0..<57 { try await bench.append(to: "d\(number % 9)") }
+        for _ in 0..<90 { try await bench.append(to: "d0") }
+        for number in 0..<20 { try await bench.append(to: "d\(number % 9)") }
         var place: LogVector?
         var all: [Event] = []
         while true {
-            let page = try await bench.queries.page(EventFilter(), order, from: place, limit: 10)
+            let page = try await bench.queries.page(EventFilter(), order, from: place, limit: limit)
+            #expect(page.events.count <= limit)
             all += page.events
             place = page.next
             if page.isComplete { break }
         }
-        #expect(all.count == 57 && Set(all.map(\.id)).count == 57)
+        #expect(all.count == 167 && Set(all.map(\.id)).count == 167)
         // They were appended one after the other, so even the order over partitions is known.
         let times = try await bench.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
         #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))

@@ -155,6 +155,25 @@ import Timeline
         }
     }
 
+    /// Marks are no way around what a reader may leave unread: the one that it has not taken yet is the only one.
+    @Test func aReaderThatTakesNothingIsMarkedOnce() async throws {
+        try await withTail(markInterval: .zero) { bench, runtime, tail in
+            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            var marked = tail.events(in: [partition: 0], isMarked: true) { _ in false }.makeAsyncIterator()
+            #expect(try await marked.step() == .mark([partition: 0]))
+            var witness = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
+            let count = 50
+            // Each is a pass of its own.
+            for offset in 1...count {
+                _ = try await runtime.submit(.add(1, to: "a"))
+                #expect(try await witness.next()?.offset == offset)
+            }
+            var marks: [LogStep?] = []
+            while marks.last != .mark([partition: count]) { marks.append(try await marked.step()) }
+            #expect(marks.count <= 3)
+        }
+    }
+
     private func offsets(_ tail: LogTail, _ count: Int) async throws -> [Int] {
         var offsets: [Int] = []
         for try await event in tail.events(of: .device("a"), after: 0) {
@@ -165,12 +184,14 @@ import Timeline
     }
 
     private func withTail(
+        markInterval: Duration = .seconds(10),
         _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>, LogTail) async throws -> Void
     ) async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             let tail = LogTail(
-                pool: bench.pool, partitions: bench.partitions, news: runtime.news, logger: bench.logger)
+                pool: bench.pool, partitions: bench.partitions, news: runtime.news, markInterval: markInterval,
+                logger: bench.logger)
             let group = ServiceGroup(services: [tail], logger: bench.logger)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await group.run() }

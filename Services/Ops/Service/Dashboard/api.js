@@ -101,7 +101,7 @@ export async function follow(path, { told, state, opened, failed, signal }) {
       state('live')
       await opened?.(last === undefined)
       for await (const event of events(response.body, heard)) {
-        tries = 0
+        if (event.type !== 'mark') tries = 0
         if (event.id !== undefined) last = event.id
         if (event.type === 'cut') {
           last = undefined
@@ -127,7 +127,7 @@ export async function follow(path, { told, state, opened, failed, signal }) {
   state('ended')
 }
 
-/** The events in a stream of bytes (HTML standard, section 9.2.6). */
+/** The events in a stream of bytes (HTML standard, section 9.2.6); an id alone is a `mark`. */
 async function* events(body, heard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
@@ -142,6 +142,7 @@ async function* events(body, heard) {
       for (const line of lines) {
         if (line === '') {
           if (event.data.length > 0) yield { ...event, data: event.data.join('\n') }
+          else if (event.id !== undefined) yield { ...event, type: 'mark' }
           event = { type: 'message', data: [] }
           continue
         }
