@@ -140,7 +140,9 @@ var targets: [Target] = [
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
     tests(
         "OpsTests", "Services/Ops",
-        durable + ["LifecycleMachine", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1]),
+        durable + [
+            "LifecycleMachine", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
+        ]),
     tests(
         "PushTests", "Services/Push",
         durable + [
@@ -188,6 +190,7 @@ targets += service(
     "Ops", machine: false,
     [
         "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto, httpClient, nioCore, nioHTTP1,
+        nioSSL,
     ],
     resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 targets += service(

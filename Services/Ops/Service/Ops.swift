@@ -37,10 +37,10 @@ public enum Ops {
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        let parked = try ParkedRoutes.configured(configuration)
         try await PlainService.serve(name, configuration, logger: logger) { parts, table in
             addRoutes(
-                to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics,
-                parked: ParkedRoutes(addresses: ParkedRoutes.addresses(configuration)))
+                to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
             return [
                 try upkeep(parts),
                 Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),

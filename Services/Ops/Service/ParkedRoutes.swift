@@ -5,6 +5,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 import Records
 import ServiceKit
 
@@ -12,29 +13,58 @@ import ServiceKit
 /// caller's own credential, and its answer back.
 struct ParkedRoutes: Sendable {
     private static let mostBytes = 1 << 16
-    /// It lives as long as the process. A service that nobody listens for is known at once: by itself the client would try
-    /// to connect until its patience ends.
-    private static let client: HTTPClient = {
-        var configuration = HTTPClient.Configuration.singletonConfiguration
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.timeout.connect = .seconds(5)
-        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-    }()
+    /// Trusts whom the system trusts. It lives as long as the process.
+    private static let systemsClient = client(trusting: [])
 
     /// Where each service is.
     let addresses: [String: String]
+    /// Lives as long as the process.
+    var client = Self.systemsClient
     /// A service tries what it set aside anew, one input after the other: for so long it is waited for.
     var patience = Duration.seconds(60)
 
     /// The settings of where the services are.
-    static let settings = KnownMachine.all.map { machine in
-        Setting(
-            "\(machine.name.uppercased())_URL", standardAddress(of: machine.name),
-            "where \(machine.name) is: orders about its parked devices go there", mustBe: "an http or https URL"
-        ) { text in
-            guard let url = URL(string: text), let scheme = url.scheme else { return false }
-            return ["http", "https"].contains(scheme) && url.host != nil
+    static let settings =
+        KnownMachine.all.map { machine in
+            Setting(
+                "\(machine.name.uppercased())_URL", standardAddress(of: machine.name),
+                "where \(machine.name) is: orders about its parked devices go there", mustBe: "an http or https URL"
+            ) { text in
+                guard let url = URL(string: text), let scheme = url.scheme else { return false }
+                return ["http", "https"].contains(scheme) && url.host != nil
+            }
+        } + [
+            Setting(
+                authority, nil,
+                "PEM file with certificates to trust beside the system's, where a service's URL is https")
+        ]
+
+    private static let authority = "SERVICES_AUTHORITY"
+
+    /// - Throws: where the authority's file has no certificate, in one line.
+    static func configured(_ configuration: ServiceConfiguration) throws(ConfigurationError) -> ParkedRoutes {
+        let parked = ParkedRoutes(addresses: addresses(configuration))
+        guard let file = configuration[authority] else { return parked }
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
+            throw ConfigurationError(
+                "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
         }
+        return ParkedRoutes(addresses: parked.addresses, client: client(trusting: certificates))
+    }
+
+    /// A service that nobody listens for is known at once: by itself the client would try to connect until its patience ends.
+    ///
+    /// - Parameter time: for a connection, to a host that does not say no either.
+    static func client(trusting certificates: [NIOSSLCertificate], connecting time: TimeAmount = .seconds(5))
+        -> HTTPClient
+    {
+        var configuration = HTTPClient.Configuration.singletonConfiguration
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = time
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.additionalTrustRoots = [.certificates(certificates)]
+        configuration.tlsConfiguration = tls
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
     static func addresses(_ configuration: ServiceConfiguration) -> [String: String] {
@@ -83,7 +113,7 @@ struct ParkedRoutes: Sendable {
             for value in request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
         }
         do {
-            let answer = try await Self.client.execute(handed, timeout: TimeAmount(patience))
+            let answer = try await client.execute(handed, timeout: TimeAmount(patience))
             let body = try await answer.body.collect(upTo: Self.mostBytes)
             var headers: HTTPFields = [:]
             for name in [HTTPField.Name.contentType, .retryAfter] {

@@ -1,11 +1,19 @@
+import AsyncHTTPClient
+import Foundation
 import NIOCore
+import NIOHTTP1
 import NIOPosix
+import NIOSSL
+import Records
 import ServiceKit
+import TestSupport
 import Testing
 
 @testable import OpsService
 
 @Suite("Orders that ops hands on", .timeLimit(.minutes(5))) struct ParkedRoutesTests {
+    private static let order = "/v1/dead-letters/push/device:a/replay"
+
     @Test func aServiceThatIsStillAtItIsNotAway() async throws {
         // It takes what comes, and never answers.
         let silent = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -13,18 +21,99 @@ import Testing
         let port = try #require(silent.localAddress?.port)
         let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], patience: .milliseconds(500))
         try await OpsBench.run(parked: parked) { bench in
-            let answer = try await bench.send("POST", "/v1/dead-letters/push/device:a/replay", "")
+            let answer = try await bench.send("POST", Self.order, "")
             #expect(answer.status == 504 && answer.code == "order_under_way")
         }
         try await silent.close()
     }
 
+    /// Its system takes no more connections, and says nothing: as where a firewall swallows what comes.
+    @Test func aServiceThatCanNotBeReachedIsNotWaitedFor() async throws {
+        let full = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .serverChannelOption(.backlog, value: 1).serverChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(full.localAddress?.port)
+        let other = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connectTimeout(.milliseconds(300))
+        var waiting: [any Channel] = []
+        while let channel = try? await other.connect(host: "127.0.0.1", port: port).get() { waiting.append(channel) }
+        let client = ParkedRoutes.client(trusting: [], connecting: .milliseconds(300))
+        let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], client: client)
+        try await OpsBench.run(parked: parked) { bench in
+            let answer = try await bench.send("POST", Self.order, "")
+            #expect(answer.status == 503 && answer.code == "service_unreachable")
+        }
+        try await client.shutdown()
+        for channel in waiting { try await channel.close() }
+        try await full.close()
+    }
+
+    @Test func aServiceIsTrustedByAnAuthorityOfOnesOwn() async throws {
+        let certificate = try await PEMCertificate.make()
+        let server = try await Self.secure(certificate)
+        let address = "https://localhost:\(try #require(server.localAddress?.port))"
+        let own = try Self.parked(["--push-url", address, "--services-authority", certificate.chainFile])
+        try await OpsBench.run(parked: own) { bench in
+            let answer = try await bench.send("POST", Self.order, "")
+            #expect(answer.status == 200 && answer.json["taken"] == 3)
+        }
+        try await own.client.shutdown()
+        try await OpsBench.run(parked: try Self.parked(["--push-url", address])) { bench in
+            let answer = try await bench.send("POST", Self.order, "")
+            #expect(answer.status == 503 && answer.code == "service_unreachable")
+        }
+        try await server.close()
+    }
+
+    @Test func anAuthorityThatIsNoneStopsTheStartInOneLine() async throws {
+        let certificate = try await PEMCertificate.make()
+        for file in ["/nowhere", certificate.keyFile] {
+            let fault = ConfigurationError(
+                "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
+            #expect(throws: fault) { try Self.parked(["--services-authority", file]) }
+        }
+    }
+
     @Test func anAddressMayEndInASlash() throws {
-        let request = try ServiceConfiguration.read(
-            service: "ops", port: 0, more: Ops.settings, arguments: ["--push-url", "http://push:8083/"],
-            environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        let addresses = ParkedRoutes.addresses(configuration)
+        let addresses = try Self.parked(["--push-url", "http://push:8083/"]).addresses
         #expect(addresses["push"] == "http://push:8083" && addresses["fetch"] == "http://127.0.0.1:8082")
+    }
+
+    private static func parked(_ flags: [String]) throws -> ParkedRoutes {
+        let request = try ServiceConfiguration.read(
+            service: "ops", port: 0, more: Ops.settings, arguments: flags, environment: [:])
+        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
+        return try ParkedRoutes.configured(configuration)
+    }
+
+    /// A server that has always taken three.
+    private static func secure(_ certificate: PEMCertificate) async throws -> any Channel {
+        let chain = try NIOSSLCertificate.fromPEMFile(certificate.chainFile)
+        let key = try NIOSSLPrivateKey(file: certificate.keyFile, format: .pem)
+        let context = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key)))
+        return try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(Taken())
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+    }
+}
+
+private final class Taken: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .end = unwrapInboundIn(data) else { return }
+        let body = ByteBuffer(string: #"{"taken":3}"#)
+        let headers: HTTPHeaders = ["content-type": "application/json", "content-length": "\(body.readableBytes)"]
+        context.write(wrapOutboundOut(.head(.init(version: .http1_1, status: .ok, headers: headers))), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 }

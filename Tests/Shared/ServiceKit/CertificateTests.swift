@@ -10,11 +10,11 @@ import Testing
 
 @Suite("TLS", .timeLimit(.minutes(5))) struct CertificateTests {
     @Test func aServiceWithACertificateSpeaksHTTPSOnly() async throws {
-        let certificate = try await TestCertificate.make()
+        let certificate = try await PEMCertificate.make()
         try await TestService.run(certificate: certificate) { service in
             #expect(try await certificate.status(of: "/healthz", service.port) == 200)
             await #expect(throws: (any Error).self) { _ = try await service.send("GET", "/healthz") }
-            let stranger = try await TestCertificate.make()
+            let stranger = try await PEMCertificate.make()
             await #expect(throws: (any Error).self) {
                 _ = try await stranger.status(of: "/healthz", service.port)
             }
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func anotherCertificateIsServedWithoutARestart() async throws {
-        let (served, next) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let (served, next) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let first = try served.copy()
         try await TestService.run(certificate: served) { service in
             #expect(try await first.status(of: "/healthz", service.port) == 200)
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func twoFilesThatAreChangedOneAfterTheOtherAreNoError() async throws {
-        let (served, next) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let (served, next) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let log = LogLines()
         let logger = Logger(label: "naps") { _ in
             LogOutput(label: "naps", level: .info, format: .json, write: log.append)
@@ -57,7 +57,7 @@ import Testing
         #expect(certificate.reload())
         #expect(!log.all.contains { $0.contains("can't be served") })
         // What stays so is said, once.
-        let third = try await TestCertificate.make()
+        let third = try await PEMCertificate.make()
         try third.replaceKey(of: served)
         for said in [0, 1, 1] {
             #expect(!certificate.reload())
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func whatCanNotBeServedStopsTheStartInOneLine() async throws {
-        let (one, other) = (try await TestCertificate.make(), try await TestCertificate.make())
+        let (one, other) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let nonsense = one.folder.appendingPathComponent("nonsense").path
         try "-----BEGIN CERTIFICATE-----\nnonsense\n".write(toFile: nonsense, atomically: true, encoding: .utf8)
         let certificate = "TLS_CERTIFICATE (--tls-certificate)"
@@ -97,48 +97,7 @@ import Testing
     }
 }
 
-/// A certificate for this machine, signed by itself: who trusts it trusts no other.
-struct TestCertificate: Sendable {
-    let folder: URL
-    var chainFile: String { folder.appendingPathComponent("certificate.pem").path }
-    var keyFile: String { folder.appendingPathComponent("key.pem").path }
-
-    static func make() async throws -> TestCertificate {
-        let certificate = TestCertificate(folder: try emptyFolder())
-        let openssl = try ChildProcess.start(
-            "/usr/bin/openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-subj", "/CN=\(UUID().uuidString)", "-addext", "subjectAltName=DNS:localhost",
-                "-keyout", certificate.keyFile, "-out", certificate.chainFile,
-            ])
-        #expect(try await openssl.exit() == .exited(0))
-        return certificate
-    }
-
-    private static func emptyFolder() throws -> URL {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        return folder
-    }
-
-    func copy() throws -> TestCertificate {
-        let copy = TestCertificate(folder: try Self.emptyFolder())
-        try replaceKey(of: copy)
-        try replaceCertificate(of: copy)
-        return copy
-    }
-
-    func replaceKey(of other: TestCertificate) throws {
-        try Data(contentsOf: URL(fileURLWithPath: keyFile)).write(
-            to: URL(fileURLWithPath: other.keyFile), options: .atomic)
-    }
-
-    func replaceCertificate(of other: TestCertificate) throws {
-        try Data(contentsOf: URL(fileURLWithPath: chainFile)).write(
-            to: URL(fileURLWithPath: other.chainFile), options: .atomic)
-    }
-
+extension PEMCertificate {
     /// What a client gets that trusts this certificate alone.
     func status(of path: String, _ port: Int) async throws -> UInt {
         var tls = TLSConfiguration.makeClientConfiguration()

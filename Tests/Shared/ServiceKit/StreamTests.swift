@@ -40,6 +40,12 @@ import Testing
         }
     }
 
+    /// Clients take it for where they are, and for no event (HTML standard, section 9.2.6).
+    @Test func anIdAloneIsNoEvent() {
+        #expect(ServerSentEvent(id: "2:1").text == "id: 2:1\n\n")
+        #expect(ServerSentEvent(id: "2:1", data: "").text == "id: 2:1\ndata: \n\n")
+    }
+
     @Test func aVectorOfOffsetsReadsBackAsItWasWritten() {
         let point = ResumePoint([3: 9, 0: 1, 12: 0])
         #expect(point.description == "0:1,3:9,12:0")

@@ -9,6 +9,7 @@ import Records
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import TestSupport
 import Testing
 import Timeline
 
@@ -57,7 +58,7 @@ struct TestService: Sendable {
     /// Runs the service for as long as the body runs.
     static func run(
         limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], void: VoidTokens = VoidTokens(),
-        rates: RequestRates = RequestRates(), settings: [String] = [], certificate: TestCertificate? = nil,
+        rates: RequestRates = RequestRates(), settings: [String] = [], certificate: PEMCertificate? = nil,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {

@@ -20,7 +20,7 @@ passing = {"migrate", "fleet"}
 # What an override sets: files of one's own need a mount, and nobody is let in without a credential.
 of_ones_own = {
     "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
-    "LIFECYCLE_PROFILES_FILE", "INSECURE_DEV",
+    "LIFECYCLE_PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV",
 }
 
 
