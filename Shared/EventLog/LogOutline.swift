@@ -53,6 +53,14 @@ struct LogReach {
     var spans: [LogSpan] = []
     var place: LogVector = [:]
 
+    /// Where it ends before a partition does: there the last offset of it.
+    func frontiers(_ rest: [LogSpan], _ order: EventOrder) -> [(partition: Int, offset: Int)] {
+        rest.compactMap { span in
+            guard let place = place[span.partition], place != span.end(order) else { return nil }
+            return (span.partition, order == .oldest ? place : place + 1)
+        }
+    }
+
     /// The whole of spans, one of each partition.
     init(all spans: [LogSpan], _ order: EventOrder) {
         self.spans = spans

@@ -63,22 +63,23 @@ public struct LogQueries: Sendable {
                 return EventPage(events: events, next: place, isComplete: false)
             }
             let reach = try await reach(rest, filter, order, stretches: width)
-            width = min(2 * width, LogReach.most)
-            let found = try await read(reach.spans, filter, order, share: share, limit: limit - events.count + 1)
-            share = min(2 * share, limit + 1)
+            let found = try await read(
+                reach.spans, until: reach.frontiers(rest, order), filter, order, share: share,
+                limit: limit - events.count)
             if order == .oldest, try await isOvertaken(place) {
                 // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
                 // with what is there now.
                 guard isFirst else { throw LogQueryError.beyondRetention }
                 return try await page(filter, order, limit: limit)
             }
-            let told = found.events.prefix(limit - events.count)
-            if !found.isWhole || told.count < found.events.count {
-                for event in told { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
-            } else {
-                place.merge(reach.place) { $1 }
+            for event in found.events { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
+            switch found.end {
+            case .all: place.merge(reach.place) { $1 }
+            case .frontier(let partition): place[partition] = reach.place[partition]
+            case .share, .limit: break
             }
-            events += told
+            if found.end == .share { share *= 2 } else { width = min(2 * width, LogReach.most) }
+            events += found.events
             if events.isEmpty, ContinuousClock.now >= end {
                 return EventPage(events: [], next: place, isComplete: false)
             }
@@ -142,40 +143,66 @@ public struct LogQueries: Sendable {
         return place
     }
 
-    /// The first wanted events of spans.
+    /// Why no more events are known to come next.
+    private enum ReadEnd: Equatable {
+        /// They are all that spans have.
+        case all
+        /// There are more than the limit.
+        case limit
+        /// What comes next may be in a span that has had its share.
+        case share
+        /// What comes next may be behind what was read of this partition, of which all is told.
+        case frontier(Int)
+    }
+
+    /// The first wanted events of spans, no further than what comes next is known.
     ///
     /// - Parameters:
+    ///   - frontiers: where spans end before their partitions do.
     ///   - share: of each span at most so many.
     ///   - limit: of all at most so many.
-    /// - Returns: the events, no further than to where a span has had its share: what comes next may be in it.
     private func read(
-        _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, share: Int, limit: Int
-    ) async throws(PostgresError) -> (events: [Event], isWhole: Bool) {
-        guard !spans.isEmpty else { return ([], true) }
+        _ spans: [LogSpan], until frontiers: [(partition: Int, offset: Int)], _ filter: EventFilter,
+        _ order: EventOrder, share: Int, limit: Int
+    ) async throws(PostgresError) -> (events: [Event], end: ReadEnd) {
+        guard !spans.isEmpty else { return ([], .all) }
         var parameters: [Parameter] = [
             .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(share),
-            .int(limit),
+            .int(limit + 1), .int4s(frontiers.map { Int32($0.partition) }), .ints(frontiers.map(\.offset)),
         ]
         let condition = filter.condition(&parameters)
         // A running extreme of the times of appending orders partitions among each other and can't disturb the order in one.
-        let (direction, extreme) = order == .oldest ? ("ASC", "max") : ("DESC", "min")
+        // So does the time of a frontier, which is no nearer than any event before it.
+        let (direction, extreme, beyond, furthest) =
+            order == .oldest ? ("ASC", "max", ">", "greatest") : ("DESC", "min", "<", "least")
         let statement = Statement(
             """
-            SELECT \(LogReader.columns), number = $4 FROM (
+            WITH found AS MATERIALIZED (
                 SELECT e.*, \(extreme)(e.appended_at) OVER (PARTITION BY e.partition ORDER BY e.log_offset \(direction))
                     AS placed, row_number() OVER (PARTITION BY e.partition, s.low ORDER BY e.log_offset \(direction)) AS number
                 FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)
                 CROSS JOIN LATERAL (
                     SELECT * FROM bus.events AS e
                     WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(condition)
-                    ORDER BY e.log_offset \(direction) LIMIT $4) AS e) AS e
+                    ORDER BY e.log_offset \(direction) LIMIT $4) AS e),
+            frontier AS MATERIALIZED (
+                SELECT f.partition, \(furthest)(
+                        e.appended_at, (SELECT \(extreme)(placed) FROM found WHERE found.partition = f.partition)) AS placed
+                FROM unnest($6::int4[], $7::int8[]) AS f (partition, log_offset)
+                JOIN bus.events AS e USING (partition, log_offset)
+                ORDER BY 2 \(direction), 1 \(direction) LIMIT 1)
+            SELECT \(LogReader.columns), number = $4, placed \(beyond) (SELECT placed FROM frontier),
+                (SELECT partition::int8 FROM frontier) AS nearest
+            FROM found
             ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
         var events: [Event] = []
         for row in try await pool.run(Call(statement, parameters)) {
+            guard events.count < limit else { return (events, .limit) }
+            if try row.optionalBool(14) == true { return (events, .frontier(try row.int(15))) }
             events.append(try LogReader.event(row))
-            if try row.bool(13) { return (events, false) }
+            if try row.bool(13) { return (events, .share) }
         }
-        return (events, true)
+        return (events, .all)
     }
 }

@@ -75,8 +75,9 @@ public struct LogStream: AsyncSequence, Sendable {
                 }
                 try Task.checkCancellation()
                 let found = try await tail.replay(selection, after: positions)
-                // What retention dropped meanwhile is missing in it.
-                if hasRead, try await tail.isBeyondRetention(positions) { throw TailError.beyondRetention }
+                // What retention dropped meanwhile is missing in it. A start that the log has no more is no fault of who reads all
+                // that there is, but no place to mark.
+                if hasRead || isMarked, try await tail.isBeyondRetention(positions) { throw TailError.beyondRetention }
                 hasRead = true
                 positions = found.positions
                 isUnmarked = isMarked

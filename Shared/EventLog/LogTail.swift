@@ -116,6 +116,8 @@ public final class LogTail: Service {
         var readers: [Int: Reader] = [:]
         /// The readers that are told how far they have come.
         var marked: Set<Int> = []
+        /// Nobody is to be told before.
+        var markedNext = ContinuousClock.now
         var joined = 0
         var passes = 0
         var touched: Set<Int> = []
@@ -254,6 +256,8 @@ public final class LogTail: Service {
     private func mark() {
         let now = ContinuousClock.now
         state.withLock { state in
+            guard now >= state.markedNext else { return }
+            state.markedNext = now + min(markInterval, .milliseconds(500))
             for id in state.marked {
                 state.readers[id]?.mark(at: now, every: markInterval) { state.places[$0]?.position }
             }
@@ -335,21 +339,23 @@ public final class LogTail: Service {
         }
     }
 
-    /// Reads on behind `positions`, at most a chunk of each partition.
+    /// Reads on behind `positions`: of two partitions a chunk each at most, of more less of each.
     ///
     /// - Returns: the events in order, how far they reach, and whether that was the head everywhere.
     func replay(
         _ selection: LogSelection, after positions: [Int: Int]
     ) async throws(PostgresError) -> (events: [Event], positions: [Int: Int], isAtHead: Bool) {
         var calls = [Call(LogReader.heads)]
+        // Who reads all partitions holds no more at once than who reads few.
+        let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
         for (partition, position) in order {
             let place = Parameter.int4(Int32(partition))
             let call =
                 switch selection {
                 case .key(let key):
-                    Call(LogReader.ofKey, [place, .text(key.description), .int(position), .int(Self.chunk)])
-                case .matching: Call(LogReader.all, [place, .int(position), .int(Self.chunk)])
+                    Call(LogReader.ofKey, [place, .text(key.description), .int(position), .int(chunk)])
+                case .matching: Call(LogReader.all, [place, .int(position), .int(chunk)])
                 }
             calls.append(call)
         }
@@ -359,7 +365,7 @@ public final class LogTail: Service {
         var found = (lists: [[Event]](), positions: positions, isAtHead: true)
         for ((partition, position), rows) in zip(order, rows.dropFirst()) {
             let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
-            let isFull = events.count == Self.chunk
+            let isFull = events.count == chunk
             if isFull { found.isAtHead = false }
             // The heads were read before the events, and commit order is offset order: up to there nothing is missing.
             // A position beyond the head, of a log that is no more, falls back to it.

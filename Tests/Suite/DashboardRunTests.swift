@@ -134,6 +134,7 @@ struct DashboardRunTests {
     private func showItOnAPhoneInTheDark(_ browser: Browser) async throws {
         let colours = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color].join()"
         try await browser.prefer("light")
+        try await keep(browser, "device.png", width: 1280)
         let light = try await browser.evaluate(colours).string
         try await browser.prefer("dark")
         #expect(try await browser.evaluate(colours).string != light)
@@ -142,6 +143,17 @@ struct DashboardRunTests {
         try await browser.press(".brand")
         try await browser.until("document.querySelectorAll('#device-list li').length > 5")
         #expect(try await browser.overhang() == 0)
+        try await keep(browser, "overview-phone.png", width: 390)
+    }
+
+    /// `swift test --attachments-path FOLDER` writes the pictures there.
+    private func keep(_ browser: Browser, _ name: String, width: Int) async throws {
+        let picture = try await browser.picture()
+        // Bytes 16 to 19 of a PNG file are its width.
+        #expect(picture.dropFirst(16).prefix(4).reduce(0) { $0 << 8 | Int($1) } == width)
+        // One colour alone takes far less.
+        #expect(picture.count > 8000)
+        Attachment.record(picture, named: name)
     }
 }
 

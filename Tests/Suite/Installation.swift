@@ -49,8 +49,8 @@ struct Installation {
         ["INSTALLATION": mark, "TERM": "xterm", "NO_COLOR": "", "DATABASE_URL": ""]
     }
 
-    func up(_ more: [String] = []) throws -> ChildProcess {
-        try .start(Self.root + "/deploy/up", options + more, environment: environment)
+    func up(_ more: [String] = [], environment others: [String: String] = [:]) throws -> ChildProcess {
+        try .start(Self.root + "/deploy/up", options + more, environment: environment.merging(others) { $1 })
     }
 
     /// In a terminal, where Ctrl-C is typed once it has shown a pattern.

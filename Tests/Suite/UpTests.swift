@@ -56,6 +56,41 @@ import Testing
         }
     }
 
+    /// With a database of one's own, a clock that stands still until it is told to go on, and nobody at work.
+    @Test func aGivenDatabaseAndAVirtualClockAreUsed() async throws {
+        try await Installation.using { installation in
+            let cluster = try await PrivateCluster.make()
+            let database = try await cluster.makeNamedDatabase()
+            let url = cluster.tcpURL(database: database).replacing("postgresql://", with: "postgres://")
+            let up = try installation.up(
+                ["--detach", "--no-fleet", "--virtual-time"], environment: ["DATABASE_URL": url])
+            #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
+            #expect(
+                !up.output.lines.contains { $0.contains("Starting PostgreSQL") || $0.contains("demonstration fleet") })
+            // Nobody sees the owner's password, and each service has a role of its own.
+            for command in installation.running { #expect(!command.contains(cluster.password), "\(command)") }
+            let roles = try await cluster.sql(
+                """
+                SELECT string_agg(DISTINCT usename, ' ' ORDER BY usename) FROM pg_stat_activity
+                WHERE datname = '\(database)' AND usename <> '\(cluster.superuser)'
+                """)
+            #expect(roles == "dormouse_fetch dormouse_lifecycle dormouse_ops dormouse_push dormouse_transfer")
+
+            try await installation.checkEndpoints(url)
+            let begun = try await installation.call(.GET, .ops, "/v1/clock").json
+            let step = try await installation.call(.POST, .ops, "/v1/clock/advance", ["seconds": 3600])
+            #expect(begun["virtual"] == true && step.status == 200, "\(begun) \(step.json)")
+            #expect(try await installation.call(.GET, .ops, "/v1/devices").json["items"]?.items?.isEmpty == true)
+
+            let down = try installation.down()
+            #expect(try await down.exit(within: 180) == .exited(0))
+            #expect(installation.running.isEmpty)
+            // It is not ours to stop, or to empty.
+            #expect(try await cluster.sql("SELECT count(*) FROM bus.partitions", database: database) == "16")
+            try await cluster.destroy()
+        }
+    }
+
     @Test func aTerminalShowsTheFeedInColourUntilCtrlC() async throws {
         try await Installation.using { installation in
             let event = "\(Self.escape)\\[3[1-6]m(lifecycle|fetch|push|transfer)\\.[a-z]+\\.[A-Za-z]+ "
@@ -88,5 +123,24 @@ import Testing
         let shell = try ChildProcess.start("/bin/sh", ["-euc", advice.joined(separator: "\n")])
         #expect(try await shell.exit() == .exited(0), "\(advice)")
         #expect(shell.output.tail().contains(answer), "\(advice) \(shell.output.tail())")
+    }
+}
+
+extension Installation {
+    /// Everything that a script needs is in one file, for its owner's eyes only.
+    fileprivate func checkEndpoints(_ database: String) async throws {
+        let file = folder.appendingPathComponent("endpoints.json").path
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        let document = try JSON(parsing: Array(try Data(contentsOf: URL(fileURLWithPath: file))))
+        for service in SuiteService.allCases {
+            #expect(document[service.rawValue]?.string == "http://127.0.0.1:\(port(service))")
+        }
+        #expect(document["apns"]?.string == "https://localhost:\(base + 97)")
+        #expect(document["database"]?.string == database)
+        let key = try String(contentsOf: folder.appendingPathComponent("secrets/operator-key"), encoding: .utf8)
+        #expect(document["operatorKey"]?.string == key)
+        let authority = try #require(document["ca"]?.string)
+        #expect(try String(contentsOfFile: authority, encoding: .utf8).contains("BEGIN CERTIFICATE"))
     }
 }

@@ -190,6 +190,53 @@ public actor Browser {
         try await evaluate("document.documentElement.scrollWidth - innerWidth").int
     }
 
+    /// The page as it looks now, in PNG.
+    public func picture() async throws -> [UInt8] {
+        let answer = try await call("Page.captureScreenshot", ["format": "png"])
+        return Array(Data(base64Encoded: answer["data"]?.string ?? "") ?? Data())
+    }
+
+    /// What can be used on the page, and has no name that could be read out: its roles.
+    public func nameless() async throws -> [String] {
+        let used = ["button", "link", "textbox", "searchbox", "combobox", "checkbox", "dialog", "navigation", "group"]
+        let nodes = try await call("Accessibility.getFullAXTree")["nodes"]?.items ?? []
+        return nodes.compactMap { node in
+            guard node["ignored"] != true, let role = node["role"]?["value"]?.string, used.contains(role),
+                (node["name"]?["value"]?.string ?? "").isEmpty
+            else { return nil }
+            return role
+        }
+    }
+
+    /// Texts that differ from their background by less than people with moderately low vision can read, which is 4.5 to 1, or 3 to 1
+    /// from 24 px on (WCAG 2.2, success criterion 1.4.3).
+    public func pale() async throws -> [String] {
+        try await evaluate(
+            """
+            (() => {
+              const parts = text => text.match(/[\\d.]+/g).map(Number)
+              const light = ([r, g, b]) => [r, g, b].map(each => each / 255)
+                .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, each, index) => sum + each * [0.2126, 0.7152, 0.0722][index], 0)
+              const behind = element => {
+                for (let each = element; each; each = each.parentElement) {
+                  const colour = parts(getComputedStyle(each).backgroundColor)
+                  if ((colour[3] ?? 1) === 1) return colour
+                }
+                return [255, 255, 255]
+              }
+              return [...document.body.querySelectorAll('*')].filter(each => each.checkVisibility()
+                && [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+                .filter(each => {
+                  const style = getComputedStyle(each)
+                  const [one, other] = [light(parts(style.color)), light(behind(each))].sort((a, b) => b - a)
+                  return (one + 0.05) / (other + 0.05) < (parseFloat(style.fontSize) >= 24 ? 3 : 4.5)
+                }).map(each => `${each.tagName} ${each.className}: ${each.textContent.slice(0, 30)}`)
+            })()
+            """
+        ).items?.compactMap(\.string) ?? []
+    }
+
     /// The addresses of all that pages have asked for.
     public var requests: [String] {
         process.output.lines.compactMap { line in

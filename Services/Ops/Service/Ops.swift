@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import EventLog
 public import Logging
 import Postgres
@@ -37,16 +38,19 @@ public enum Ops {
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let parked = try ParkedRoutes.configured(configuration)
-        try await PlainService.serve(name, configuration, logger: logger) { parts, table in
-            addRoutes(
-                to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
-            return [
-                try upkeep(parts),
-                Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
-                LagGauge(
-                    queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions), metrics: parts.metrics),
-            ]
+        let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
+        try await HTTPClient.withHTTPClient(configuration: calling) { client in
+            let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
+            try await PlainService.serve(name, configuration, logger: logger) { parts, table in
+                addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
+                return [
+                    try upkeep(parts),
+                    Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
+                    LagGauge(
+                        queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions),
+                        metrics: parts.metrics),
+                ]
+            }
         }
     }
 

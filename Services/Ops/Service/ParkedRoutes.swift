@@ -13,13 +13,9 @@ import ServiceKit
 /// caller's own credential, and its answer back.
 struct ParkedRoutes: Sendable {
     private static let mostBytes = 1 << 16
-    /// Trusts whom the system trusts. It lives as long as the process.
-    private static let systemsClient = client(trusting: [])
-
     /// Where each service is.
     let addresses: [String: String]
-    /// Lives as long as the process.
-    var client = Self.systemsClient
+    let client: HTTPClient
     /// A service tries what it set aside anew, one input after the other: for so long it is waited for.
     var patience = Duration.seconds(60)
 
@@ -41,30 +37,32 @@ struct ParkedRoutes: Sendable {
 
     private static let authority = "SERVICES_AUTHORITY"
 
+    /// Who is trusted beside whom the system trusts.
+    ///
     /// - Throws: where the authority's file has no certificate, in one line.
-    static func configured(_ configuration: ServiceConfiguration) throws(ConfigurationError) -> ParkedRoutes {
-        let parked = ParkedRoutes(addresses: addresses(configuration))
-        guard let file = configuration[authority] else { return parked }
+    static func trusted(_ configuration: ServiceConfiguration) throws(ConfigurationError) -> [NIOSSLCertificate] {
+        guard let file = configuration[authority] else { return [] }
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw ConfigurationError(
                 "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
         }
-        return ParkedRoutes(addresses: parked.addresses, client: client(trusting: certificates))
+        return certificates
     }
 
-    /// A service that nobody listens for is known at once: by itself the client would try to connect until its patience ends.
+    /// How services are called. One that nobody listens for is known at once: by itself the client would try to connect until
+    /// its patience ends.
     ///
     /// - Parameter time: for a connection, to a host that does not say no either.
-    static func client(trusting certificates: [NIOSSLCertificate], connecting time: TimeAmount = .seconds(5))
-        -> HTTPClient
-    {
+    static func calling(
+        trusting certificates: [NIOSSLCertificate], connecting time: TimeAmount = .seconds(5)
+    ) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = time
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.additionalTrustRoots = [.certificates(certificates)]
         configuration.tlsConfiguration = tls
-        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        return configuration
     }
 
     static func addresses(_ configuration: ServiceConfiguration) -> [String: String] {

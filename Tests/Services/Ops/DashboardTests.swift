@@ -89,6 +89,35 @@ struct DashboardTests {
         }
     }
 
+    /// For who hears it, and for who sees little.
+    @Test func everythingHasANameAndCanBeRead() async throws {
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
+            for part in ["#/", "#/devices/d1"] {
+                try await browser.evaluate("location.hash = '\(part)'")
+                if part != "#/" {
+                    try await browser.until("document.querySelector('#device-name').textContent === 'd1'")
+                }
+                for scheme in ["light", "dark"] {
+                    try await browser.prefer(scheme)
+                    #expect(try await browser.pale() == [], "\(part) \(scheme)")
+                }
+                #expect(try await browser.nameless() == [], "\(part)")
+            }
+            try await browser.evaluate("location.hash = '#/'")
+            try await browser.until("document.querySelector('#feed-rows button')")
+            try await browser.press("#feed-rows button")
+            try await browser.until("document.querySelectorAll('#why-chain li').length > 0")
+            #expect(try await browser.nameless() == [])
+            #expect(try await browser.pale() == [])
+            // What is pale would be seen.
+            try await browser.evaluate(
+                "document.body.append('', document.createElement('p')); const pale = document.body.lastChild; "
+                    + "pale.textContent = 'pale'; pale.style.color = '#bbb'; pale.style.background = '#fff'")
+            #expect(try await browser.pale().count == 1)
+        }
+    }
+
     @Test func transfersTellHowFarTheyHaveCome() async throws {
         let task = #"{"session":"s","task":4,"bytesReceived":6000000,"#
         try await onPage { bench, browser in

@@ -49,7 +49,7 @@ struct OpsBench: Sendable {
     let group: ServiceGroup
 
     static func run(
-        virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:]),
+        virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:], client: .shared),
         markInterval: Duration = .seconds(10),
         _ body: @Sendable @escaping (OpsBench) async throws -> Void
     ) async throws {

@@ -19,7 +19,8 @@ import Testing
         let silent = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(silent.localAddress?.port)
-        let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], patience: .milliseconds(500))
+        let parked = ParkedRoutes(
+            addresses: ["push": "http://127.0.0.1:\(port)"], client: .shared, patience: .milliseconds(500))
         try await OpsBench.run(parked: parked) { bench in
             let answer = try await bench.send("POST", Self.order, "")
             #expect(answer.status == 504 && answer.code == "order_under_way")
@@ -36,13 +37,14 @@ import Testing
         let other = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup).connectTimeout(.milliseconds(300))
         var waiting: [any Channel] = []
         while let channel = try? await other.connect(host: "127.0.0.1", port: port).get() { waiting.append(channel) }
-        let client = ParkedRoutes.client(trusting: [], connecting: .milliseconds(300))
-        let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], client: client)
-        try await OpsBench.run(parked: parked) { bench in
-            let answer = try await bench.send("POST", Self.order, "")
-            #expect(answer.status == 503 && answer.code == "service_unreachable")
+        let calling = ParkedRoutes.calling(trusting: [], connecting: .milliseconds(300))
+        try await HTTPClient.withHTTPClient(configuration: calling) { client in
+            let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], client: client)
+            try await OpsBench.run(parked: parked) { bench in
+                let answer = try await bench.send("POST", Self.order, "")
+                #expect(answer.status == 503 && answer.code == "service_unreachable")
+            }
         }
-        try await client.shutdown()
         for channel in waiting { try await channel.close() }
         try await full.close()
     }
@@ -51,15 +53,21 @@ import Testing
         let certificate = try await PEMCertificate.make()
         let server = try await Self.secure(certificate)
         let address = "https://localhost:\(try #require(server.localAddress?.port))"
-        let own = try Self.parked(["--push-url", address, "--services-authority", certificate.chainFile])
-        try await OpsBench.run(parked: own) { bench in
-            let answer = try await bench.send("POST", Self.order, "")
-            #expect(answer.status == 200 && answer.json["taken"] == 3)
-        }
-        try await own.client.shutdown()
-        try await OpsBench.run(parked: try Self.parked(["--push-url", address])) { bench in
-            let answer = try await bench.send("POST", Self.order, "")
-            #expect(answer.status == 503 && answer.code == "service_unreachable")
+        for (flags, status) in [(["--services-authority", certificate.chainFile], 200), ([], 503)] {
+            let configuration = try Self.configuration(["--push-url", address] + flags)
+            let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
+            try await HTTPClient.withHTTPClient(configuration: calling) { client in
+                let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
+                try await OpsBench.run(parked: parked) { bench in
+                    let answer = try await bench.send("POST", Self.order, "")
+                    #expect(answer.status == status)
+                    if status == 200 {
+                        #expect(answer.json["taken"] == 3)
+                    } else {
+                        #expect(answer.code == "service_unreachable")
+                    }
+                }
+            }
         }
         try await server.close()
     }
@@ -69,20 +77,20 @@ import Testing
         for file in ["/nowhere", certificate.keyFile] {
             let fault = ConfigurationError(
                 "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
-            #expect(throws: fault) { try Self.parked(["--services-authority", file]) }
+            #expect(throws: fault) { try ParkedRoutes.trusted(try Self.configuration(["--services-authority", file])) }
         }
     }
 
     @Test func anAddressMayEndInASlash() throws {
-        let addresses = try Self.parked(["--push-url", "http://push:8083/"]).addresses
+        let addresses = ParkedRoutes.addresses(try Self.configuration(["--push-url", "http://push:8083/"]))
         #expect(addresses["push"] == "http://push:8083" && addresses["fetch"] == "http://127.0.0.1:8082")
     }
 
-    private static func parked(_ flags: [String]) throws -> ParkedRoutes {
+    private static func configuration(_ flags: [String]) throws -> ServiceConfiguration {
         let request = try ServiceConfiguration.read(
             service: "ops", port: 0, more: Ops.settings, arguments: flags, environment: [:])
         guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return try ParkedRoutes.configured(configuration)
+        return configuration
     }
 
     /// A server that has always taken three.

@@ -73,6 +73,25 @@ import Testing
         }
     }
 
+    /// As the image asks its service, in the clear or by HTTPS.
+    @Test(arguments: [false, true]) func aContainerKnowsWhetherItsServiceIsReady(isSecure: Bool) async throws {
+        let certificate = isSecure ? try await PEMCertificate.make() : nil
+        try await TestService.run(certificate: certificate) { service in
+            let isReady = try await Self.isReady(service.port, certificate?.chainFile)
+            #expect(isReady)
+            // Who asks in the other way gets no answer that it understands.
+            #expect(try await !Self.isReady(service.port, isSecure ? nil : "/some/certificate"))
+        }
+        #expect(try await !Self.isReady(1, certificate?.chainFile))
+    }
+
+    private static func isReady(_ port: Int, _ file: String?) async throws -> Bool {
+        let script = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../deploy/docker/healthcheck")
+        let environment = ["PORT": "\(port)", "TLS_CERTIFICATE": file ?? ""]
+        let check = try ChildProcess.start(script.standardized.path, environment: environment)
+        return try await check.exit() == .exited(0)
+    }
+
     @Test func whatCanNotBeServedStopsTheStartInOneLine() async throws {
         let (one, other) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let nonsense = one.folder.appendingPathComponent("nonsense").path

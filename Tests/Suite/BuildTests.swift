@@ -1,0 +1,126 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `deploy/up` builds, and what it says meanwhile; with a compiler that keeps a record of what it was asked.
+@Suite("deploy/up builds", .timeLimit(.minutes(5))) struct BuildTests {
+    @Test func onlyWhatItsSourcesHaveChangedUnder() async throws {
+        let checkout = try Checkout()
+        let first = try await checkout.build("lifecycle", "push")
+        #expect(first.status == .exited(0))
+        #expect(first.built == ["package resolve", "lifecycle", "push"])
+        // What a person sees of it, the compiler's own progress between.
+        for words in [
+            "Building lifecycle push (release; the first time takes some minutes)", "lifecycle (1 of 2)",
+            "[7/9] Compiling lifecycle", "push (2 of 2)", "built in .build/release",
+        ] {
+            #expect(first.lines.contains { $0.contains(words) }, "\(words)")
+        }
+        // Another start has nothing to do, and says nothing of it.
+        let second = try await checkout.build("lifecycle", "push")
+        #expect(second.status == .exited(0) && second.built.isEmpty && second.lines.isEmpty)
+
+        let source = checkout.folder.appendingPathComponent("Services/Push/Push.swift")
+        try checkout.age()
+        try "changed".write(to: source, atomically: false, encoding: .utf8)
+        #expect(try await checkout.build("lifecycle", "push").built == ["lifecycle", "push"])
+        try checkout.age()
+        try FileManager.default.removeItem(at: source)
+        #expect(try await checkout.build("push").built == ["push"])
+        try FileManager.default.removeItem(at: checkout.executable("push"))
+        #expect(try await checkout.build("lifecycle", "push").built == ["lifecycle", "push"])
+        try FileManager.default.removeItem(at: checkout.folder)
+    }
+
+    @Test func aSourceThatChangesMeanwhileIsBuiltAgain() async throws {
+        let checkout = try Checkout()
+        #expect(
+            try await checkout.build("push", environment: ["CHANGES": "Services/Push/Push.swift"]).built.last == "push")
+        #expect(try await checkout.build("push").built == ["push"])
+        #expect(try await checkout.build("push").built.isEmpty)
+        try FileManager.default.removeItem(at: checkout.folder)
+    }
+
+    @Test func aBuildThatFailsEndsTheStart() async throws {
+        let checkout = try Checkout()
+        let failed = try await checkout.build("lifecycle", "push", environment: ["FAULT": "lifecycle"])
+        #expect(failed.status == .exited(1))
+        #expect(failed.built.last == "lifecycle")
+        #expect(failed.errors.last?.hasSuffix("building lifecycle failed: see above") == true)
+        #expect(try await checkout.build("lifecycle").built == ["lifecycle"])
+        try FileManager.default.removeItem(at: checkout.folder)
+    }
+}
+
+/// A folder with sources, the scripts, and a compiler.
+private struct Checkout {
+    struct Outcome {
+        let status: TestSupport.ExitStatus
+        /// What the compiler was asked.
+        let built: [String]
+        let lines: [String]
+        let errors: [String]
+    }
+
+    let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("build-\(UUID().uuidString.prefix(8))")
+        for path in ["Services/Push", "Shared", "compiler"] {
+            try FileManager.default.createDirectory(
+                at: folder.appendingPathComponent(path), withIntermediateDirectories: true)
+        }
+        for path in ["Package.swift", "Services/Push/Push.swift"] {
+            try "".write(to: folder.appendingPathComponent(path), atomically: true, encoding: .utf8)
+        }
+        let compiler = folder.appendingPathComponent("compiler/swift")
+        try """
+        #!/bin/bash
+        set -euo pipefail
+        if [[ $1 == package ]]; then echo "package $2" >>compiler/asked; touch Package.resolved; exit; fi
+        product=$5
+        echo "$product" >>compiler/asked
+        echo "[7/9] Compiling $product"
+        if [[ ${FAULT:-} == "$product" ]]; then exit 1; fi
+        if [[ -n ${CHANGES:-} ]]; then touch "$CHANGES"; fi
+        mkdir -p .build/release
+        printf '#!/bin/true\\n' >".build/release/$product"
+        chmod +x ".build/release/$product"
+        """.write(to: compiler, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: compiler.path)
+    }
+
+    func executable(_ product: String) -> URL { folder.appendingPathComponent(".build/release/\(product)") }
+
+    /// An hour goes by.
+    func age() throws {
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+        for path in paths {
+            let file = folder.appendingPathComponent(path).path
+            let date = try FileManager.default.attributesOfItem(atPath: file)[.modificationDate] as? Date
+            try FileManager.default.setAttributes(
+                [.modificationDate: (date ?? Date()) - 3600], ofItemAtPath: file)
+        }
+    }
+
+    func build(_ products: String..., environment: [String: String] = [:]) async throws -> Outcome {
+        let asked = folder.appendingPathComponent("compiler/asked")
+        let before = (try? String(contentsOf: asked, encoding: .utf8)) ?? ""
+        let lib = Installation.root + "/deploy/lib"
+        let script = """
+            set -euo pipefail
+            cd "$1"; lib=$2; shift 2
+            for part in output packages build; do source "$lib/$part.sh"; done
+            build release "$@"
+            """
+        let path = folder.appendingPathComponent("compiler").path + ":/usr/bin:/bin"
+        let process = try ChildProcess.start(
+            "/bin/bash", ["-c", script, "build", folder.path, lib] + products,
+            environment: environment.merging(["PATH": path]) { $1 })
+        let status = try await process.exit()
+        let after = (try? String(contentsOf: asked, encoding: .utf8)) ?? ""
+        return Outcome(
+            status: status, built: after.dropFirst(before.count).split(separator: "\n").map(String.init),
+            lines: process.output.lines, errors: process.errors.lines)
+    }
+}
