@@ -75,7 +75,10 @@ public struct LogQueries: Sendable {
             for event in found.events { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
             switch found.end {
             case .all: place.merge(reach.place) { $1 }
-            case .frontier(let partition): place[partition] = reach.place[partition]
+            case .frontier(let partition, nil): place[partition] = reach.place[partition]
+            case .frontier(_, let rest?):
+                place.merge(reach.place) { $1 }
+                for (partition, offset) in rest { place[partition] = order == .oldest ? offset - 1 : offset }
             case .share, .limit: break
             }
             if found.end == .share { share *= 2 } else { width = min(2 * width, LogReach.most) }
@@ -151,8 +154,9 @@ public struct LogQueries: Sendable {
         case limit
         /// What comes next may be in a span that has had its share.
         case share
-        /// What comes next may be behind what was read of this partition, of which all is told.
-        case frontier(Int)
+        /// What comes next may be behind what was read of this partition, of which all is told. The rest is what was found
+        /// besides, and is to come later: the first offset of each partition that has some; nil where that is not known.
+        case frontier(Int, rest: LogVector?)
     }
 
     /// The first wanted events of spans, no further than what comes next is known.
@@ -189,7 +193,9 @@ public struct LogQueries: Sendable {
                 SELECT f.partition, \(furthest)(
                         e.appended_at, (SELECT \(extreme)(placed) FROM found WHERE found.partition = f.partition)) AS placed
                 FROM unnest($6::int4[], $7::int8[]) AS f (partition, log_offset)
-                JOIN bus.events AS e USING (partition, log_offset)
+                CROSS JOIN LATERAL (
+                    SELECT e.appended_at FROM bus.events AS e
+                    WHERE e.partition = f.partition AND e.log_offset = f.log_offset LIMIT 1) AS e
                 ORDER BY 2 \(direction), 1 \(direction) LIMIT 1)
             SELECT \(LogReader.columns), number = $4, placed \(beyond) (SELECT placed FROM frontier),
                 (SELECT partition::int8 FROM frontier) AS nearest
@@ -197,9 +203,19 @@ public struct LogQueries: Sendable {
             ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
         var events: [Event] = []
-        for row in try await pool.run(Call(statement, parameters)) {
+        let rows = try await pool.run(Call(statement, parameters))
+        for row in rows {
             guard events.count < limit else { return (events, .limit) }
-            if try row.optionalBool(14) == true { return (events, .frontier(try row.int(15))) }
+            if try row.optionalBool(14) == true {
+                var rest: LogVector?
+                if rows.count <= limit {
+                    let places = try rows.dropFirst(events.count).map { row throws(PostgresError) in
+                        (try row.int(0), try row.int(1))
+                    }
+                    rest = LogVector(places) { first, _ in first }
+                }
+                return (events, .frontier(try row.int(15), rest: rest))
+            }
             events.append(try LogReader.event(row))
             if try row.bool(13) { return (events, .share) }
         }
