@@ -50,6 +50,9 @@ struct LogReach {
     /// So many at most, after doubling.
     static let most = 32
 
+    /// So many offsets between two parts are rather walked through than looked up.
+    static let between = 512
+
     var spans: [LogSpan] = []
     var place: LogVector = [:]
 
@@ -59,6 +62,19 @@ struct LogReach {
             guard let place = place[span.partition], place != span.end(order) else { return nil }
             return (span.partition, order == .oldest ? place : place + 1)
         }
+    }
+
+    /// Adds a part behind those of its partition. Two with little between them are read as one, no further than is wanted of both.
+    private mutating func append(_ part: LogSpan, _ order: EventOrder) {
+        if let last = spans.last, last.partition == part.partition {
+            let between = order == .oldest ? part.low - last.high : last.low - part.high
+            if (0...Self.between).contains(between) {
+                spans[spans.count - 1].low = min(last.low, part.low)
+                spans[spans.count - 1].high = max(last.high, part.high)
+                return
+            }
+        }
+        spans.append(part)
     }
 
     /// The whole of spans, one of each partition.
@@ -77,7 +93,7 @@ struct LogReach {
             for stretch in stretches where left > 0 {
                 let part = stretch.first(left, order)
                 left -= part.high - part.low
-                spans.append(part)
+                append(part, order)
                 place[span.partition] = part.end(order)
             }
             if left > 0, stretches.count < count { place[span.partition] = span.end(order) }

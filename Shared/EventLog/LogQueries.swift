@@ -52,8 +52,7 @@ public struct LogQueries: Sendable {
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
         var width = LogReach.first
-        // Of each partition so many at first: they rarely are spread more unevenly. One alone has all that is wanted.
-        var share = place.count == 1 ? limit + 1 : 2 * limit / place.count + 8
+        var doubled = 1
         while true {
             let rest = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
                 LogSpan(partition, offset, order, bounds[partition] ?? (0, 0))
@@ -63,9 +62,11 @@ public struct LogQueries: Sendable {
                 return EventPage(events: events, next: place, isComplete: false)
             }
             let reach = try await reach(rest, filter, order, stretches: width)
+            let left = limit - events.count
+            // Of each partition so many: they rarely are spread more unevenly. One alone has all that is wanted.
+            let share = place.count == 1 ? left + 1 : doubled * (2 * left / place.count + 8)
             let found = try await read(
-                reach.spans, until: reach.frontiers(rest, order), filter, order, share: share,
-                limit: limit - events.count)
+                reach.spans, until: reach.frontiers(rest, order), filter, order, share: share, limit: left)
             if order == .oldest, try await isOvertaken(place) {
                 // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
                 // with what is there now.
@@ -81,7 +82,7 @@ public struct LogQueries: Sendable {
                 for (partition, offset) in rest { place[partition] = order == .oldest ? offset - 1 : offset }
             case .share, .limit: break
             }
-            if found.end == .share { share *= 2 } else { width = min(2 * width, LogReach.most) }
+            if found.end == .share { doubled *= 2 } else { width = min(2 * width, LogReach.most) }
             events += found.events
             if events.isEmpty, ContinuousClock.now >= end {
                 return EventPage(events: [], next: place, isComplete: false)
@@ -190,12 +191,13 @@ public struct LogQueries: Sendable {
                     WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(condition)
                     ORDER BY e.log_offset \(direction) LIMIT $4) AS e),
             frontier AS MATERIALIZED (
-                SELECT f.partition, \(furthest)(
-                        e.appended_at, (SELECT \(extreme)(placed) FROM found WHERE found.partition = f.partition)) AS placed
+                SELECT f.partition, \(furthest)(e.appended_at, r.placed) AS placed
                 FROM unnest($6::int4[], $7::int8[]) AS f (partition, log_offset)
                 CROSS JOIN LATERAL (
                     SELECT e.appended_at FROM bus.events AS e
                     WHERE e.partition = f.partition AND e.log_offset = f.log_offset LIMIT 1) AS e
+                LEFT JOIN (SELECT partition, \(extreme)(placed) AS placed FROM found GROUP BY partition) AS r
+                    ON r.partition = f.partition
                 ORDER BY 2 \(direction), 1 \(direction) LIMIT 1)
             SELECT \(LogReader.columns), number = $4, placed \(beyond) (SELECT placed FROM frontier),
                 (SELECT partition::int8 FROM frontier) AS nearest
