@@ -64,7 +64,7 @@ public struct LogQueries: Sendable {
             let reach = try await reach(rest, filter, order, stretches: width)
             let left = limit - events.count
             // Of each partition so many: they rarely are spread more unevenly. One alone has all that is wanted.
-            let share = place.count == 1 ? left + 1 : doubled * (2 * left / place.count + 8)
+            let share = place.count == 1 ? left + 1 : min(left + 1, doubled * (2 * left / place.count + 8))
             let found = try await read(
                 reach.spans, until: reach.frontiers(rest, order), filter, order, share: share, limit: left)
             if order == .oldest, try await isOvertaken(place) {
@@ -81,6 +81,10 @@ public struct LogQueries: Sendable {
                 place.merge(reach.place) { $1 }
                 for (partition, offset) in rest { place[partition] = order == .oldest ? offset - 1 : offset }
             case .share, .limit: break
+            }
+            // Where nothing was found, nothing is to be looked for again.
+            for (partition, offset) in reach.place where !found.partitions.contains(partition) {
+                place[partition] = offset
             }
             if found.end == .share { doubled *= 2 } else { width = min(2 * width, LogReach.most) }
             events += found.events
@@ -166,11 +170,12 @@ public struct LogQueries: Sendable {
     ///   - frontiers: where spans end before their partitions do.
     ///   - share: of each span at most so many.
     ///   - limit: of all at most so many.
+    /// - Returns: the events, why there are no more, and the partitions in which something was found, told or not.
     private func read(
         _ spans: [LogSpan], until frontiers: [(partition: Int, offset: Int)], _ filter: EventFilter,
         _ order: EventOrder, share: Int, limit: Int
-    ) async throws(PostgresError) -> (events: [Event], end: ReadEnd) {
-        guard !spans.isEmpty else { return ([], .all) }
+    ) async throws(PostgresError) -> (events: [Event], end: ReadEnd, partitions: Set<Int>) {
+        guard !spans.isEmpty else { return ([], .all, []) }
         var parameters: [Parameter] = [
             .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(share),
             .int(limit + 1), .int4s(frontiers.map { Int32($0.partition) }), .ints(frontiers.map(\.offset)),
@@ -200,14 +205,16 @@ public struct LogQueries: Sendable {
                     ON r.partition = f.partition
                 ORDER BY 2 \(direction), 1 \(direction) LIMIT 1)
             SELECT \(LogReader.columns), number = $4, placed \(beyond) (SELECT placed FROM frontier),
-                (SELECT partition::int8 FROM frontier) AS nearest
+                (SELECT partition::int8 FROM frontier) AS nearest,
+                (SELECT array_agg(DISTINCT f.partition::int8) FROM found AS f) AS partitions
             FROM found
             ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
         var events: [Event] = []
         let rows = try await pool.run(Call(statement, parameters))
+        let partitions = Set(try rows.first?.ints(16) ?? [])
         for row in rows {
-            guard events.count < limit else { return (events, .limit) }
+            guard events.count < limit else { return (events, .limit, partitions) }
             if try row.optionalBool(14) == true {
                 var rest: LogVector?
                 if rows.count <= limit {
@@ -216,11 +223,11 @@ public struct LogQueries: Sendable {
                     }
                     rest = LogVector(places) { first, _ in first }
                 }
-                return (events, .frontier(try row.int(15), rest: rest))
+                return (events, .frontier(try row.int(15), rest: rest), partitions)
             }
             events.append(try LogReader.event(row))
-            if try row.bool(13) { return (events, .share) }
+            if try row.bool(13) { return (events, .share, partitions) }
         }
-        return (events, .all)
+        return (events, .all, partitions)
     }
 }

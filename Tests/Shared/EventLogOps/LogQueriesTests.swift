@@ -29,6 +29,24 @@ import Timeline
         #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))
     }
 
+    /// A page leads past all that is not wanted: what retention drops of it is no loss, and nobody looks at it twice.
+    @Test func aPlaceGoesOnWhereNothingIsWanted() async throws {
+        let bench = try await OpsBench()
+        for number in 0..<30 { try await bench.append("x.one.done", to: "d\(number % 9)") }
+        for _ in 0..<3 { try await bench.append("y.two.done", to: "d0") }
+        var filter = EventFilter()
+        filter.types = ["y.two.done"]
+        let mine = AggregateKey.device("d0").partition(of: bench.queries.partitions)
+        for (order, ends) in [(EventOrder.oldest, "head"), (.newest, "0::int8")] {
+            let page = try await bench.queries.page(filter, order, limit: 1)
+            #expect(page.events.count == 1 && !page.isComplete)
+            for row in try await bench.sql("SELECT partition::int8, \(ends) FROM bus.partitions") {
+                let (partition, end) = (try row.int(0), try row.int(1))
+                if partition != mine { #expect(page.next[partition] == end) }
+            }
+        }
+    }
+
     @Test func aFeedGoesOnWhereItWasWithWhatCameSince() async throws {
         let bench = try await OpsBench()
         try await bench.append(to: "a")
