@@ -1,0 +1,78 @@
+import Contracts
+import Synchronization
+
+extension LogTail {
+    /// What a reader that has joined is handed.
+    struct Live: Sendable {
+        typealias Steps = AsyncThrowingStream<LogStep, any Error>
+
+        let steps: Steps
+        let taken: Taken
+    }
+
+    /// What a reader has taken.
+    final class Taken: Sendable {
+        private let number = Atomic(0)
+        private let size = Atomic(0)
+        private let marked = Atomic(0)
+        var count: Int { number.load(ordering: .relaxed) }
+        var bytes: Int { size.load(ordering: .relaxed) }
+        var marks: Int { marked.load(ordering: .relaxed) }
+        func add(_ step: LogStep) {
+            switch step {
+            case .event(let event):
+                number.add(1, ordering: .relaxed)
+                size.add(event.data.count, ordering: .relaxed)
+            case .mark: marked.add(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// Who follows the log live.
+    struct Reader {
+        let selection: LogSelection
+        /// By partition: what it has already.
+        let from: [Int: Int]
+        let continuation: Live.Steps.Continuation
+        let taken = Taken()
+        private var handed = 0
+        private var handedBytes = 0
+        /// The last pass that had something for it.
+        private var pass = 0
+        private var marks = 0
+        private var markedAt = ContinuousClock.now
+        /// The place that was marked last.
+        private var mark: LogVector
+
+        init(selection: LogSelection, from: [Int: Int], continuation: Live.Steps.Continuation) {
+            (self.selection, self.from, self.continuation) = (selection, from, continuation)
+            mark = from
+        }
+
+        /// - Returns: false where it has left too much unread of what the passes before this one handed it.
+        mutating func hand(_ event: Event, in pass: Int) -> Bool {
+            if self.pass != pass {
+                guard handed - taken.count <= LogTail.readerLimit * from.count,
+                    handedBytes - taken.bytes <= LogTail.readerBytes
+                else { return false }
+                self.pass = pass
+            }
+            handed += 1
+            handedBytes += event.data.count
+            continuation.yield(.event(event))
+            return true
+        }
+
+        /// Tells how far the stream has come, if that is somewhere else than at the last mark. One that is not taken yet is
+        /// enough.
+        mutating func mark(at now: ContinuousClock.Instant, every interval: Duration, _ position: (Int) -> Int?) {
+            guard now - markedAt >= interval, marks == taken.marks else { return }
+            var place = from
+            for (partition, offset) in from { place[partition] = max(offset, position(partition) ?? offset) }
+            guard place != mark else { return }
+            (mark, markedAt) = (place, now)
+            marks += 1
+            continuation.yield(.mark(place))
+        }
+    }
+}
