@@ -117,8 +117,8 @@ var targets: [Target] = [
         name: "counterd",
         dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
         path: "Tests/Support/Counterd", swiftSettings: strict),
-    tests("SupportTests", "Shared/Support", ["TestSupport", nioCore, nioPosix]),
-    tests("RecordsTests", "Shared/Records", ["Records"]),
+    tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
+    tests("RecordsTests", "Shared/Records", ["Records", "TestSupport"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
     tests(
