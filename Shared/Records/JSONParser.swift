@@ -9,13 +9,23 @@ public struct JSONSyntaxError: Error, Sendable, Equatable, CustomStringConvertib
 
 extension JSON {
     /// Parses a JSON text strictly by RFC 8259: UTF-8 without byte-order mark, no duplicate member names, nothing after the
-    /// value.
+    /// value. U+0000 is refused too, because PostgreSQL can't hold it.
     ///
     /// - Parameter depth: the deepest nesting of arrays and objects that is accepted.
-    public init(parsing text: some Collection<UInt8>, depth: Int = 32) throws(JSONSyntaxError) {
+    public init(parsing text: some Collection<UInt8>, depth: Int = storedDepth) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: Array(text), depth: depth)
         self = try parser.document()
     }
+
+    /// Parses a document from outside. It has at most ``receivedDepth`` levels, so that what wraps it still can be read.
+    public init(received text: some Collection<UInt8>) throws(JSONSyntaxError) {
+        try self.init(parsing: text, depth: Self.receivedDepth)
+    }
+
+    /// The deepest nesting of a document from outside.
+    public static let receivedDepth = 24
+    /// The deepest nesting of a document of the suite's own: events, states and answers wrap documents from outside.
+    public static let storedDepth = 64
 }
 
 private struct JSONParser {
@@ -166,6 +176,7 @@ private struct JSONParser {
 
     private mutating func unicodeEscape() throws(JSONSyntaxError) -> UnicodeScalar {
         let first = try hexadecimal()
+        guard first != 0 else { throw error("U+0000") }
         if let scalar = UnicodeScalar(first) { return scalar }
         guard (0xD800..<0xDC00).contains(first), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
             bytes[position + 1] == UInt8(ascii: "u")

@@ -75,7 +75,7 @@ public struct JSONWriter: FieldVisitor {
     /// The shortest text that reads back as the same number; JSON has no infinities and no NaN, so these become null.
     public mutating func write(_ number: Double) {
         guard number.isFinite else { return null() }
-        if let whole = Int(exactly: number), abs(whole) < 1 << 53 {
+        if let whole = Int(exactly: number), whole.magnitude < 1 << 53 {
             write(whole)
         } else {
             buffer.append(contentsOf: number.description.utf8)

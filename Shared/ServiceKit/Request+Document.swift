@@ -23,7 +23,7 @@ extension Request {
             // Nobody is there any more to hear of it; it is no fault of this server's all the same.
             throw Problem.malformedJSON.because("the connection ended before the document did")
         }
-        let json = try JSON(parsing: bytes.readableBytesView)
+        let json = try JSON(received: bytes.readableBytesView)
         // Each item takes at least two bytes, so most documents need no counting.
         if bytes.readableBytes > 2 * Self.lengthLimit, let fault = json.excess(over: Self.lengthLimit) {
             throw Problem.invalidDocument.because("1 fault", faults: [fault])

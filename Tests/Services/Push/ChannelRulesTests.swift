@@ -92,6 +92,7 @@ import Testing
         for (reason, headers) in refused { #expect(throws: reason, "\(headers)") { try draft(headers) } }
         #expect(throws: APNsReason.payloadEmpty) { try draft([:], "") }
         #expect(throws: APNsReason.payloadEmpty) { try draft([:], "[1]") }
+        #expect(throws: APNsReason.payloadEmpty) { try draft([:], #"{"aps":{"content-state":{"a":"\u0000"}}}"#) }
         let frame = #"{"x":""}"#
         func sized(_ size: Int) -> String {
             #"{"x":""# + String(repeating: "x", count: size - frame.utf8.count) + #""}"#

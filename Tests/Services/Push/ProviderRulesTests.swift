@@ -48,6 +48,11 @@ private struct Sent: Sendable {
         }
     }
 
+    /// A payload of so many levels.
+    static func nested(_ levels: Int) -> [UInt8] {
+        Array((String(repeating: #"{"x":"#, count: levels) + "1" + String(repeating: "}", count: levels)).utf8)
+    }
+
     /// A payload of so many bytes.
     static func sized(_ size: Int) -> [UInt8] {
         let frame = #"{"aps":{},"x":""}"#
@@ -102,6 +107,9 @@ private struct Sent: Sendable {
         (.payloadEmpty, .but { $0.body = [] }),
         (.payloadEmpty, .but { $0.body = Array("hello".utf8) }),
         (.payloadEmpty, .but { $0.body = Array("[1]".utf8) }),
+        (.payloadEmpty, .but { $0.body = Array(#"{"aps":{"alert":"a\u0000"}}"#.utf8) }),
+        (.payloadEmpty, .but { $0.body = Array(#"{"aps":{},"\u0000":1}"#.utf8) }),
+        (.payloadEmpty, .but { $0.body = Sent.nested(25) }),
         (.payloadTooLarge, .but { $0.body = Sent.sized(4097) }),
         (.payloadTooLarge, .but { $0.body = nil }),
         (.payloadTooLarge, .type("voip", "com.example.app.voip", size: 5121)),
@@ -192,6 +200,7 @@ private struct Sent: Sendable {
     @Test func theLargestPayloadsAreTaken() throws {
         #expect(throws: Never.self) { try Sent.but { $0.body = Sent.sized(4096) }.draft() }
         #expect(throws: Never.self) { try Sent.type("voip", "com.example.app.voip", size: 5120).draft() }
+        #expect(throws: Never.self) { try Sent.but { $0.body = Sent.nested(24) }.draft() }
     }
 
     @Test func everyReasonHasAStatusOfItsTable() {

@@ -30,8 +30,8 @@ import Testing
         func nested(_ depth: Int) -> [UInt8] {
             Array(repeating: 0x5B, count: depth) + Array(repeating: 0x5D, count: depth)
         }
-        _ = try JSON(parsing: nested(32))
-        #expect(throws: JSONSyntaxError.self) { try JSON(parsing: nested(33)) }
+        _ = try JSON(parsing: nested(64))
+        #expect(throws: JSONSyntaxError.self) { try JSON(parsing: nested(65)) }
         #expect(throws: JSONSyntaxError.self) { try JSON(parsing: Array(repeating: 0x5B, count: 1_000_000)) }
     }
 

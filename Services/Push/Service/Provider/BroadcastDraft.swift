@@ -17,7 +17,7 @@ struct BroadcastDraft: Sendable, Equatable {
         guard type == "liveactivity" || type == "LiveActivity" else { throw .invalidPushType }
         guard let body = request.body, body.count <= ProviderRequest.bodyLimit else { throw .payloadTooLarge }
         // Apple names no reason for a body that is not a JSON object: it has no payload in it.
-        guard let payload = try? JSON(parsing: body), payload.members != nil else { throw .payloadEmpty }
+        guard let payload = try? JSON(received: body), payload.members != nil else { throw .payloadEmpty }
         self.payload = payload
     }
 

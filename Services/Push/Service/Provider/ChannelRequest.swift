@@ -76,7 +76,7 @@ struct ChannelConfiguration: Sendable, Equatable {
     /// Reads the body of a request for a channel.
     init(_ body: [UInt8]?) throws(APNsReason) {
         guard let body else { throw .payloadTooLarge }
-        guard let members = (try? JSON(parsing: body))?.members else { throw .badRequestPayload }
+        guard let members = (try? JSON(received: body))?.members else { throw .badRequestPayload }
         var policy: Int?
         var pushType: JSON?
         for member in members {

@@ -65,7 +65,7 @@ struct ProviderRules: Sendable {
         let collapseID = request.header("apns-collapse-id")
         guard collapseID.map({ (1...64).contains($0.utf8.count) }) ?? true else { throw .badCollapseID }
         // The payload is judged last, but the type of a push that does not name it follows from its payload.
-        let payload = request.body.flatMap { try? JSON(parsing: $0) }
+        let payload = request.body.flatMap { try? JSON(received: $0) }
         let pushType = try pushType(request, payload, priority, grant)
         let (topic, app) = try topic(request, pushType, grant)
         let limit = pushType == .voip ? ProviderRequest.bodyLimit : ProviderRequest.payloadLimit

@@ -62,7 +62,7 @@ struct ProviderToken: Sendable {
         return key.isValidSignature(signature, for: signed)
     }
 
-    private static func json(_ part: Substring) -> JSON? { bytes(part).flatMap { try? JSON(parsing: $0) } }
+    private static func json(_ part: Substring) -> JSON? { bytes(part).flatMap { try? JSON(received: $0) } }
 
     /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
     private static func bytes(_ part: Substring) -> [UInt8]? {
