@@ -10,12 +10,25 @@ public struct Origin: Sendable, Equatable {
     public var correlation: UUID
     public var causation: UUID?
     public var traceparent: String?
+    /// Whether every process that takes this input gives it the same id.
+    public let isDerived: Bool
 
     /// An input from outside the suite.
+    ///
+    /// - Parameter id: random; no other input has it.
     public init(id: UUID, traceparent: String? = nil) {
         self.id = id
         correlation = id
         self.traceparent = traceparent
+        isDerived = false
+    }
+
+    /// An input that several processes may take at once, each with the same id.
+    public init(derivedID id: UUID, traceparent: String? = nil) {
+        self.id = id
+        correlation = id
+        self.traceparent = traceparent
+        isDerived = true
     }
 
     /// An input that is another service's event.
@@ -24,6 +37,7 @@ public struct Origin: Sendable, Equatable {
         correlation = event.correlation
         causation = event.id
         traceparent = event.traceparent
+        isDerived = true
     }
 }
 

@@ -10,7 +10,7 @@ public import Timeline
 public protocol Machine: Record {
     associatedtype Command: Sendable
     associatedtype OwnEvent: EventFamily
-    associatedtype Refusal: Error, Sendable
+    associatedtype Refusal: MachineRefusal
     /// Limits and weights that a deployment may choose; the same for every aggregate.
     associatedtype Policy: Sendable
 
@@ -49,6 +49,15 @@ public protocol Machine: Record {
     static func ceiling(_ policy: Policy) -> Int?
     /// The moments to come that it holds; decisions find free ones in ``Decision/moments``.
     var heldMoments: [HeldMoment] { get }
+}
+
+/// Why a machine refuses an input. Nothing is changed then.
+public protocol MachineRefusal: Error, Sendable {
+    /// Why another service's event can't be read; nil where the machine read the input and its rules refuse it.
+    ///
+    /// A refused event changes nothing. An event that can't be read might have changed something: the runtime parks its
+    /// device, or halts where a newer program wrote the event.
+    var unreadable: ContractError? { get }
 }
 
 extension Machine {

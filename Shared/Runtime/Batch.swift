@@ -69,11 +69,13 @@ struct Batch<M: Machine> {
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
-    /// The id of the first event of a command, and its place among ``events``. Commands have random origins, so no other batch makes it: where it is in
-    /// the log, this one was committed.
+    /// The id of the first event of a command with a random origin, and its place among ``events``. No other batch makes it:
+    /// where it is in the log, this one was committed.
     private(set) var probe: (id: UUID, index: Int)?
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
+    /// Why the log can't be taken in further by this program.
+    private(set) var halt: String?
     /// How many inputs were taken in.
     var inputs = 0
     private let portion: Duration
@@ -149,7 +151,7 @@ struct Batch<M: Machine> {
             let decided = try aggregate.decide(
                 .command(submission.command), submission.origin, at: now, policy: policy, moments: &moments)
             try take(decided.sealed, aggregate)
-            if probe == nil, let first = decided.sealed.first {
+            if probe == nil, !submission.origin.isDerived, let first = decided.sealed.first {
                 probe = (first.id, events.count - decided.sealed.count)
             }
             let body = submission.answer(aggregate, decided.own)
@@ -160,9 +162,10 @@ struct Batch<M: Machine> {
         }
     }
 
-    /// Runs another service's event. A refusal means that the event changes nothing here.
+    /// Runs another service's event. A refusal by the rules means that the event changes nothing here; an event that can't be
+    /// read parks its device, and one that only a newer program can read halts the partition.
     ///
-    /// - Returns: false where there is no time for it in this batch.
+    /// - Returns: false where there is no time for it in this batch, and where it halts the partition.
     mutating func run(_ event: Event) -> Bool {
         guard hasTime else { return false }
         inputs += 1
@@ -190,7 +193,13 @@ struct Batch<M: Machine> {
                 .event(event), Origin(following: event), at: event.time, policy: policy, moments: &moments
             ).sealed
         } catch {
-            return true
+            guard let reason = error.unreadable else { return true }
+            guard case .newerVersion = reason else {
+                park(letter, reason.description)
+                return true
+            }
+            halt = "\(reason) (offset \(event.offset))"
+            return false
         }
         do { try take(decided, aggregate) } catch { park(letter, "\(error)") }
         return true

@@ -186,7 +186,8 @@ extension PartitionWorker {
         for event in first.events {
             guard batch.run(event) else {
                 first.position = position
-                first.hasMore = true
+                first.hasMore = batch.halt == nil
+                first.halt = batch.halt
                 first.due = []
                 first.isAtHead = false
                 break

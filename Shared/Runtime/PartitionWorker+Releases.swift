@@ -95,6 +95,7 @@ extension PartitionWorker {
             let event = try await event(at: found.offset, connection)
             if let reason = tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
             isDone = batch.run(event)
+            if let reason = batch.halt { throw DeadLetterError.failsAgain(reason: reason) }
         }
         if let reason = batch.setAside.lazy.compactMap(\.reason).first {
             throw DeadLetterError.failsAgain(reason: reason)

@@ -18,8 +18,10 @@ public final class Faults: Sendable {
 /// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
 /// schema.
 ///
-/// A ping whose data says `trap` and a negative number end the process, a ping that says `heavy` makes the state too large; a deadline changes
-/// nothing when it comes.
+/// A ping whose data says `trap` and a negative number end the process, a ping that says `heavy` makes the state too large. It can't read pings
+/// that say `malformed` or `newer`. A deadline changes nothing when it comes.
+///
+/// It always refuses pings that say `unwelcome`.
 public struct Brittle: Machine, Equatable {
     public typealias Command = Counter.Command
     public typealias OwnEvent = CounterEvent
@@ -54,6 +56,13 @@ public struct Brittle: Machine, Equatable {
         case .event(let event):
             let data = String(decoding: event.data, as: UTF8.self)
             if decision.policy.isBroken, data.contains("trap") { preconditionFailure("this event is too much") }
+            if decision.policy.isBroken, data.contains("malformed") {
+                throw Refusal(unreadable: .malformed(type: event.type, DocumentError([])))
+            }
+            if decision.policy.isBroken, data.contains("newer") {
+                throw Refusal(unreadable: .newerVersion(type: event.type, version: 2, known: 1))
+            }
+            if data.contains("unwelcome") { throw Refusal() }
             let isHeavy = decision.policy.isBroken && data.contains("heavy")
             decision.emit(
                 .pinged(PingCounted(event: isHeavy ? String(repeating: "x", count: 70_000) : event.id.lowercased)))

@@ -14,7 +14,10 @@ public struct Counter: Machine, Equatable {
     }
 
     public typealias Policy = Void
-    public struct Refusal: Error, Sendable, Equatable {}
+    public struct Refusal: MachineRefusal, Equatable {
+        public var unreadable: ContractError?
+        public init(unreadable: ContractError? = nil) { self.unreadable = unreadable }
+    }
 
     public static let version = 1
     public static let follows: Set<String> = ["other.thing.pinged"]

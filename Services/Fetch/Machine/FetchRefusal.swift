@@ -1,7 +1,8 @@
 public import Contracts
+public import Machines
 
 /// Why a command was refused. Nothing is changed then.
-public enum FetchRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+public enum FetchRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case appNotInstalled(String)
     /// Background fetch came with iOS 7.
@@ -30,6 +31,8 @@ public enum FetchRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case taskNotRunning(String)
     /// Another service's event that can't be read.
     case unreadableEvent(ContractError)
+
+    public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
     /// The stable word for it in error documents.
     public var code: String {

@@ -1,8 +1,9 @@
 public import Contracts
+public import Machines
 public import Timeline
 
 /// Why a command was refused. Nothing is changed then.
-public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+public enum PushRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case appNotInstalled(String)
     /// The app has no device token.
@@ -25,6 +26,8 @@ public enum PushRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     case expiredToken(since: Instant)
     /// Another service's event that can't be read.
     case unreadableEvent(ContractError)
+
+    public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
     /// The stable word for it in error documents.
     public var code: String {

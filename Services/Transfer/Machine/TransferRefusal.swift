@@ -1,7 +1,8 @@
 public import Contracts
+public import Machines
 
 /// Why a command was refused. Nothing is changed then.
-public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible {
+public enum TransferRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case appNotInstalled(String)
     /// The call stands for code of an app that can't run any.
@@ -30,6 +31,8 @@ public enum TransferRefusal: Error, Sendable, Equatable, CustomStringConvertible
     case staleAttempt
     /// Another service's event that can't be read.
     case unreadableEvent(ContractError)
+
+    public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
     /// The stable word for it in error documents.
     public var code: String {

@@ -67,6 +67,43 @@ import Timeline
         }
     }
 
+    @Test func `an event that can't be read parks its device, and one that is refused does not`() async throws {
+        try await withBrittle { bench, runtime, faults in
+            let (sick, well) = twoOfOnePartition(bench)
+            let unread = try await bench.append(ping: #"{"malformed":true}"#, to: sick)
+            try await bench.append(ping: #"{"unwelcome":true}"#, to: well)
+            try await bench.counted([try await bench.append(to: well)])
+            let letters = try await runtime.deadLetters()
+            #expect(letters.map(\.offset) == [1])
+            #expect(letters.first?.reason?.contains("can't be read") == true)
+            #expect(try await runtime.parkedDevices() == 1)
+            await #expect(throws: RuntimeError.parked(key: .device(sick))) {
+                try await runtime.submit(.add(1, to: sick))
+            }
+            faults.mend()
+            #expect(try await runtime.replay(.device(sick)) == 1)
+            try await bench.counted([unread])
+        }
+    }
+
+    @Test func `an event that only a newer program can read stops its partition and is no dead letter`() async throws {
+        try await withBrittle { bench, runtime, faults in
+            let devices = bench.oneDeviceInEach
+            let first = try await bench.append(to: devices[0])
+            let newer = try await bench.append(ping: #"{"newer":true}"#, to: devices[0])
+            try await eventuallyTrue {
+                if case .halted = await runtime.partitionStates[0] { true } else { false }
+            }
+            try await bench.counted([first, try await bench.append(to: devices[1])])
+            #expect(try await runtime.deadLetters().isEmpty)
+            #expect(try await bench.log().allSatisfy { $0.causation != newer })
+            // The cursor waits before it, for the program that can read it.
+            let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = 0")
+            #expect(try await bench.pool.run(Call(position))[0].int(0) == 1)
+            faults.mend()
+        }
+    }
+
     @Test func discardingTheEventAtFaultTakesInWhatWaitsBehindIt() async throws {
         try await withBrittle { bench, runtime, _ in
             try await bench.append(ping: #"{"heavy":true}"#, to: "a")

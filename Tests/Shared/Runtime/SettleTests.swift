@@ -54,6 +54,30 @@ import Timeline
         }
     }
 
+    @Test func `a command whose origin another replica would make too is no proof`() async throws {
+        try await withWorker { bench, worker, device in
+            func broadcast() -> Submission<Counter> {
+                var submission = Submission<Counter>.add(1, to: device)
+                submission.origin = Origin(derivedID: DecisionIdentifiers.derived("broadcast", device))
+                return submission
+            }
+            var lost = batch()
+            lost.run(broadcast(), at: .epoch, stored: [:])
+            // The same command, decided in the same millisecond by another replica.
+            var other = batch()
+            other.run(broadcast(), at: .epoch, stored: [:])
+            #expect(lost.events.map(\.id) == other.events.map(\.id))
+            try await commit(other, at: 0, bench)
+            #expect(try await worker.settle(unknown(lost)) == nil)
+            // With one that is unique beside it, the batch is known by that.
+            var mixed = batch()
+            mixed.aggregates = other.aggregates
+            mixed.run(broadcast(), at: .epoch, stored: [:])
+            mixed.run(.add(1, to: device), at: .epoch, stored: [:])
+            #expect(mixed.probe?.index == 1)
+        }
+    }
+
     private func batch() -> Batch<Counter> { Batch<Counter>() }
 
     private func unknown(_ batch: Batch<Counter>) -> UnknownCommit<Counter> {

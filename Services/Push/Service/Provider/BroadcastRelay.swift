@@ -122,7 +122,7 @@ final class BroadcastRelay: Service {
     private func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Bool {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
-            id: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
+            derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
         // By this the timeline finds it by its `apns-request-id`.
         origin.correlation = UUID(uuidString: relay.message.requestID) ?? origin.id
         let submission = Submission<PushMachine>(
