@@ -108,6 +108,9 @@ struct Batch<M: Machine> {
     /// Leaves submissions to later batches.
     mutating func postpone(_ count: Int) { verdicts += repeatElement(.later, count: count) }
 
+    /// Replaces the verdict on a submission.
+    mutating func overrule(_ index: Int, by verdict: Verdict) { verdicts[index] = verdict }
+
     /// Runs one submission; its refusal fails it alone.
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]

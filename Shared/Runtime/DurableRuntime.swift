@@ -74,8 +74,13 @@ public final class DurableRuntime<M: Machine>: Service {
     ///
     /// - Throws: the machine's refusal, or ``RuntimeError``: but for `outcomeUnknown`, nothing was changed then.
     ///   `CancellationError` where the caller was cancelled before the command was taken up.
+    ///
+    /// A refusal is final only after the service has read every event about the aggregate that was in the log when the
+    /// command came. Until then the command waits, at most ``settlingTime``; then `RuntimeError.behind` is thrown.
     public func submit(_ submission: Submission<M>) async throws -> Answer {
-        try await worker(of: submission.key).submit(submission)
+        do { return try await worker(of: submission.key).submit(submission) } catch let early as EarlyRefusal {
+            return try await submitAgain(submission, after: early)
+        }
     }
 
     func worker(of key: AggregateKey) -> PartitionWorker<M> { workers[key.partition(of: workers.count)] }
@@ -109,7 +114,11 @@ public final class DurableRuntime<M: Machine>: Service {
     /// - Returns: false where it has not within the time.
     public func hasReached(partition: Int, offset: Int, within patience: Duration) async throws -> Bool {
         guard workers.indices.contains(partition) else { return false }
-        return try await cursors.hasReached(offset, in: partition, by: .now + patience)
+        return try await hasReached(partition: partition, offset: offset, by: .now + patience)
+    }
+
+    func hasReached(partition: Int, offset: Int, by end: ContinuousClock.Instant) async throws -> Bool {
+        try await cursors.hasReached(offset, in: partition, by: end)
     }
 
     /// Compares a stored state with the fold of the aggregate's history in the log.

@@ -122,7 +122,8 @@ extension PartitionWorker {
             trial = name
         }
         let name = onlyInput(of: first)
-        let batch = decide(submissions, &first, trial)
+        var batch = decide(submissions, &first, trial)
+        try await suspendRefusals(of: submissions, first, &batch, connection)
         let cleared = clearing(submissions, batch)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore

@@ -198,6 +198,8 @@ struct Portion {
 
 extension PartitionWorker {
     private var takesLog: Bool { lookAtLog && lease != nil && halt == nil && !isStopping }
+    /// Whether the next batch reads the log.
+    var isAboutToRead: Bool { takesLog }
     private var hasWork: Bool { takesLog || !inbox.isEmpty }
 
     /// At the end of a batch, or as soon as it turns out that it takes longer.

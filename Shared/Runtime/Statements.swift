@@ -107,6 +107,21 @@ struct Statements: Sendable {
         SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head
         FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = $1
         """)
+    /// The last event of each key between two offsets that has one of the types. Parameters: partition, offset, offset, keys,
+    /// types.
+    static let unreadOf = Statement(
+        """
+        SELECT key, max(log_offset) FROM bus.events
+        WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3 AND key = ANY($4) AND type = ANY($5) GROUP BY key
+        """)
+    /// The last event of a key behind a consumer's cursor that has one of the types; null where there is none. Parameters:
+    /// partition, consumer, key, types.
+    static let unread = Statement(
+        """
+        SELECT max(log_offset) FROM bus.events
+        WHERE partition = $1 AND key = $3 AND type = ANY($4)
+            AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
+        """)
     let idempotency = Statement(
         "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")
     // All rows go in or the statement fails; only a partition that is not there would give none, or a null offset.

@@ -15,6 +15,8 @@ public struct Submission<M: Machine>: Sendable {
     /// Renders the answer from the state after the command and the command's own events, inside the batch, so that it
     /// can be stored with them.
     public var answer: @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
+    /// The offset that the cursor must have reached before a refusal counts; nil until a batch has found one.
+    var settledAt: Int?
 
     public init(
         key: AggregateKey, command: M.Command, origin: Origin, idempotency: Idempotency? = nil,
@@ -45,6 +47,9 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Too many commands wait for this partition, or a deadline of the device comes first, which may be what has ended
     /// another process: try again after a moment.
     case overloaded
+    /// The service has not read events about the device that were in the log when the command came, so its refusal would
+    /// not be certain: try again after a moment.
+    case behind
     /// The runtime is stopping.
     case stopping
     /// The idempotency key was used with another request.
@@ -67,6 +72,7 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .overloaded: "too many commands are waiting; try again in a moment"
+        case .behind: "the service has not read the latest events about this device; try again in a moment"
         case .stopping: "the service is stopping"
         case .idempotencyConflict: "this Idempotency-Key was used for another request"
         case .databaseUnavailable: "the database can't be reached; nothing was changed"

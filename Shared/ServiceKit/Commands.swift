@@ -107,7 +107,9 @@ public struct Commands<M: Machine>: Sendable {
             let isThere = try await asProblem {
                 try await runtime.hasReached(partition: partition, offset: Int(offset), within: .seconds(2))
             }
-            guard isThere else { throw Problem.behind }
+            guard isThere else {
+                throw Problem.behind.because("It has not reached \(partition):\(offset) of Dormouse-Position within 2 s.")
+            }
         }
     }
 }
@@ -139,9 +141,10 @@ extension Response {
 }
 
 extension Problem {
-    /// The service has not taken in yet what the caller's `Dormouse-Position` names.
+    /// The service has not read the log as far as the request needs: to the caller's `Dormouse-Position`, or to the latest
+    /// event about the device.
     public static let behind = Problem(
-        .serviceUnavailable, "behind", "The service has not come as far as Dormouse-Position", retryAfter: 1)
+        .serviceUnavailable, "behind", "The service has not read the log far enough yet", retryAfter: 1)
 
     /// The service is going; what was under way can be repeated.
     public static let stopping = Problem(
@@ -164,6 +167,8 @@ extension Problem {
     public init(_ error: RuntimeError) {
         switch error {
         case .overloaded: self.init(.serviceUnavailable, "overloaded", "Too much is waiting", retryAfter: 1)
+        case .behind:
+            self = .behind.because("It has not read the latest events about this device. Send the request again.")
         case .stopping: self = .stopping
         case .databaseUnavailable:
             self.init(.serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)

@@ -49,7 +49,7 @@ public struct Brittle: Machine, Equatable {
             if decision.policy.isBroken, amount < 0 { preconditionFailure("this command is too much") }
             decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
-        case .command(.addThenRefuse): throw Refusal()
+        case .command(.addThenRefuse), .command(.addIfPinged): throw Refusal()
         case .command(.nothing): break
         case .deadline(let due):
             if !decision.policy.isBroken { decision.emit(.rang(Rang(due: due))) }

@@ -10,6 +10,8 @@ public struct Counter: Machine, Equatable {
         case ring(after: Interval)
         /// Emits events, then refuses.
         case addThenRefuse
+        /// Refused while no ping was counted.
+        case addIfPinged(Int)
         case nothing
     }
 
@@ -45,6 +47,9 @@ public struct Counter: Machine, Equatable {
         case .command(.addThenRefuse):
             decision.emit(.added(Added(amount: 1, mark: "")))
             throw Refusal()
+        case .command(.addIfPinged(let amount)):
+            guard decision.state.pings > 0 else { throw Refusal() }
+            decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.nothing): break
         case .event(let event): decision.emit(.pinged(PingCounted(event: event.id.lowercased)))
         case .deadline(let due): decision.emit(.rang(Rang(due: due)))

@@ -27,7 +27,7 @@ public struct Punctual: Machine, Equatable {
         switch input {
         case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
-        case .command(.addThenRefuse): throw Refusal()
+        case .command(.addThenRefuse), .command(.addIfPinged): throw Refusal()
         case .command(.nothing): break
         case .event(let event): decision.emit(.pinged(PingCounted(event: event.id.lowercased)))
         case .deadline(let due): decision.emit(.rang(Rang(due: due)))

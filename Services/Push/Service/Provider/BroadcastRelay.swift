@@ -136,7 +136,7 @@ final class BroadcastRelay: Service {
             return false
         } catch let error as RuntimeError {
             switch error {
-            case .overloaded, .stopping, .databaseUnavailable, .outcomeUnknown: throw error
+            case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown: throw error
             case .failed, .idempotencyConflict, .parked, .newerState, .malformedState, .stateTooLarge:
                 // A device that can take nothing must not keep the broadcast from the others.
                 logger.error("a device can't take a broadcast", metadata: [LogKey.error: "\(error)", "key": "\(key)"])

@@ -158,7 +158,7 @@ struct ProviderEndpoint: Sendable {
 
     private func reason(_ error: RuntimeError) -> APNsReason {
         switch error {
-        case .overloaded, .databaseUnavailable, .outcomeUnknown, .parked: .serviceUnavailable
+        case .overloaded, .behind, .databaseUnavailable, .outcomeUnknown, .parked: .serviceUnavailable
         case .stopping: .shutdown
         case .failed, .idempotencyConflict, .newerState, .malformedState, .stateTooLarge: .internalServerError
         }

@@ -100,7 +100,7 @@ struct AttemptRunner: Sendable {
                 }
                 return body.isEmpty ? nil : WorkOrder(binary: body)
             } catch let error as RuntimeError {
-                guard [.overloaded, .databaseUnavailable, .outcomeUnknown].contains(error) else { throw error }
+                guard [.overloaded, .behind, .databaseUnavailable, .outcomeUnknown].contains(error) else { throw error }
                 // All of a mover's commands may be repeated: a second one finds itself done, or stale.
                 try await Task.sleep(for: .seconds(1))
             }

@@ -1,0 +1,93 @@
+public import Contracts
+import EventLog
+import Machines
+import Postgres
+
+// Read your writes, without a word from the caller: a refusal may rest on something that another service has changed and
+// acknowledged, while this one has not read the event yet. Such a refusal is not told. The command waits until the cursor has
+// passed the last event about its aggregate, and is decided again. What is accepted is never delayed.
+
+/// A refusal that an event behind the cursor may change.
+struct EarlyRefusal: Error {
+    /// The offset of the last event about the aggregate that was in the log when the command was decided.
+    let unread: Int
+}
+
+extension PartitionWorker {
+    /// Takes back refusals of aggregates that have unread events. Nothing is asked where the log was read to its head, or where
+    /// nothing was refused.
+    func suspendRefusals(
+        of submissions: [Submission<M>], _ first: Gathered<M>, _ batch: inout Batch<M>, _ connection: Connection
+    ) async throws {
+        guard first.position < first.head, !M.follows.isEmpty else { return }
+        let refused = submissions.indices.filter { index in
+            guard case .refused(let error) = batch.verdicts[index], !(error is RuntimeError) else { return false }
+            return submissions[index].settledAt.map { first.position < $0 } ?? true
+        }
+        guard !refused.isEmpty else { return }
+        let keys = Set(refused.map { submissions[$0].key.description }).sorted()
+        let rows = try await connection.run(
+            Call(
+                Statements.unreadOf,
+                [
+                    .int4(Int32(partition)), .int(first.position), .int(first.head), .texts(keys),
+                    .texts(M.follows.sorted()),
+                ]))
+        var unread: [AggregateKey: Int] = [:]
+        for row in rows { unread[AggregateKey(try row.text(0))] = try row.int(1) }
+        for index in refused {
+            guard let last = unread[submissions[index].key] else { continue }
+            batch.overrule(index, by: .refused(EarlyRefusal(unread: submissions[index].settledAt ?? last)))
+        }
+    }
+
+    /// Reads the log in the next batch, which comes now.
+    ///
+    /// - Returns: false where this process can't: another one has the lease, or the log can't be followed.
+    func readsAtOnce() -> Bool {
+        wake()
+        return isAboutToRead
+    }
+}
+
+extension DurableRuntime {
+    /// How long a command waits for its service to read what is in the log, before its refusal counts.
+    public static var settlingTime: Duration { .seconds(2) }
+
+    /// Waits until the cursor has passed what the refusal had not read, and decides again.
+    func submitAgain(_ submission: Submission<M>, after early: EarlyRefusal) async throws -> Answer {
+        let end = ContinuousClock.now + Self.settlingTime
+        let worker = worker(of: submission.key)
+        var again = submission
+        again.settledAt = early.unread
+        while true {
+            // The owner reads and decides in one batch. Elsewhere the command waits for the owner.
+            if await !worker.readsAtOnce() {
+                let isRead = try await hasReached(partition: worker.partition, offset: early.unread, by: end)
+                guard isRead else { throw RuntimeError.behind }
+            }
+            do { return try await worker.submit(again) } catch is EarlyRefusal {
+                guard .now < end else { throw RuntimeError.behind }
+            }
+        }
+    }
+
+    /// Waits until this service has read every event about an aggregate that is in the log now.
+    ///
+    /// - Returns: whether there were any: what was read of the aggregate before may be stale then.
+    /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
+    public func catchUp(with key: AggregateKey) async throws -> Bool {
+        let worker = worker(of: key)
+        let parameters: [Parameter] = [
+            .int4(Int32(worker.partition)), .text(M.name), .text(key.description), .texts(M.follows.sorted()),
+        ]
+        let rows = try await pool.run(Call(Statements.unread, parameters, rowsExpected: 1))
+        guard let unread = try rows[0].optionalInt(0) else { return false }
+        await worker.wake()
+        let end = ContinuousClock.now + Self.settlingTime
+        guard try await hasReached(partition: worker.partition, offset: unread, by: end) else {
+            throw RuntimeError.behind
+        }
+        return true
+    }
+}

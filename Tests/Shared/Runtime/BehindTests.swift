@@ -1,0 +1,90 @@
+import Contracts
+import Foundation
+import Machines
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// A refusal counts only after the service has read everything about the device that was in the log when the command came.
+@Suite(.timeLimit(.minutes(5))) struct BehindTests {
+    @Test func `a command is decided again after an event that its replica had not read`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
+            for number in 0..<100 {
+                // No hint: without the refusal the replica would look at the log within 500 ms.
+                try await bench.append(to: "d\(number)", isHinted: false)
+                _ = try await runtime.submit(Submission(.addIfPinged(1), to: "d\(number)"))
+            }
+        }
+        #expect(try await bench.log().count { $0.type == Added.type } == 100)
+        await bench.pool.close()
+    }
+
+    @Test func `replicas without the lease wait for the owner's cursor`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { first in
+            try await bench.running { second in
+                try await eventuallyTrue { try await bench.owners() == [2, 2] }
+                for number in 0..<100 {
+                    try await bench.append(to: "d\(number)")
+                    let command = Submission<Counter>(.addIfPinged(1), to: "d\(number)")
+                    _ = try await (number % 2 == 0 ? first : second).submit(command)
+                }
+            }
+        }
+        #expect(try await bench.log().count { $0.type == Added.type } == 100)
+        await bench.pool.close()
+    }
+
+    @Test func `the check of a command is repeated too`() async throws {
+        struct Hidden: Error {}
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
+            try await bench.append(to: "a", isHinted: false)
+            var command = Submission<Counter>(.add(1), to: "a")
+            command.check = { aggregate in if aggregate.state.pings == 0 { throw Hidden() } }
+            _ = try await runtime.submit(command)
+        }
+        await bench.pool.close()
+    }
+
+    @Test func `a partition that can't be read further refuses only what it does not know for certain`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
+            // A version that this program does not know: the partition halts before it.
+            try await bench.append(version: 9, to: "a")
+            let home = AggregateKey.device("a").partition(of: bench.partitions)
+            try await eventuallyTrue {
+                if case .halted = await runtime.partitionStates[home] { true } else { false }
+            }
+            // What is accepted needs no wait.
+            _ = try await runtime.submit(Submission(.add(1), to: "a"))
+            await #expect(throws: RuntimeError.behind) {
+                try await runtime.submit(Submission(.addIfPinged(1), to: "a"))
+            }
+            // Nothing about this one is in the log, so its refusal is certain although the cursor stands still.
+            let other = try #require(
+                (0..<1000).lazy.map { "o\($0)" }.first { AggregateKey.device($0).partition(of: bench.partitions) == home })
+            await #expect(throws: Counter.Refusal.self) {
+                try await runtime.submit(Submission(.addIfPinged(1), to: other))
+            }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func `a reader is told whether there is news of a device, and waits until it is read`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.running { runtime in
+            #expect(try await !runtime.catchUp(with: .device("a")))
+            try await bench.append(to: "a", isHinted: false)
+            #expect(try await runtime.catchUp(with: .device("a")))
+            #expect(try await runtime.state(.device("a"))?.aggregate.state.pings == 1)
+            #expect(try await !runtime.catchUp(with: .device("a")))
+        }
+        await bench.pool.close()
+    }
+}
