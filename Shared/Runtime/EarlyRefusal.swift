@@ -72,22 +72,21 @@ extension DurableRuntime {
         }
     }
 
-    /// Waits until this service has read every event about an aggregate that is in the log now.
+    /// Waits until this service has read every event about an aggregate that is in the log now. A state that was read before
+    /// may be stale, even where nothing was left to read.
     ///
-    /// - Returns: whether there were any: what was read of the aggregate before may be stale then.
     /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
-    public func catchUp(with key: AggregateKey) async throws -> Bool {
+    public func catchUp(with key: AggregateKey) async throws {
         let worker = worker(of: key)
         let parameters: [Parameter] = [
             .int4(Int32(worker.partition)), .text(M.name), .text(key.description), .texts(M.follows.sorted()),
         ]
         let rows = try await pool.run(Call(Statements.unread, parameters, rowsExpected: 1))
-        guard let unread = try rows[0].optionalInt(0) else { return false }
+        guard let unread = try rows[0].optionalInt(0) else { return }
         await worker.wake()
         let end = ContinuousClock.now + Self.settlingTime
         guard try await hasReached(partition: worker.partition, offset: unread, by: end) else {
             throw RuntimeError.behind
         }
-        return true
     }
 }

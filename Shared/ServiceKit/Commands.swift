@@ -75,14 +75,22 @@ public struct Commands<M: Machine>: Sendable {
 
     /// The state that a request may see; nil where nothing happened to the aggregate yet.
     ///
+    /// - Parameter suffices: whether the state has what the caller of this function needs. Where it has not, or the aggregate
+    ///   is unknown or another's, the service first reads the latest events about it, then the state once more.
     /// - Throws: ``Problem``: `not_found` for another's, `behind` where the service has not come as far as the caller knows.
     public func read(
-        _ key: AggregateKey, _ request: Request, _ context: ServiceContext
+        _ key: AggregateKey, _ request: Request, _ context: ServiceContext,
+        suffices: @Sendable (M) -> Bool = { _ in true }
     ) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let caller = try context.requireCaller(.read)
         try caller.requireOwn(key)
         try await waitForPosition(request)
-        let found = try await asProblem { try await runtime.state(key) }
+        var found = try await asProblem { try await runtime.state(key) }
+        let isEnough = found.map { caller.hasFleet(of: $0.aggregate, registers: false) && suffices($0.aggregate.state) }
+        if isEnough != true {
+            try await asProblem { try await runtime.catchUp(with: key) }
+            found = try await asProblem { try await runtime.state(key) }
+        }
         try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
         return found
     }
@@ -108,7 +116,8 @@ public struct Commands<M: Machine>: Sendable {
                 try await runtime.hasReached(partition: partition, offset: Int(offset), within: .seconds(2))
             }
             guard isThere else {
-                throw Problem.behind.because("It has not reached \(partition):\(offset) of Dormouse-Position within 2 s.")
+                throw Problem.behind.because(
+                    "It has not reached \(partition):\(offset) of Dormouse-Position within 2 s.")
             }
         }
     }
@@ -122,9 +131,13 @@ extension Caller {
     }
 
     fileprivate func requireFleet<M: Machine>(of aggregate: Aggregate<M>, registers: Bool) throws(Problem) {
-        guard case .fleet(let own) = self else { return }
+        guard hasFleet(of: aggregate, registers: registers) else { throw .notFound }
+    }
+
+    fileprivate func hasFleet<M: Machine>(of aggregate: Aggregate<M>, registers: Bool) -> Bool {
+        guard case .fleet(let own) = self else { return true }
         let fleet = (aggregate.state as? any FleetMember)?.fleet
-        guard fleet == own || fleet == nil && registers else { throw .notFound }
+        return fleet == own || fleet == nil && registers
     }
 }
 

@@ -65,6 +65,7 @@ public enum DurableService {
             runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, options: base.options,
             clock: base.clock, configuration: configuration, metrics: base.metrics, logger: logger)
         var table = RouteTable()
+        table.catchUp = { try await runtime.catchUp(with: $0) }
         let loops = try await build(parts, &table)
         runtime.addParkedDevices(to: &table)
         try await base.run(

@@ -82,6 +82,8 @@ public struct RouteTable: Sendable {
     public private(set) var routes: [Route] = []
     /// Takes connections that speak HTTP/2 in the clear; nil where the service has nothing to say to them.
     public var http2: HTTP2Acceptor?
+    /// Brings the service's knowledge of an aggregate up to date before a read about it is refused; nil where it has none.
+    public var catchUp: CatchUp?
 
     public init() {}
 
@@ -130,6 +132,7 @@ public struct RouteTable: Sendable {
         let guarded = router.group().add(middleware: InFlightLimit(limit))
         for route in routes {
             let path = RouterPath(route.path)
+            let handler = route.rereading(catchUp)
             switch route.access {
             case .open: router.on(path, method: route.method, use: route.handler)
             case .caller:
@@ -138,7 +141,7 @@ public struct RouteTable: Sendable {
                     let admission = try await authenticator.admit(request)
                     try rates.admit(admission.caller)
                     context.admission = admission
-                    return try await route.handler(request, context)
+                    return try await handler(request, context)
                 }
             case .scope(let scope):
                 guarded.on(path, method: route.method) { request, context in
@@ -147,7 +150,7 @@ public struct RouteTable: Sendable {
                     try rates.admit(admission.caller)
                     try admission.caller.require(scope)
                     context.admission = admission
-                    return try await route.handler(request, context)
+                    return try await handler(request, context)
                 }
             }
         }

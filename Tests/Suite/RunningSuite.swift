@@ -82,17 +82,28 @@ final class RunningSuite: Sendable {
 
     /// Starts a service that was killed, on the same port, and waits until it answers.
     func launch(_ service: SuiteService) async throws {
+        let process = try start(service, port: ports[service] ?? 0, apns: apns)
+        processes.withLock { $0[service] = process }
+        try await process.waitForLine(containing: "is ready", within: 90)
+    }
+
+    /// Starts a further replica of a service, and waits until it answers. It is killed when it is released.
+    func launchReplica(_ service: SuiteService) async throws -> (process: ChildProcess, address: String) {
+        let process = try start(service, port: 0, apns: 0)
+        let line = try await process.waitForLine(containing: "is ready on", within: 90)
+        guard let address = line.split(separator: " ").last else { throw Unexpected("no address in: \(line)") }
+        return (process, String(address))
+    }
+
+    private func start(_ service: SuiteService, port: Int, apns: Int) throws -> ChildProcess {
         var settings = settings(of: service)
         settings["LOG_LEVEL"] = "warning"
-        settings["PORT"] = "\(ports[service] ?? 0)"
+        settings["PORT"] = "\(port)"
         if service == .push { settings["APNS_PORT"] = "\(apns)" }
         settings["OPERATOR_KEY_FILE"] = path("operator-keys")
         settings["DATA_DIRECTORY"] = path("content")
         settings["ALLOWED_ORIGINS"] = "http://127.0.0.1:\(proxy.port),\(address(.transfer))"
-        let process = try ChildProcess.start(
-            ChildProcess.product(service.rawValue), ["serve"], environment: settings)
-        processes.withLock { $0[service] = process }
-        try await process.waitForLine(containing: "is ready", within: 90)
+        return try ChildProcess.start(ChildProcess.product(service.rawValue), ["serve"], environment: settings)
     }
 
     /// Ends all services as a deployment does.

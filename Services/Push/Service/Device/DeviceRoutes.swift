@@ -130,8 +130,8 @@ struct DeviceRoutes: Sendable {
     ) async throws {
         guard let wanted = document.channels, !wanted.isEmpty else { return }
         try context.requireCaller(.operate)
-        let known = try await device(request, context).aggregate.state.apps[app] != nil
-        guard known else { throw PushRefusal.appNotInstalled(app).problem }
+        let isKnown = try await device(request, context) { $0.apps[app] != nil }.aggregate.state.apps[app] != nil
+        guard isKnown else { throw PushRefusal.appNotInstalled(app).problem }
         let unknown = try await channels.unknown(of: wanted, app, document.environment)
         guard unknown.isEmpty else { throw Problem.unknownChannel.because(unknown.sorted().joined(separator: ", ")) }
         try await channels.subscribe(key(context), app, to: wanted)
@@ -143,11 +143,10 @@ struct DeviceRoutes: Sendable {
 
     /// A registered device that the caller may see.
     private func device(
-        _ request: Request, _ context: ServiceContext
+        _ request: Request, _ context: ServiceContext, suffices: @Sendable (PushMachine) -> Bool = { $0.isKnown }
     ) async throws -> (aggregate: Aggregate<PushMachine>, version: Int) {
-        guard let found = try await commands.read(key(context), request, context), found.aggregate.state.isKnown else {
-            throw PushRefusal.deviceNotRegistered.problem
-        }
+        let found = try await commands.read(key(context), request, context, suffices: suffices)
+        guard let found, found.aggregate.state.isKnown else { throw PushRefusal.deviceNotRegistered.problem }
         return found
     }
 

@@ -1,0 +1,31 @@
+public import Contracts
+import HTTPTypes
+import Hummingbird
+import Runtime
+
+extension RouteTable {
+    /// Waits until the service has read every event about an aggregate that is in the log now. Throws `RuntimeError.behind`
+    /// where it takes too long.
+    public typealias CatchUp = @Sendable (AggregateKey) async throws -> Void
+}
+
+extension Route {
+    /// The handler, called once more where it refuses a read about a device whose latest events the service had not read.
+    ///
+    /// Commands need no such thing: the runtime decides them again, since their bodies can't be read twice.
+    func rereading(_ catchUp: RouteTable.CatchUp?) -> Handler {
+        guard let catchUp, isRead, identifiers.contains("device") else { return handler }
+        return { [handler] request, context in
+            do { return try await handler(request, context) } catch let refusal as Problem where refusal.mayBeEarly {
+                let device = AggregateKey.device(try context.parameters.identifier("device"))
+                do { try await catchUp(device) } catch let error as RuntimeError { throw Problem(error) }
+                return try await handler(request, context)
+            }
+        }
+    }
+}
+
+extension Problem {
+    /// Whether another service's event may turn it into an answer.
+    fileprivate var mayBeEarly: Bool { [.notFound, .conflict, .gone].contains(status) }
+}
