@@ -52,7 +52,15 @@ extension Connection {
         publishStatus(session)
         guard let failure = flight.failure else { return results.compactMap(\.self) }
         if wasCancelled, failure.sqlState == "57014" { throw .cancelled }
-        throw failure
+        throw Self.named(failure, calls)
+    }
+
+    /// The same failure with the statement that failed, for the log.
+    private static func named(_ failure: PostgresError, _ calls: [Call]) -> PostgresError {
+        guard case .server(let error) = failure, let index = error.callIndex, calls.indices.contains(index) else {
+            return failure
+        }
+        return .server(error.at(index, statement: ServerError.label(calls[index].statement.sql)))
     }
 
     /// What the pool and `close` may know without asking.

@@ -37,6 +37,8 @@ public final class ConnectionPool: Sendable {
     private let acquisitionTimeout: Duration
     private let logger: Logger
     private let guarded: Mutex<Guarded>
+    /// What the server did wrong with the pool's statements.
+    public let faults: ServerFaults
 
     /// - Parameter acquisitionTimeout: how long to wait for a connection to come free; opening one has
     ///   ``ConnectionOptions/connectTimeoutSeconds`` besides.
@@ -45,6 +47,7 @@ public final class ConnectionPool: Sendable {
         self.options = options
         self.acquisitionTimeout = acquisitionTimeout
         self.logger = logger
+        faults = ServerFaults(logger: logger)
         guarded = Mutex(Guarded(state: State(size: size)))
     }
 
@@ -67,6 +70,7 @@ public final class ConnectionPool: Sendable {
             await release(connection)
             return value
         } catch {
+            faults.note(error)
             await release(connection)
             throw error
         }
@@ -84,6 +88,7 @@ public final class ConnectionPool: Sendable {
             }
             await release(connection)
             if case .failure(.connectionLost(duringFlight: false)) = outcome { continue }
+            if case .failure(let error) = outcome { faults.note(error) }
             return try outcome.get()
         }
     }
@@ -130,6 +135,7 @@ extension ConnectionPool {
         do throws(PostgresError) {
             return try await Connection.open(options, logger: logger)
         } catch {
+            faults.note(error)
             giveUpPlace()
             throw error
         }

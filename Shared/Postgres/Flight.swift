@@ -111,9 +111,10 @@ struct Flight {
 }
 
 extension ServerError {
-    func at(_ call: Int?) -> ServerError {
+    func at(_ call: Int?, statement: String? = nil) -> ServerError {
         ServerError(
             sqlState: sqlState, severity: severity, message: message, detail: detail, hint: hint,
-            constraint: constraint, schema: schema, table: table, column: column, callIndex: call)
+            constraint: constraint, schema: schema, table: table, column: column, callIndex: call,
+            statement: statement)
     }
 }

@@ -1,7 +1,7 @@
 /// Everything that can go wrong between a caller and the database.
 ///
-/// `description` is safe to show to anybody: no SQL, no values, no password. `String(reflecting:)` adds what the
-/// server said, for operators.
+/// `description` is for logs: it may name hosts, tables and the statement that failed; it holds no values and no password.
+/// ``publicDescription`` is for anybody. `String(reflecting:)` adds all that the server said, which may hold values.
 public enum PostgresError: Error, Sendable, Equatable {
     /// The options cannot work; `part` names the bad one.
     case invalidOptions(part: String, reason: String)

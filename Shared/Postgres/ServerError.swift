@@ -15,11 +15,14 @@ public struct ServerError: Error, Sendable, Equatable {
     public let column: String?
     /// Which call of the flight failed, counted from 0; nil for scripts.
     public let callIndex: Int?
+    /// The beginning of the statement that failed, as it stands in the program: it holds no values. Nil for scripts, which
+    /// may hold some.
+    public let statement: String?
 
     public init(
         sqlState: String, severity: String = "ERROR", message: String, detail: String? = nil, hint: String? = nil,
         constraint: String? = nil, schema: String? = nil, table: String? = nil, column: String? = nil,
-        callIndex: Int? = nil
+        callIndex: Int? = nil, statement: String? = nil
     ) {
         self.sqlState = sqlState
         self.severity = severity
@@ -31,14 +34,43 @@ public struct ServerError: Error, Sendable, Equatable {
         self.table = table
         self.column = column
         self.callIndex = callIndex
+        self.statement = statement
     }
 }
 
+extension ServerError {
+    /// The classes of SQLSTATE (appendix A of PostgreSQL's manual) whose messages name tables, roles, files and limits, never
+    /// the data of a statement: connections, features, transactions, sessions, roles, catalogue, names, resources, operators,
+    /// the system, and the server itself.
+    private static let wordyClasses: Set<String> = [
+        "08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "XX",
+    ]
+
+    /// PostgreSQL's own sentence where it can't hold the data of a statement. A syntax error may quote a part of its text.
+    var safeMessage: String? {
+        Self.wordyClasses.contains(String(sqlState.prefix(2))) && sqlState != "42601" ? message : nil
+    }
+
+    /// The beginning of a statement on one line.
+    static func label(_ sql: String) -> String {
+        let words = sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return words.count > 100 ? words.prefix(100) + "…" : words
+    }
+}
+
+/// `description` is for logs: it names what failed and holds nothing of the data. `debugDescription` may hold values.
 extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         var text = "the database refused a statement (SQLSTATE \(sqlState)"
+        if let safeMessage { text += ": \(safeMessage)" }
+        if let table { text += ", table \(schema.map { "\($0)." } ?? "")\(table)" }
+        if let column { text += ", column \(column)" }
         if let constraint { text += ", constraint \(constraint)" }
-        if let callIndex { text += ", call \(callIndex)" }
+        if let statement {
+            text += ", statement: \(statement)"
+        } else if let callIndex {
+            text += ", call \(callIndex)"
+        }
         return text + ")"
     }
 

@@ -56,8 +56,45 @@ struct ConnectionTests {
         let error = await caught { try await connection.run("SELECT $1::int8", .text("hunter2")) }
         #expect(error?.sqlState == "22P02")
         #expect(error?.description.contains("hunter2") == false)
-        #expect(error?.description.contains("SELECT") == false)
+        #expect(error?.description.contains("statement: SELECT $1::int8") == true, "the statement holds none")
+        #expect(error?.publicDescription == "PostgreSQL fails statements with SQLSTATE 22P02")
         #expect(error.map { String(reflecting: $0) }?.contains("hunter2") == true)
+    }
+
+    @Test func `an error keeps the server's message where it can't hold data`() async throws {
+        let connection = try await Database().connect()
+        try await connection.run("CREATE TABLE t (n text CONSTRAINT short CHECK (length(n) < 3))")
+        for (sql, words) in [
+            ("SELECT * FROM nowhere", #"(SQLSTATE 42P01: relation "nowhere" does not exist, statement: SELECT * "#),
+            (
+                "DO $$ BEGIN RAISE 'could not load library plpgsql.so' USING ERRCODE = '58P01'; END $$",
+                "58P01: could not load library plpgsql.so"
+            ),
+        ] {
+            let error = await caught { try await connection.run(sql) }
+            #expect(error?.description.contains(words) == true, "\(error.map { "\($0)" } ?? "")")
+        }
+        let error = await caught { try await connection.run("INSERT INTO t VALUES ($1)", .text("hunter2")) }
+        #expect(error?.description.contains("23514, table public.t, constraint short, statement: INSERT") == true)
+        #expect(error?.description.contains("hunter2") == false)
+        // A syntax error quotes what it does not understand.
+        let syntax = await caught { try await connection.script("ALTER ROLE nobody PASSWORD 'x' hunter2") }
+        #expect(syntax?.sqlState == "42601" && syntax?.description.contains("hunter2") == false)
+    }
+
+    @Test(arguments: [
+        ("58P01", true), ("53100", true), ("25006", true), ("XX001", true), ("57P01", true), ("57014", false),
+        ("22P02", false), ("23505", false), ("40001", false), ("DM001", false),
+    ])
+    func `what is the server's fault is told from what was asked of it`(sqlState: String, isServers: Bool) async throws
+    {
+        let database = try await Database()
+        let pool = database.pool(size: 1)
+        let raise = Statement("DO $$ BEGIN RAISE 'no' USING ERRCODE = '\(sqlState)'; END $$")
+        let error = await caught { _ = try await pool.run(Call(raise)) }
+        #expect(error?.sqlState == sqlState && error?.isServerFault == isServers)
+        #expect((pool.faults.newest(within: .seconds(60)) != nil) == isServers)
+        await pool.close()
     }
 
     @Test func aFailedPrepareIsTriedAgain() async throws {

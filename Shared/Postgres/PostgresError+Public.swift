@@ -1,0 +1,53 @@
+extension PostgresError {
+    /// The server is at fault, or the way to it, not what was asked of it: a lost connection, a full disk, no memory, a file or
+    /// library that can't be used (58P01 after an upgrade of the package), damaged data, a server that became read-only. The
+    /// same statement goes well once that is mended.
+    public var isServerFault: Bool {
+        if isConnectionProblem { return true }
+        guard case .server(let error) = self else { return false }
+        return error.sqlState == "25006" || ["53", "58", "XX"].contains(String(error.sqlState.prefix(2)))
+    }
+
+    /// What is wrong, in words for anybody: no host, no path, no statement, nothing of the data.
+    public var publicDescription: String {
+        switch self {
+        case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"
+        case .connectionLost, .closed: "the connection to PostgreSQL was lost"
+        case .server(let error): "PostgreSQL fails statements with SQLSTATE \(error.sqlState)\(error.publicReason)"
+        case .poolTimeout: "all connections to PostgreSQL are busy"
+        case .cancelled: "PostgreSQL did not answer in time"
+        case .migration(let problem): problem.description
+        case .invalidOptions, .guardFailed, .decoding, .invalidCall: "PostgreSQL answers what the service can't use"
+        }
+    }
+}
+
+extension ConnectFailure.Reason {
+    fileprivate var publicDescription: String {
+        switch self {
+        case .refusedCredentials: "it refuses the service's role or password"
+        case .unknownDatabase: "it has no such database"
+        case .unreachable: "nothing answers at its address"
+        case .timedOut: "it does not answer in time"
+        case .serverTooOld: "its version is too old"
+        case .notWritable: "it accepts no writes"
+        case .tooManyConnections: "it has no connection left"
+        case .notReady: "it is starting or shutting down"
+        case .other: "the connection failed"
+        }
+    }
+}
+
+extension ServerError {
+    fileprivate var publicReason: String {
+        switch sqlState {
+        case "53100": ": its disk is full"
+        case "53200": ": it has no memory left"
+        case "53300": ": it has no connection left"
+        case "25006": ": it accepts no writes"
+        case "58P01": ": it misses a file or library, as after an upgrade without a restart"
+        case "XX001", "XX002": ": its data are damaged"
+        default: ""
+        }
+    }
+}
