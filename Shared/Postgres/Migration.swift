@@ -11,6 +11,9 @@ public struct Migration: Sendable, Equatable {
     public let sql: String
     /// SHA-256 of `sql` in hexadecimal.
     public let checksum: String
+    /// Programs that do not know it go on while it is applied: it only adds what they don't look at. Its first line says so,
+    /// by beginning with `-- compatible`. Without, they are not ready any more, and new ones of them do not start.
+    public let isCompatible: Bool
 
     /// - Parameter fileName: four digits, `_`, lower-case words joined by `_`, `.sql`.
     /// - Throws: ``PostgresError/migration(_:)`` with ``MigrationProblem/badName(_:)``
@@ -21,6 +24,7 @@ public struct Migration: Sendable, Equatable {
         self.number = number
         name = String(match.2)
         self.sql = sql
+        isCompatible = sql.lowercased().hasPrefix("-- compatible")
         checksum = SHA256.hash(data: Data(sql.utf8)).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0" + digits : digits

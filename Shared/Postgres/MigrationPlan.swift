@@ -3,6 +3,7 @@ struct MigrationPlan {
     struct Applied: Equatable {
         let number: Int
         let checksum: String
+        var isCompatible = false
     }
 
     let pending: [Migration]

@@ -8,6 +8,10 @@ public enum MigrationProblem: Error, Sendable, Equatable {
     case changed(schema: String, number: Int, name: String)
     /// The database has migrations that this program does not know.
     case databaseNewer(schema: String, database: Int, code: Int)
+    /// The database lacks migrations that this program needs: their numbers and names.
+    case pending(schema: String, [String])
+    /// The role can't read which migrations the database has.
+    case unreadable(schema: String)
     /// The database misses a migration older than others that it has.
     case missingInDatabase(schema: String, number: Int)
     /// A `{{variable}}` in a file has no value.
@@ -27,6 +31,10 @@ extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertibl
                 + "the change into a new one"
         case .databaseNewer(let schema, let database, let code):
             "schema \(schema): the database is at migration \(database), this program knows \(code); run a newer program"
+        case .pending(let schema, let names):
+            "schema \(schema): the database lacks \(names.joined(separator: ", ")); run the service's `migrate` command first"
+        case .unreadable(let schema):
+            "schema \(schema): the service's role may not read its migrations; run the service's `migrate` command first"
         case .missingInDatabase(let schema, let number):
             "schema \(schema): the database lacks the record of migration \(number); restore its migrations table"
         case .unknownVariable(let schema, let number, let variable):
@@ -39,7 +47,8 @@ extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertibl
     public var debugDescription: String {
         switch self {
         case .failed(_, _, _, let error): "\(description) [\(error.debugDescription)]"
-        case .badName, .gap, .changed, .databaseNewer, .missingInDatabase, .unknownVariable: description
+        case .badName, .gap, .changed, .databaseNewer, .pending, .unreadable, .missingInDatabase, .unknownVariable:
+            description
         }
     }
 }

@@ -44,6 +44,21 @@ public struct Migrator: Sendable {
         try MigrationPlan(schema: schema, migrations: migrations, applied: try await applied(on: connection)).pending
     }
 
+    /// What keeps this program from working with the schema as it is; nil where nothing does. Changes nothing. Migrations that
+    /// the program does not know do no harm where they are marked as compatible.
+    public func fault(on connection: Connection) async throws(PostgresError) -> MigrationProblem? {
+        do throws(PostgresError) {
+            let applied = try await applied(on: connection).filter { $0.number <= migrations.count || !$0.isCompatible }
+            let plan = try MigrationPlan(schema: schema, migrations: migrations, applied: applied)
+            guard !plan.pending.isEmpty else { return nil }
+            return .pending(schema: schema, plan.pending.map { "\($0.number) (\($0.name))" })
+        } catch {
+            if case .migration(let problem) = error { return problem }
+            guard error.sqlState == "42501" else { throw error }
+            return .unreadable(schema: schema)
+        }
+    }
+
     private func applyLocked(on connection: Connection, _ logger: Logger) async throws(PostgresError) -> [Int] {
         let plan = try await pending(on: connection)
         // Every text is complete before the first one runs.
@@ -63,6 +78,7 @@ public struct Migrator: Sendable {
     ) async throws(PostgresError) {
         let row: [Parameter] = [
             .int4(Int32(clamping: migration.number)), .text(migration.name), .text(migration.checksum),
+            .bool(migration.isCompatible),
         ]
         do throws(PostgresError) {
             // A process that is slow between the two flights is no reason to begin again.
@@ -71,7 +87,8 @@ public struct Migrator: Sendable {
             ])
             try await connection.script(script)
             _ = try await connection.run([
-                Call(Statement("INSERT INTO \(table) (number, name, checksum) VALUES ($1, $2, $3)"), row),
+                Call(
+                    Statement("INSERT INTO \(table) (number, name, checksum, compatible) VALUES ($1, $2, $3, $4)"), row),
                 Call(.commit),
             ])
         } catch {
@@ -84,9 +101,15 @@ public struct Migrator: Sendable {
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
         guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
-        let rows = try await connection.run(Call(Statement("SELECT number, checksum FROM \(table) ORDER BY number")))
-        return try rows.map { row throws(PostgresError) in
-            MigrationPlan.Applied(number: try row.int(0), checksum: try row.text(1))
+        // A table that an older program made has no column `compatible`.
+        let read = Statement(
+            """
+            SELECT number, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
+            FROM \(table) AS m ORDER BY number
+            """)
+        return try await connection.run(Call(read)).map { row throws(PostgresError) in
+            MigrationPlan.Applied(
+                number: try row.int(0), checksum: try row.text(1), isCompatible: try row.bool(2))
         }
     }
 
@@ -104,7 +127,8 @@ public struct Migrator: Sendable {
                 name text NOT NULL,
                 checksum text NOT NULL,
                 applied_at timestamptz NOT NULL DEFAULT now()
-            )
+            );
+            ALTER TABLE \(table) ADD COLUMN IF NOT EXISTS compatible boolean NOT NULL DEFAULT false
             """)
     }
 

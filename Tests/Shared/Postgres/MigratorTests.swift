@@ -61,6 +61,41 @@ struct MigratorTests {
         #expect(problem == .databaseNewer(schema: "house", database: 2, code: 1))
     }
 
+    @Test func `a schema is compared with the program that works with it`() async throws {
+        let connection = try await Database().connect()
+        let (first, both) = (try migrator([files[0]]), try migrator(files))
+        #expect(try await both.fault(on: connection) == .pending(schema: "house", ["1 (first)", "2 (second)"]))
+        try await first.apply(on: connection, logger: .quiet)
+        #expect(try await first.fault(on: connection) == nil)
+        #expect(try await both.fault(on: connection) == .pending(schema: "house", ["2 (second)"]))
+        try await both.apply(on: connection, logger: .quiet)
+        #expect(try await both.fault(on: connection) == nil)
+        #expect(try await first.fault(on: connection) == .databaseNewer(schema: "house", database: 2, code: 1))
+        let edited = try migrator([(files[0].name, files[0].sql + " "), files[1]])
+        #expect(try await edited.fault(on: connection) == .changed(schema: "house", number: 1, name: "first"))
+    }
+
+    @Test func `a program goes on with compatible migrations that it does not know`() async throws {
+        let connection = try await Database().connect()
+        let old = try migrator([files[0]])
+        let compatible = [files[0], ("0002_second.sql", "-- Compatible: a table more.\nSELECT 1")]
+        try await migrator(compatible).apply(on: connection, logger: .quiet)
+        #expect(try await old.fault(on: connection) == nil)
+        try await migrator(compatible + [("0003_third.sql", "SELECT 1")]).apply(on: connection, logger: .quiet)
+        #expect(try await old.fault(on: connection) == .databaseNewer(schema: "house", database: 3, code: 1))
+    }
+
+    /// As a former version of the migrator made it.
+    @Test func `a table of migrations without the newest column is read and extended`() async throws {
+        let connection = try await Database().connect()
+        let (first, both) = (try migrator([files[0]]), try migrator(files))
+        try await first.apply(on: connection, logger: .quiet)
+        try await connection.script("ALTER TABLE house.migrations DROP COLUMN compatible")
+        #expect(try await first.fault(on: connection) == nil)
+        #expect(try await both.apply(on: connection, logger: .quiet) == [2])
+        #expect(try await both.fault(on: connection) == nil)
+    }
+
     @Test func aGapIsRefusedBeforeAnythingRuns() async throws {
         let connection = try await Database().connect()
         let gap = try migrator([files[0], ("0003_third.sql", "SELECT 1")])
