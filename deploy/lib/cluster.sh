@@ -121,6 +121,29 @@ start_cluster() {
     done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
 }
 
+# cluster_is_outdated: whether the running server's program was replaced since it started, as by an upgrade of the package.
+# Its new sessions then load libraries that do not fit it, and fail with SQLSTATE 58P01.
+cluster_is_outdated() {
+    local pid program
+    pid=$(pid_of database) || return 1
+    # Only the server's own user may look, where root has not all rights.
+    program=$(as_owner readlink "/proc/$pid/exe") || return 1
+    [[ $program == *' (deleted)' ]]
+}
+
+# restart_outdated_cluster: restarts such a server with the programs that are installed now. The services wait for it.
+restart_outdated_cluster() {
+    if ! cluster_is_outdated; then return 0; fi
+    step "Restarting PostgreSQL: its programs were replaced while it ran, as by an upgrade of its package"
+    local output
+    if ! output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -m fast -s restart 2>&1); then
+        show_end database
+        fail "PostgreSQL did not restart: $output; ./deploy/down, then ./deploy/up starts all anew"
+    fi
+    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL ended right after its restart"
+    done_ "$("$programs/postgres" --version) runs"
+}
+
 # A postmaster.pid may outlive its server, and its pid may by now be another program's. Only a process that works in
 # the data folder is a server of it.
 clear_stale_cluster() {
