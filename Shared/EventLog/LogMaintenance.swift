@@ -1,6 +1,7 @@
 public import Logging
 public import Postgres
 public import ServiceLifecycle
+import Synchronization
 import Timeline
 
 /// Keeps the log in shape: a table for each of the days to come, snapshots of the days that are over, and what is older than
@@ -15,7 +16,13 @@ public struct LogMaintenance: Service {
     private let pool: ConnectionPool
     private let retentionDays: Int?
     private let interval: Duration
+    private let standing = Standing()
     let logger: Logger
+
+    private final class Standing: Sendable { let fault = Mutex<String?>(nil) }
+
+    /// What comes of failures that last; nil while the upkeep goes well.
+    public var fault: String? { standing.fault.withLock { $0 } }
 
     /// - Parameters:
     ///   - pool: of the schema's owner.
@@ -43,13 +50,31 @@ public struct LogMaintenance: Service {
     /// Runs until graceful shutdown or cancellation, a round at once and then one each interval.
     public func run() async throws {
         try? await cancelWhenGracefulShutdown {
+            var streak = FailureStreak()
             while true {
-                do { _ = try await round() } catch let error as PostgresError {
-                    logger.warning("the log's upkeep failed", metadata: ["error": "\(error)"])
+                var pause = interval
+                do {
+                    _ = try await round()
+                    streak.end()
+                    standing.fault.withLock { $0 = nil }
+                } catch let error as PostgresError {
+                    pause = streak.fail(within: interval)
+                    tell(error, streak)
                 }
-                try await Task.sleep(for: interval)
+                try await Task.sleep(for: pause)
             }
         }
+    }
+
+    private func tell(_ error: PostgresError, _ streak: FailureStreak) {
+        let consequence = "tables for days ahead run out" + (retentionDays == nil ? "" : ", and old days stay")
+        if streak.isLasting {
+            standing.fault.withLock { $0 = "the log's upkeep fails again and again: \(consequence)" }
+        }
+        logger.log(
+            level: streak.level,
+            streak.isLasting ? "the log's upkeep fails again and again" : "the log's upkeep failed",
+            metadata: ["error": "\(error)", "failures": "\(streak.count)", "consequence": "\(consequence)"])
     }
 
     private static let lock = Statement("SELECT pg_try_advisory_lock(hashtext('dormouse.upkeep'), 0)")

@@ -159,10 +159,8 @@ extension LogQueries {
     }
 
     /// What is wrong with the days to come, for `/readyz`; nil while enough have a table.
-    public func daysFault() async -> String? {
-        do {
-            let days = try await daysAhead()
-            return days < LogMaintenance.fewestDaysAhead ? "the log has tables for \(days) days ahead only" : nil
-        } catch { return "\(error)" }
+    public static func daysFault(_ connection: Connection) async throws(PostgresError) -> String? {
+        let days = try await connection.run(Call(daysAhead, rowsExpected: 1))[0].int(0)
+        return days < LogMaintenance.fewestDaysAhead ? "the log has tables for \(days) days ahead only" : nil
     }
 }

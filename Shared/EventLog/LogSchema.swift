@@ -24,7 +24,7 @@ public enum LogSchema {
     /// - Parameter connection: as the schema's owner.
     /// - Throws: ``LogError`` when the log exists with another number of partitions.
     public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
-        _ = try await Migrator(schema: "bus", migrations: migrations()).apply(on: connection, logger: logger)
+        _ = try await migrator().apply(on: connection, logger: logger)
         _ = try await connection.run([
             Call(
                 Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
@@ -38,6 +38,11 @@ public enum LogSchema {
             Call(Statement("SELECT bus.ensure_days(7)")),
         ])
         try await verify(connection, partitions: partitions)
+    }
+
+    /// Brings the schema up to date, and compares it with this program.
+    public static func migrator() throws(PostgresError) -> Migrator {
+        Migrator(schema: "bus", migrations: try migrations())
     }
 
     /// Registers a consumer on every partition, from the log's start. Idempotent.

@@ -7,6 +7,7 @@ public import Postgres
 public import ServiceLifecycle
 import Timeline
 import Records
+import Synchronization
 
 /// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
 ///
@@ -22,6 +23,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let cursors: CursorWatch
     private let clock: SharedClock
     private let standing: Statement
+    private let newest = Atomic<Int>(0)
 
     /// - Parameters:
     ///   - options: where the database is, for the listening connection and for that of the leases.
@@ -78,9 +80,22 @@ public final class DurableRuntime<M: Machine>: Service {
     /// A refusal is final only after the service has read every event about the aggregate that was in the log when the
     /// command came. Until then the command waits, at most ``settlingTime``; then `RuntimeError.behind` is thrown.
     public func submit(_ submission: Submission<M>) async throws -> Answer {
-        do { return try await worker(of: submission.key).submit(submission) } catch let early as EarlyRefusal {
-            return try await submitAgain(submission, after: early)
+        do {
+            do { return try await worker(of: submission.key).submit(submission) } catch let early as EarlyRefusal {
+                return try await submitAgain(submission, after: early)
+            }
+        } catch let error as RuntimeError {
+            throw noting(error)
         }
+    }
+
+    /// The newest version of a stored state that was asked for and that only a newer program can read; 0 where there was none.
+    /// A newer program works beside this one, or did.
+    public var newerVersion: Int { newest.load(ordering: .relaxed) }
+
+    private func noting(_ error: RuntimeError) -> RuntimeError {
+        if case .newerState(_, let version) = error { newest.max(version, ordering: .relaxed) }
+        return error
     }
 
     func worker(of key: AggregateKey) -> PartitionWorker<M> { workers[key.partition(of: workers.count)] }
@@ -97,7 +112,7 @@ public final class DurableRuntime<M: Machine>: Service {
         ])
         guard let row = rows[0].first else { return nil }
         let version = try row.int(4)
-        guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
+        guard version <= M.version else { throw noting(.newerState(key: key, version: version)) }
         let count = try row.int(1)
         let offset = try row.int(3)
         guard let state = M(stored: try row.bytes(0), version: version) else {

@@ -15,14 +15,7 @@ public enum RuntimeSchema {
         holdsMoments: Bool = false, more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
-        func migration(_ fileName: String, _ sql: [UInt8]) throws -> Migration {
-            let sql = String(decoding: sql, as: UTF8.self)
-                .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
-            return try Migration(fileName: fileName, sql: sql)
-        }
-        var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
-        if holdsMoments { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
-        let migrator = Migrator(schema: service, migrations: migrations + more)
+        let migrator = try migrator(service: service, holdsMoments: holdsMoments, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await LogSchema.grant(service: service, password: rolePassword, connection)
@@ -31,5 +24,23 @@ public enum RuntimeSchema {
             GRANT USAGE ON SCHEMA "\(service)" TO dormouse_\(service);
             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "\(service)" TO dormouse_\(service);
             """)
+    }
+
+    /// Brings the service's schema up to date, and compares it with this program.
+    ///
+    /// - Parameters:
+    ///   - holdsMoments: its machine does, under a ceiling.
+    ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
+    public static func migrator(
+        service: String, holdsMoments: Bool = false, more: [Migration] = []
+    ) throws(PostgresError) -> Migrator {
+        func migration(_ fileName: String, _ sql: [UInt8]) throws(PostgresError) -> Migration {
+            let sql = String(decoding: sql, as: UTF8.self)
+                .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
+            return try Migration(fileName: fileName, sql: sql)
+        }
+        var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
+        if holdsMoments { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
+        return Migrator(schema: service, migrations: migrations + more)
     }
 }

@@ -166,7 +166,7 @@ extension Problem {
         .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
 
     /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
-    static let ofReads = [.invalidHeader, .behind] + of(.overloaded, .stopping)
+    static let ofReads = [.invalidHeader, .behind, .newerProgramNeeded] + of(.overloaded, .stopping)
     /// What ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)`` may.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
@@ -184,7 +184,7 @@ extension Problem {
             self = .behind.because("It has not read the latest events about this device. Send the request again.")
         case .stopping: self = .stopping
         case .databaseUnavailable:
-            self.init(.serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
+            self.init(.serviceUnavailable, "database_unavailable", "The database is not available", retryAfter: 1)
         case .outcomeUnknown:
             self.init(
                 .serviceUnavailable, "outcome_unknown",
@@ -194,7 +194,8 @@ extension Problem {
         case .failed: self = .internalError
         case .idempotencyConflict: self = .idempotencyConflict
         case .stateTooLarge: self.init(.conflict, "state_too_large", "The device has too much on it")
-        case .newerState, .malformedState: self = .internalError
+        case .newerState: self = .newerProgramNeeded.because(error.description)
+        case .malformedState: self = .internalError
         }
     }
 }

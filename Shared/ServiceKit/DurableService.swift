@@ -20,6 +20,8 @@ public struct ServiceParts<M: Machine>: Sendable {
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
+    /// Takes further conditions.
+    public let readiness: Readiness
     public let logger: Logger
 }
 
@@ -41,21 +43,37 @@ public enum DurableService {
         await connection.close()
     }
 
+    /// Compares the database with this program, and changes nothing.
+    ///
+    /// - Parameter migrations: as in ``migrate(_:_:logger:migrations:)``.
+    /// - Throws: where the program can't work with the database as it is, in one line that says what to do.
+    public static func check<M: Machine>(
+        _ machine: M.Type, _ configuration: ServiceConfiguration, logger: Logger, migrations: [Migration] = []
+    ) async throws {
+        try await ServiceBase.check(M.name, configuration, migrators: try migrators(M.self, migrations), logger: logger)
+    }
+
+    private static func migrators<M: Machine>(_ machine: M.Type, _ more: [Migration]) throws -> [Migrator] {
+        let own = try RuntimeSchema.migrator(service: M.name, holdsMoments: M.holdsMoments, more: more)
+        return [try LogSchema.migrator(), own]
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Parameters:
     ///   - tokenIssuer: the service whose tokens open devices.
+    ///   - migrations: as in ``migrate(_:_:logger:migrations:)``.
     ///   - build: adds the service's routes, and gives back further loops to run.
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve<M: Machine>(
         _ machine: M.Type, _ configuration: ServiceConfiguration, policy: M.Policy,
-        tokenIssuer: String = TokenIssuer.service, logger: Logger,
+        tokenIssuer: String = TokenIssuer.service, logger: Logger, migrations: [Migration] = [],
         build: (ServiceParts<M>, inout RouteTable) async throws -> [any Service]
     ) async throws {
         // Its statements are always the same, and each names one partition: planning them anew would find nothing better.
         let base = try await ServiceBase.open(
             M.name, configuration, tokenIssuer: tokenIssuer, settings: ["plan_cache_mode": "force_generic_plan"],
-            logger: logger)
+            migrators: try migrators(M.self, migrations), logger: logger)
         let runtime = DurableRuntime<M>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
             policy: policy, logger: logger)
@@ -63,20 +81,29 @@ public enum DurableService {
             pool: base.pool, partitions: configuration.partitions, news: runtime.news, logger: logger)
         let parts = ServiceParts(
             runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, options: base.options,
-            clock: base.clock, configuration: configuration, metrics: base.metrics, logger: logger)
+            clock: base.clock, configuration: configuration, metrics: base.metrics, readiness: base.readiness,
+            logger: logger)
         var table = RouteTable()
         table.catchUp = { try await runtime.catchUp(with: $0) }
         let loops = try await build(parts, &table)
         runtime.addParkedDevices(to: &table)
+        let maintenance = LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger)
         try await base.run(
             &table, news: runtime.news, isKeeper: M.name == tokenIssuer,
             checks: [
-                HealthCheck("listener") { await runtime.isListening ? nil : "the listening connection is down" },
-                HealthCheck("leases") { await runtime.sharesPartitions ? nil : "the leases were not renewed in time" },
+                .listener { await runtime.isListening },
+                HealthCheck("leases", .notReadyAtStart) {
+                    await runtime.sharesPartitions ? nil : "the leases were not renewed in time"
+                },
+                .upkeep(maintenance),
+                HealthCheck("states") {
+                    let version = runtime.newerVersion
+                    return version > 0 ? "states of version \(version) are in use, which this program can't read" : nil
+                },
             ],
             loops: [
                 runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
-                LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger),
+                maintenance,
                 RuntimeGauges(runtime: runtime, metrics: base.metrics),
             ] + loops)
     }
@@ -92,102 +119,50 @@ public struct PlainParts: Sendable {
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
+    /// Takes further conditions.
+    public let readiness: Readiness
     public let logger: Logger
 }
 
 /// Puts a service together that only reads the log.
 public enum PlainService {
+    /// Compares the database with this program, and changes nothing.
+    ///
+    /// - Parameter migrators: of the schemas that the service works with, beside the log's.
+    /// - Throws: where the program can't work with the database as it is, in one line that says what to do.
+    public static func check(
+        _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
+    ) async throws {
+        try await ServiceBase.check(
+            name, configuration, migrators: [try LogSchema.migrator()] + migrators, logger: logger)
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Parameters:
     ///   - tokenIssuer: the service whose tokens open devices.
+    ///   - migrators: of the schemas that the service works with, beside the log's.
     ///   - build: adds the service's routes, and gives back further loops to run.
     public static func serve(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
-        logger: Logger,
+        migrators: [Migrator], logger: Logger,
         build: (PlainParts, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        let base = try await ServiceBase.open(name, configuration, tokenIssuer: tokenIssuer, logger: logger)
+        let base = try await ServiceBase.open(
+            name, configuration, tokenIssuer: tokenIssuer, migrators: [try LogSchema.migrator()] + migrators,
+            logger: logger)
         let sender = HintSender(pool: base.pool, sender: UUID(), logger: logger)
         let news = HintReceiver(base.options, sender: sender, logger: logger)
         let tail = LogTail(pool: base.pool, partitions: configuration.partitions, news: news, logger: logger)
         let parts = PlainParts(
             tail: tail, news: news, pool: base.pool, clock: base.clock, configuration: configuration,
-            metrics: base.metrics, logger: logger)
+            metrics: base.metrics, readiness: base.readiness, logger: logger)
         var table = RouteTable()
         let loops = try await build(parts, &table)
         try await base.run(
             &table, news: news,
-            checks: [HealthCheck("listener") { await news.isListening ? nil : "the listening connection is down" }],
+            checks: [.listener { await news.isListening }],
             loops: [news, tail, ClockFollower(base.clock, pool: base.pool, news: news, logger: logger)] + loops)
-    }
-}
-
-/// What both kinds of service have.
-struct ServiceBase {
-    let name: String
-    let configuration: ServiceConfiguration
-    let options: ConnectionOptions
-    let pool: ConnectionPool
-    let clock: SharedClock
-    /// Whose tokens open devices.
-    let tokenIssuer: String
-    let certificate: ServerCertificate?
-    let metrics = Metrics()
-    let logger: Logger
-
-    /// Connects, and checks that the log is there and fits.
-    static func open(
-        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, settings: [String: String] = [:],
-        logger: Logger
-    ) async throws -> ServiceBase {
-        let certificate = try configuration.serverCertificate(logger: logger)
-        let options = try ConnectionOptions(
-            url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
-            applicationName: "dormouse-\(name)", settings: settings)
-        let connection = try await Connection.open(options, logger: logger)
-        try await LogSchema.verify(connection, partitions: configuration.partitions)
-        let setting = try SharedClock.setting(try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0])
-        await connection.close()
-        return ServiceBase(
-            name: name, configuration: configuration, options: options,
-            pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: SharedClock(setting), tokenIssuer: tokenIssuer, certificate: certificate, logger: logger)
-    }
-
-    /// Runs the loops and, before them, the server.
-    ///
-    /// - Parameter isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
-    func run(
-        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false, checks: [HealthCheck],
-        loops: [any Service]
-    ) async throws {
-        let database = HealthCheck("database") {
-            do {
-                _ = try await pool.run(Call(Statement("SELECT 1")))
-                return nil
-            } catch { return "\(error)" }
-        }
-        let queries = LogQueries(pool: pool, partitions: configuration.partitions)
-        let days = HealthCheck("days") { await queries.daysFault() }
-        table.addHealth([database, days] + checks, metrics: metrics)
-        table.addOpenAPI(title: "Dormouse \(name)", version: "1")
-        let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
-        _ = await keyring.refresh()
-        let void = VoidTokens()
-        let revocations = RevocationFollower(
-            void, pool: pool, partitions: configuration.partitions, news: news, isKeeper: isKeeper, logger: logger)
-        try await revocations.catchUp()
-        let authenticator = Authenticator(
-            operators: try configuration.operatorKeys(), tokens: keyring.verifier, void: void,
-            insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
-        let host = ServiceHost(
-            name: name, configuration: configuration,
-            responder: table.responder(
-                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
-            services: loops + [revocations], certificate: certificate, http2: table.http2, logger: logger)
-        try await host.run()
-        await pool.close()
     }
 }
 

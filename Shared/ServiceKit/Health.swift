@@ -4,37 +4,49 @@ import Records
 
 /// A named condition that must hold for the service to do its work.
 public struct HealthCheck: Sendable {
+    /// What it means for `/readyz` that the condition does not hold. It is 503 only where another replica would do better.
+    public enum Consequence: Sendable {
+        /// Another replica does better: not ready while it does not hold.
+        case notReady
+        /// All replicas share it, such as the database: it must have held once, together with the others. Later it is told
+        /// in the body alone, so that gateways pass on the service's own 503 with `Retry-After`.
+        case notReadyAtStart
+        /// It is told in the body alone.
+        case told
+    }
+
     public let name: String
-    /// Nil while all is well, else what is wrong, in words that are safe to show.
+    public let consequence: Consequence
+    /// Nil while all is well, else what is wrong: in words for anybody, which name no host and nothing of the data.
     public let fault: @Sendable () async -> String?
 
-    public init(_ name: String, _ fault: @escaping @Sendable () async -> String?) {
+    public init(
+        _ name: String, _ consequence: Consequence = .notReady, _ fault: @escaping @Sendable () async -> String?
+    ) {
         self.name = name
+        self.consequence = consequence
         self.fault = fault
     }
 }
 
 extension RouteTable {
-    /// Adds `/healthz` (the process lives), `/readyz` (every check holds; else 503, naming those that don't) and `/metrics`
-    /// (Prometheus text). They need no credential.
-    public mutating func addHealth(_ checks: [HealthCheck], metrics: Metrics) {
+    /// Adds `/healthz` (the process lives), `/readyz` (200, or 503 where another replica would do better; the body names each
+    /// check) and `/metrics` (Prometheus text). They need no credential, and ask nobody.
+    public mutating func addHealth(_ readiness: Readiness, metrics: Metrics) {
         add(
             .get, "/healthz", "Whether the process is alive", access: .open, response: JSON.self,
             example: #"{"status":"alive"}"#
         ) { _, _ in Response(json: JSON.object(["status": "alive"]).bytes) }
         add(
-            .get, "/readyz", "Whether the service can do its work", access: .open, response: JSON.self,
-            problems: [.notReady], example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
+            .get, "/readyz",
+            "Whether requests should come here: 503 where another replica would do better. A database that fails is told in the "
+                + "body alone",
+            access: .open, response: JSON.self, problems: [.notReady],
+            example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
         ) { _, _ in
-            var results: [JSON.Member] = []
-            var faults: [Fault] = []
-            for check in checks {
-                let fault = await check.fault()
-                results.append(JSON.Member(check.name, .string(fault ?? "ok")))
-                if let fault { faults.append(Fault(pointer: "/\(check.name)", detail: fault)) }
-            }
-            guard faults.isEmpty else { throw Problem.notReady.because("not ready", faults: faults) }
-            return Response(json: JSON.object(["status": "ready", "checks": .object(results)]).bytes)
+            let verdict = readiness.verdict
+            guard verdict.isReady else { throw Problem.notReady.because(verdict.reason, faults: verdict.faults) }
+            return Response(json: verdict.json.bytes)
         }
         let measurements = TextContent(
             "text/plain; version=0.0.4; charset=utf-8",

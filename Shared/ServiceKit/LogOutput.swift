@@ -19,6 +19,8 @@ public enum LogKey {
     public static let method = "method"
     public static let route = "route"
     public static let error = "error"
+    /// The name of a health check.
+    public static let check = "check"
 }
 
 /// Writes log lines, standard error by default. Values under names that speak of secrets are never written, nor passwords in

@@ -9,6 +9,9 @@ extension Metric {
         "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
     public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
 
+    public static let checkFailing = Metric(
+        "dormouse_check_failing", "1 while a check of /readyz does not hold, by check.", .gauge)
+
     public static let partitionsFollowed = Metric(
         "dormouse_partitions_followed", "Partitions whose events and deadlines this process takes in.", .gauge)
     public static let partitionsHalted = Metric(

@@ -50,6 +50,9 @@ extension RouteTable {
         "properties": [
             "type": ["type": "string"], "title": ["type": "string"], "status": ["type": "integer"],
             "code": ["type": "string"], "detail": ["type": "string"],
+            "trace": [
+                "type": "string", "description": "With 500: the log's lines about the request have this `trace`",
+            ],
             "faults": [
                 "type": "array",
                 "items": [

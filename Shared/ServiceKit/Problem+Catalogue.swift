@@ -33,6 +33,11 @@ extension Problem {
     public static let rateLimited = Problem(
         .tooManyRequests, "rate_limited", "The credential makes too many requests", retryAfter: 1)
     public static let busy = Problem(.serviceUnavailable, "busy", "Too many requests are under way", retryAfter: 1)
+    /// Sends the caller to another replica, which may be of a newer program already.
+    public static let newerProgramNeeded = Problem(
+        .serviceUnavailable, "newer_program_needed", "Only a newer version of this service can read that",
+        retryAfter: 1,
+        headers: [.connection: "close"])
     public static let internalError = Problem(.internalServerError, "internal_error", "The service failed")
 
     /// The problem of a document that could not be read.

@@ -15,6 +15,8 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public var faults: [Fault]
     /// Seconds after which another try may help; sent as `Retry-After`.
     public var retryAfter: Int?
+    /// The trace under which the log tells more; where the service itself failed.
+    public var trace: String?
     /// Further headers of the answer.
     public var headers: HTTPFields
 
@@ -48,6 +50,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
             JSON.Member("status", .int(status.code)), JSON.Member("code", .string(code)),
         ]
         if let detail { members.append(JSON.Member("detail", .string(detail))) }
+        if let trace { members.append(JSON.Member("trace", .string(trace))) }
         if !faults.isEmpty {
             let items = faults.map { JSON.object(["pointer": .string($0.pointer), "detail": .string($0.detail)]) }
             members.append(JSON.Member("faults", .array(items)))

@@ -26,7 +26,9 @@ public struct ProblemMiddleware: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch {
-            response = Response(problem: problem(of: error, request, context))
+            var problem = problem(of: error, request, context)
+            if problem.status == .internalServerError { problem.trace = context.traceparent.traceID }
+            response = Response(problem: problem)
         }
         response.headers[.traceparent] = context.traceparent.description
         // RFC 9110 section 9.3.2: no content, whoever answers; it would be read as the beginning of the next answer.
@@ -41,8 +43,9 @@ public struct ProblemMiddleware: RouterMiddleware {
         case is NIOTooManyBytesError: return .bodyTooLarge
         case is IdempotencyConflict: return .idempotencyConflict
         case let error as HTTPError: return problem(of: error, request, context)
-        // What only reads asks the database itself, not the runtime: not to reach it is no fault of ours either.
-        case let error as PostgresError where error.isConnectionProblem:
+        // What only reads asks the database itself, not the runtime: that it is broken is no fault of ours either.
+        case let error as PostgresError where error.isServerFault:
+            // The pool has told the log the server's own words.
             return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(

@@ -51,7 +51,7 @@ extension ServiceConfiguration {
             return "  \(name)  \(setting.summary)" + (setting.standard.map { " (default \($0))" } ?? "")
         }
         return """
-            Usage: \(service) [serve|migrate] [options]
+            Usage: \(service) [serve|migrate|check] [options]
 
             Each option is also read from the environment and from .env, in capitals with underscores: PORT for --port.
 

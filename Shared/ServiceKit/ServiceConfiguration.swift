@@ -37,6 +37,9 @@ public struct ServiceConfiguration: Sendable {
             Setting("MIGRATION_DATABASE_URL", nil, "as DATABASE_URL, for the role that owns the tables"),
             Setting("ROLE_PASSWORD_FILE", nil, "file with the password that migrations give the service's role"),
             .flag("VIRTUAL_TIME", "follow the suite's virtual clock"),
+            .number(
+                "DRAIN_SECONDS", 0, 0...300,
+                "seconds on shutdown with 503 from /readyz, in which requests are still answered"),
             .number("SHUTDOWN_TIMEOUT", 10, 1...300, "seconds that requests under way get on shutdown"),
             .flag("INSECURE_DEV", "let everybody in without a credential; on loopback only"),
         ]
@@ -105,6 +108,7 @@ public struct ServiceConfiguration: Sendable {
     public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap { LogFormat(rawValue: $0) } ?? .auto }
     public var isVirtualTime: Bool { self["VIRTUAL_TIME"] == "true" }
     public var isInsecure: Bool { self["INSECURE_DEV"] == "true" }
+    public var drainTime: Duration { .seconds(number("DRAIN_SECONDS") ?? 0) }
     public var shutdownTimeout: Duration { .seconds(number("SHUTDOWN_TIMEOUT") ?? 10) }
 
     /// The text of the file that a `…_FILE` setting names, without its last line end; nil where it is unset.

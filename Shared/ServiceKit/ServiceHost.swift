@@ -16,6 +16,7 @@ public struct ServiceHost: Sendable {
     private let configuration: ServiceConfiguration
     private let responder: RouterResponder<ServiceContext>
     private let services: [any Service]
+    private let readiness: Readiness?
     private let certificate: ServerCertificate?
     private let http2: HTTP2Acceptor?
     private let logger: Logger
@@ -23,17 +24,20 @@ public struct ServiceHost: Sendable {
     /// - Parameters:
     ///   - services: in the order in which they depend on one another; shut down in reverse, after the server has answered
     ///     what was under way.
+    ///   - readiness: told of the shutdown first; requests are still answered for `DRAIN_SECONDS` then.
     ///   - certificate: makes it HTTPS.
     ///   - http2: takes connections that begin with the preface of HTTP/2, in the clear.
     public init(
         name: String, configuration: ServiceConfiguration, responder: RouterResponder<ServiceContext>,
-        services: [any Service], certificate: ServerCertificate? = nil, http2: HTTP2Acceptor? = nil, logger: Logger
+        services: [any Service], readiness: Readiness? = nil, certificate: ServerCertificate? = nil,
+        http2: HTTP2Acceptor? = nil, logger: Logger
     ) {
         self.http2 = certificate == nil ? http2 : nil
         self.name = name
         self.configuration = configuration
         self.responder = responder
         self.services = services
+        self.readiness = readiness
         self.certificate = certificate
         self.logger = logger
     }
@@ -51,10 +55,13 @@ public struct ServiceHost: Sendable {
             onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
             logger: logger)
         let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []
+        let drains: [any Service] = [readiness].compactMap { $0 }.map {
+            Drain(readiness: $0, duration: configuration.drainTime)
+        }
         var settings = ServiceGroupConfiguration(
-            services: services + warnings + [certificate].compactMap { $0 } + [server],
+            services: services + warnings + [certificate].compactMap { $0 } + [server] + drains,
             gracefulShutdownSignals: signals, logger: logger)
-        settings.maximumGracefulShutdownDuration = configuration.shutdownTimeout
+        settings.maximumGracefulShutdownDuration = configuration.drainTime + configuration.shutdownTimeout
         return ServiceGroup(configuration: settings)
     }
 
@@ -72,7 +79,8 @@ public struct ServiceHost: Sendable {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, and then until all is finished, at most `SHUTDOWN_TIMEOUT` seconds. Prints one line on
+    /// Runs until SIGTERM or SIGINT, then for `DRAIN_SECONDS` more with 503 from `/readyz`, and then until all is finished, at
+    /// most `SHUTDOWN_TIMEOUT` seconds. Prints one line on
     /// standard output when the service answers.
     ///
     /// - Throws: ``StartupError`` where the port can't be had; else what a service threw.

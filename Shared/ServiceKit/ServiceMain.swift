@@ -9,6 +9,8 @@ public enum ServiceMain {
         case serve
         /// Creates or updates the service's part of the database, and its role.
         case migrate
+        /// Ends with 0 where the database is as this program needs it, else with 1; changes nothing.
+        case check
     }
 
     /// Reads the configuration and runs the service. Help goes to standard output; whatever stops the service is one line on

@@ -80,6 +80,7 @@ import Testing
         ("kustomization.yaml", "  - volumes.yaml\n", ""), ("kustomization.yaml", "LOG_LEVEL=", "LOG_LEVLE="),
         ("push.yaml", "name: APNS_PORT", "name: APNS_PROT"), ("push.yaml", "enableServiceLinks: false", ""),
         ("push.yaml", "runAsNonRoot: true", "runAsNonRoot: false"), ("fetch.yaml", "path: /readyz", "path: /ready"),
+        ("push.yaml", "until push check", "until push serve"), ("ops.yaml", "initContainers:", "noContainers:"),
         ("fetch.yaml", "containerPort: 8082", "containerPort: 8083"),
         ("fetch.yaml", "consumer: fetch", "consumer: push"),
         (

@@ -11,11 +11,11 @@ import Testing
             for victim in witnesses {
                 try await suite.kill(victim.service)
                 for witness in witnesses where witness.service != victim.service {
-                    try await suite.waitUntil(witness.service, isReady: true)
+                    try await suite.waitUntil(witness.service, isWell: true)
                     try await witness.acknowledges(3)
                 }
                 try await suite.launch(victim.service)
-                try await suite.waitUntil(victim.service, isReady: true)
+                try await suite.waitUntil(victim.service, isWell: true)
                 for witness in witnesses { try await witness.acknowledges(5) }
             }
         }
@@ -26,7 +26,8 @@ import Testing
             for isKilled in [false, true] {
                 if isKilled { try await suite.cluster.kill() } else { try await suite.cluster.stop(.fast) }
                 try await forAllServices { service in
-                    try await suite.waitUntil(service, isReady: false)
+                    try await suite.waitUntil(service, isWell: false)
+                    #expect(try await suite.send(.GET, service, "/readyz").json["checks"]?["database"] == "failing")
                     // Alive all the same: nobody has to restart it.
                     #expect(try await suite.send(.GET, service, "/healthz").status == 200)
                     // Who only looks is told to come again too.
@@ -35,7 +36,7 @@ import Testing
                 }
                 for witness in witnesses { try await witness.failed(1) }
                 try await suite.cluster.start()
-                try await forAllServices { try await suite.waitUntil($0, isReady: true) }
+                try await forAllServices { try await suite.waitUntil($0, isWell: true) }
                 for witness in witnesses { try await witness.acknowledges(5) }
             }
         }

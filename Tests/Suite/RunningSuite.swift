@@ -120,15 +120,16 @@ final class RunningSuite: Sendable {
         return ends
     }
 
-    /// Waits until a service says that it can do its work, or that it can't.
-    func waitUntil(_ service: SuiteService, isReady: Bool) async throws {
-        let status = isReady ? 200 : 503
+    /// Waits until a service is ready and names nothing that is wrong, or names something: a database that is away leaves it
+    /// ready.
+    func waitUntil(_ service: SuiteService, isWell: Bool) async throws {
         let last = Latest()
         do {
-            try await eventually(within: 90, describe: "/readyz of \(service) answers \(status)") { [self] in
+            try await eventually(within: 90, describe: "/readyz of \(service) is \(isWell ? "" : "not ")well") {
+                [self] in
                 let answer = try? await send(.GET, service, "/readyz")
                 last.text.withLock { $0 = answer.map { "\($0.status) \(String(buffer: $0.body))" } ?? "no answer" }
-                return answer?.status == status
+                return answer?.status == 200 && (answer?.json["faults"] == nil) == isWell
             }
         } catch let error as TimedOut {
             throw Unexpected("\(error); the last was \(last.text.withLock { $0 })\n\(words(of: service))")

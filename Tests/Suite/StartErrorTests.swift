@@ -11,6 +11,37 @@ import Testing
         for fault in try Fault.all(of: service, suite, takenPort: taken.port) {
             try await check(fault, service)
         }
+        for command in ["check", "serve"] {
+            try await suite.cluster.sql(
+                """
+                INSERT INTO bus.migrations (number, name, checksum)
+                SELECT max(number) + 1, 'later', 'x' FROM bus.migrations
+                """, database: suite.database)
+            let newer = Fault(
+                "\(command) and a newer database", suite.settings(of: service), command: command,
+                says: ["schema bus: the database is at migration", "run a newer program"])
+            try await check(newer, service)
+            try await suite.cluster.sql(
+                """
+                DELETE FROM bus.migrations WHERE name = 'later';
+                CREATE TABLE kept AS SELECT * FROM \(service.rawValue).migrations;
+                DELETE FROM \(service.rawValue).migrations
+                """, database: suite.database)
+            let pending = Fault(
+                "\(command) and pending migrations", suite.settings(of: service), command: command,
+                says: [
+                    "schema \(service.rawValue): the database lacks 1 (", "run the service's `migrate` command first",
+                ])
+            try await check(pending, service)
+            try await suite.cluster.sql(
+                """
+                INSERT INTO \(service.rawValue).migrations SELECT * FROM kept;
+                DROP TABLE kept
+                """, database: suite.database)
+        }
+        let checked = try ChildProcess.start(
+            ChildProcess.product(service.rawValue), ["check"], environment: suite.settings(of: service))
+        #expect(try await checked.exit(within: 120) == .exited(0), "\(checked.errors.tail())")
         // Last, since it stays: as if a file of the history had been edited since it was applied.
         try await suite.cluster.sql(
             "UPDATE bus.migrations SET checksum = 'another' WHERE number = 2", database: suite.database)

@@ -9,5 +9,6 @@ await ServiceMain.run(Fetch.name, port: Fetch.port, more: Fetch.settings) { comm
     switch command {
     case .serve: try await Fetch.serve(configuration, logger: logger)
     case .migrate: try await Fetch.migrate(configuration, logger: logger)
+    case .check: try await Fetch.check(configuration, logger: logger)
     }
 }

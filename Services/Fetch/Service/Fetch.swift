@@ -37,6 +37,13 @@ public enum Fetch {
         try await DurableService.migrate(FetchMachine.self, configuration, logger: logger)
     }
 
+    /// Ends well where the database is as this program needs it.
+    ///
+    /// - Throws: where it is not, in one line that says what to do.
+    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await DurableService.check(FetchMachine.self, configuration, logger: logger)
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.

@@ -23,6 +23,13 @@ public enum Lifecycle {
         try await DurableService.migrate(LifecycleMachine.self, configuration, logger: logger)
     }
 
+    /// Ends well where the database is as this program needs it.
+    ///
+    /// - Throws: where it is not, in one line that says what to do.
+    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await DurableService.check(LifecycleMachine.self, configuration, logger: logger)
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.

@@ -34,6 +34,13 @@ public enum Ops {
         await connection.close()
     }
 
+    /// Ends well where the database is as this program needs it.
+    ///
+    /// - Throws: where it is not, in one line that says what to do.
+    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await PlainService.check(name, configuration, migrators: [try OpsSchema.migrator()], logger: logger)
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
@@ -41,7 +48,8 @@ public enum Ops {
         let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
         try await HTTPClient.withHTTPClient(configuration: calling) { client in
             let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
-            try await PlainService.serve(name, configuration, logger: logger) { parts, table in
+            let migrators = [try OpsSchema.migrator()]
+            try await PlainService.serve(name, configuration, migrators: migrators, logger: logger) { parts, table in
                 addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
                 return [
                     try upkeep(parts),
@@ -77,13 +85,16 @@ public enum Ops {
     /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.
     private static func upkeep(_ parts: PlainParts) throws -> any Service {
         guard let url = parts.configuration.migrationDatabaseURL else {
-            return LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
+            let maintenance = LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
+            parts.readiness.add(.upkeep(maintenance))
+            return maintenance
         }
         let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep")
         let pool = ConnectionPool(options, size: 1, logger: parts.logger)
         let days = parts.configuration.number("RETENTION_DAYS") ?? 30
-        return Upkeep(
-            maintenance: LogMaintenance(pool: pool, retentionDays: days, logger: parts.logger), pool: pool)
+        let maintenance = LogMaintenance(pool: pool, retentionDays: days, logger: parts.logger)
+        parts.readiness.add(.upkeep(maintenance))
+        return Upkeep(maintenance: maintenance, pool: pool)
     }
 }
 

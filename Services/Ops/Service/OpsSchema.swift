@@ -28,9 +28,12 @@ enum OpsSchema {
         ]
     }
 
+    /// Brings the schema up to date, and compares it with this program.
+    static func migrator() throws -> Migrator { Migrator(schema: "ops", migrations: try migrations()) }
+
     /// Creates or updates the schema, and grants what the roles may do with it. Needs the log, and the role of `ops`.
     static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
-        _ = try await Migrator(schema: "ops", migrations: try migrations()).apply(on: connection, logger: logger)
+        _ = try await migrator().apply(on: connection, logger: logger)
         let ops = LogSchema.operatorsRole
         try await LogSchema.grant(
             role: dashboardsRole, password: dashboardsPassword,
@@ -42,7 +45,7 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.outline_blocks,
+            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.outline_blocks,
                 ops.outline_types, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.take_in(integer, integer), ops.forget_days(),
                 ops.state_digests(text, integer, integer) TO \(ops);

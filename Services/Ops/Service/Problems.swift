@@ -18,10 +18,7 @@ extension Problem {
         .serviceUnavailable, "advance_under_way", "Another advance of the clock is under way", retryAfter: 1)
     static let notSettled = Problem(.gatewayTimeout, "not_settled", "The clock stopped: somebody did not settle")
     static let databaseUnavailable = Problem(
-        .serviceUnavailable, "database_unavailable", "The database can't be reached", retryAfter: 1)
-    static let newerProgramNeeded = Problem(
-        .serviceUnavailable, "newer_program_needed", "Only a newer version of this service can read that",
-        retryAfter: 5)
+        .serviceUnavailable, "database_unavailable", "The database is not available", retryAfter: 1)
     static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The question takes too long to answer")
 
     /// What the clock's routes may answer beside success.
@@ -63,7 +60,8 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
                 "at \(moment): \(error)",
                 faults: laggards.map { Fault(pointer: "/\($0.consumer)", detail: $0.description) })
         }
-    } catch let error as PostgresError where error.isConnectionProblem {
+    } catch let error as PostgresError where error.isServerFault {
+        // The pool keeps it for `/readyz`, and the log has PostgreSQL's own words.
         throw Problem.databaseUnavailable
     } catch let error as PostgresError where error.sqlState == "57014" {
         // The role's statement_timeout.

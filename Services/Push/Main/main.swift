@@ -11,5 +11,6 @@ await ServiceMain.run(Push.name, port: Push.port, more: Push.settings) { command
     switch command {
     case .serve: try await Push.serve(configuration, logger: logger)
     case .migrate: try await Push.migrate(configuration, logger: logger)
+    case .check: try await Push.check(configuration, logger: logger)
     }
 }

@@ -47,13 +47,24 @@ public enum Push {
             PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
     }
 
+    /// Ends well where the database is as this program needs it.
+    ///
+    /// - Throws: where it is not, in one line that says what to do.
+    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await DurableService.check(
+            PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
+    }
+
     /// Serves until a signal ends it.
     ///
     /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = PushPolicy(partitions: configuration.partitions)
         let environment = configuration["APNS_ENVIRONMENT"].flatMap { PushEnvironment(rawValue: $0) } ?? .sandbox
-        try await DurableService.serve(PushMachine.self, configuration, policy: policy, logger: logger) {
+        try await DurableService.serve(
+            PushMachine.self, configuration, policy: policy, logger: logger,
+            migrations: try PushTables.migrations()
+        ) {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables)

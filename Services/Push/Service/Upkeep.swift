@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Foundation
 import Logging
 import Machines
@@ -25,16 +26,20 @@ struct Upkeep: Service {
         await cancelWhenGracefulShutdown {
             var place: ChannelTables.Audience?
             var pause = Duration.seconds(5)
+            var streak = FailureStreak()
             while (try? await Task.sleep(for: pause)) != nil {
                 do {
                     let leftCounts = try await forgetCounts()
                     let pass = try await leaveChannels(after: place)
                     place = pass.place
                     pause = leftCounts || !pass.isThrough ? .seconds(1) : .seconds(600)
+                    streak.end()
                 } catch {
                     if Task.isCancelled { return }
-                    logger.warning("upkeep waits", metadata: [LogKey.error: "\(error)"])
-                    pause = .seconds(10)
+                    pause = streak.fail(within: .seconds(600))
+                    logger.log(
+                        level: streak.level, "upkeep failed, old counts and channels stay",
+                        metadata: [LogKey.error: "\(error)", "failures": "\(streak.count)"])
                 }
             }
         }

@@ -25,20 +25,29 @@ public enum Transfer {
 
     private static let standardScanInterval = 60
 
+    /// The tables of the service's own.
+    private static func migrations() throws -> [Migration] {
+        let files: [(name: String, bytes: [UInt8])] = [
+            ("0002_transfer.sql", PackageResources._002_transfer_sql),
+            ("0003_uploads.sql", PackageResources._003_uploads_sql),
+            ("0004_credentials.sql", PackageResources._004_credentials_sql),
+            ("0005_contents.sql", PackageResources._005_contents_sql),
+        ]
+        return try files.map { try Migration(fileName: $0.name, sql: String(decoding: $0.bytes, as: UTF8.self)) }
+    }
+
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let tables = String(decoding: PackageResources._002_transfer_sql, as: UTF8.self)
-        let uploads = String(decoding: PackageResources._003_uploads_sql, as: UTF8.self)
-        let credentials = String(decoding: PackageResources._004_credentials_sql, as: UTF8.self)
-        let contents = String(decoding: PackageResources._005_contents_sql, as: UTF8.self)
         try await DurableService.migrate(
-            TransferMachine.self, configuration, logger: logger,
-            migrations: [
-                try Migration(fileName: "0002_transfer.sql", sql: tables),
-                try Migration(fileName: "0003_uploads.sql", sql: uploads),
-                try Migration(fileName: "0004_credentials.sql", sql: credentials),
-                try Migration(fileName: "0005_contents.sql", sql: contents),
-            ])
+            TransferMachine.self, configuration, logger: logger, migrations: try migrations())
+    }
+
+    /// Ends well where the database is as this program needs it.
+    ///
+    /// - Throws: where it is not, in one line that says what to do.
+    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await DurableService.check(
+            TransferMachine.self, configuration, logger: logger, migrations: try migrations())
     }
 
     /// Serves until a signal ends it.
@@ -54,7 +63,7 @@ public enum Transfer {
         }
         let policy = TransferPolicy()
         try await DurableService.serve(
-            TransferMachine.self, configuration, policy: policy, logger: logger
+            TransferMachine.self, configuration, policy: policy, logger: logger, migrations: try migrations()
         ) { parts, table in
             let counts = ByteCounts(metrics: parts.metrics)
             let uploads = UploadStore(parts.pool, storage, configuration, counts: counts, logger: logger)

@@ -29,7 +29,7 @@ import Testing
             try await bench.sql("UPDATE bus.events SET version = \(version) WHERE log_offset = 2")
             let answer = try await bench.get(Self.path)
             #expect(answer.status == 503 && answer.code == "newer_program_needed")
-            #expect(answer.headers["retry-after"] == "5")
+            #expect(answer.headers["retry-after"] == "1")
             #expect(answer.json["detail"]?.string?.contains(type) == true)
             let before = try await bench.get(Self.path + "&at=\(Self.partition):1")
             #expect(before.status == 200 && before.json["events"]?.int == 1)

@@ -27,7 +27,7 @@ import Testing
         #expect(refused.status == 503, "\(refused.status)")
         try await cluster.start()
         try await eventually(describe: "the service is ready again") {
-            try await suite.send(.GET, suite.transferPort, "/readyz").status == 200
+            try await suite.send(.GET, suite.transferPort, "/readyz").json["checks"]?["database"] == "ok"
         }
         let done = try await suite.completed(1)
         #expect(done.ends == ["finished"] && done["error"] == .null)
@@ -55,7 +55,10 @@ import Testing
         let wire = try await replica.half("PATCH", path, lines, try #require(bytes.getSlice(at: 0, length: part)))
         try await eventually(describe: "the part is written") { suite.bytesOnDisk == part }
         try await cluster.stop(.fast)
-        try await eventually(describe: "the service knows") { try await replica.send(.GET, "/readyz").status == 503 }
+        try await eventually(describe: "the service knows") {
+            let answer = try await replica.send(.GET, "/readyz")
+            return answer.status == 200 && answer.json["checks"]?["database"] == "failing"
+        }
         if endsMeanwhile {
             try await wire.send(try from(part))
             let heard = try await wire.heard("\r\n\r\n")
@@ -63,7 +66,7 @@ import Testing
         }
         try await cluster.start()
         try await eventually(describe: "the service is ready again") {
-            try await replica.send(.GET, "/readyz").status == 200
+            try await replica.send(.GET, "/readyz").json["checks"]?["database"] == "ok"
         }
         if endsMeanwhile {
             let told = try #require(try await replica.offset(path))

@@ -1,9 +1,11 @@
 import Contracts
 import EventLog
+import Logging
 import Machines
 import Postgres
 import Records
 import Runtime
+import Synchronization
 import TestSupport
 import Testing
 import Timeline
@@ -16,10 +18,32 @@ import Timeline
             "DO $$ BEGIN EXECUTE format('DROP TABLE bus.%I', 'events_' || to_char(current_date + 2, 'YYYYMMDD')); END $$"
         )
         #expect(try await bench.queries.daysAhead() == 1)
-        #expect(await bench.queries.daysFault() == "the log has tables for 1 days ahead only")
+        #expect(try await bench.daysFault() == "the log has tables for 1 days ahead only")
         _ = try await bench.maintenance(nil).round()
         #expect(try await bench.queries.daysAhead() == 7)
-        #expect(await bench.queries.daysFault() == nil)
+        #expect(try await bench.daysFault() == nil)
+    }
+
+    @Test func `upkeep that fails again and again is an error with its consequence`() async throws {
+        let bench = try await OpsBench()
+        let lines = Mutex<[(level: Logger.Level, text: String)]>([])
+        let logger = Logger(label: "test") { _ in
+            Ear { level, text in lines.withLock { $0.append((level, text)) } }
+        }
+        let maintenance = LogMaintenance(
+            pool: bench.pool, retentionDays: nil, interval: .milliseconds(20), logger: logger)
+        _ = try await bench.sql("ALTER FUNCTION bus.ensure_days(integer) RENAME TO ensure_no_days")
+        let work = Task { try await maintenance.run() }
+        try await eventually(describe: "an error") { lines.withLock { $0.contains { $0.level == .error } } }
+        let told = lines.withLock { $0 }
+        #expect(told.prefix(2).map(\.level) == [.warning, .warning], "once may pass by itself")
+        #expect(told.first { $0.level == .error }?.text.contains("days ahead run out") == true, "\(told)")
+        #expect(told.allSatisfy { $0.text.contains("bus.ensure_days(integer) does not exist") }, "\(told)")
+        #expect(maintenance.fault?.contains("again and again") == true)
+        _ = try await bench.sql("ALTER FUNCTION bus.ensure_no_days(integer) RENAME TO ensure_days")
+        try await eventually(describe: "it goes well") { maintenance.fault == nil }
+        work.cancel()
+        try await work.value
     }
 
     @Test func onlyDaysBeyondTheRetentionAreDropped() async throws {
@@ -158,9 +182,29 @@ import Timeline
     }
 }
 
+/// Hears what is logged.
+private struct Ear: LogHandler {
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+    let hear: @Sendable (Logger.Level, String) -> Void
+
+    init(_ hear: @escaping @Sendable (Logger.Level, String) -> Void) { self.hear = hear }
+
+    subscript(metadataKey key: String) -> Logger.MetadataValue? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { hear(event.level, "\(event.message) \(event.metadata ?? [:])") }
+}
+
 extension OpsBench {
     func maintenance(_ days: Int?) -> LogMaintenance {
         LogMaintenance(pool: pool, retentionDays: days, logger: logger)
+    }
+
+    fileprivate func daysFault() async throws -> String? {
+        try await pool.withConnection { try await LogQueries.daysFault($0) }
     }
 
     func start(_ device: String, upTo offset: Int) async throws -> FoldStart {

@@ -152,10 +152,12 @@ struct CounterService: Sendable {
     let issuer: TokenIssuer
     let port: Int
 
-    static func prepare(partitions: Int = 4) async throws -> CounterService {
+    /// - Parameter cluster: one of the test's own, else that which all share.
+    static func prepare(partitions: Int = 4, on cluster: PrivateCluster? = nil) async throws -> CounterService {
         var logger = Logger(label: "counter")
         logger.logLevel = .critical
-        let url = try await PrivateCluster.shared().makeDatabase()
+        let shared = cluster == nil ? try await PrivateCluster.shared() : nil
+        let url = try await (cluster ?? shared)?.makeDatabase() ?? ""
         let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
         let lines = [
             OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey),
@@ -180,6 +182,15 @@ struct CounterService: Sendable {
             service: "counter", port: port, arguments: arguments, environment: [:])
         guard case .run(let configuration) = request else { throw ConfigurationError("help") }
         return configuration
+    }
+
+    /// The same service, whose log lines go to `log`.
+    func logging(to log: LogLines) -> CounterService {
+        let logger = Logger(label: "counter") { _ in
+            LogOutput(label: "counter", level: .info, format: .json, write: log.append)
+        }
+        return CounterService(
+            arguments: arguments, configuration: configuration, logger: logger, pool: pool, issuer: issuer, port: port)
     }
 
     /// Another process, as it were, on the same database.

@@ -3,6 +3,8 @@ import Logging
 import Records
 import ServiceKit
 import ServiceLifecycle
+import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostTests {
@@ -89,6 +91,48 @@ import Testing
         }
         try await TestService.run(checks: [checks[0]]) { service async throws in
             #expect(try await service.send("GET", "/readyz").json["checks"] == ["database": "ok"])
+        }
+    }
+
+    @Test func `what all replicas share keeps a service from its first start alone`() async throws {
+        let isBroken = Atomic(true)
+        let isFull = Atomic(false)
+        let checks = [
+            HealthCheck("database", .notReadyAtStart) { isBroken.load(ordering: .relaxed) ? "it fails" : nil },
+            HealthCheck("partitions") { isFull.load(ordering: .relaxed) ? "one is stuck" : nil },
+            HealthCheck("days", .told) { "too few" },
+        ]
+        let metrics = Metrics()
+        let readiness = Readiness(
+            checks, metrics: metrics, logger: Logger(label: "naps") { _ in SwiftLogNoOpLogHandler() })
+        func judged() async -> [Bool] {
+            await readiness.judge()
+            return [readiness.isReady]
+        }
+        #expect(await judged() == [false], "it was not good once")
+        isBroken.store(false, ordering: .relaxed)
+        #expect(await judged() == [true])
+        isBroken.store(true, ordering: .relaxed)
+        #expect(await judged() == [true], "another replica would do no better")
+        #expect(metrics.text.contains(#"dormouse_check_failing{check="database"} 1"#))
+        isFull.store(true, ordering: .relaxed)
+        #expect(await judged() == [false], "another replica would")
+        isFull.store(false, ordering: .relaxed)
+        #expect(await judged() == [true])
+        readiness.drain()
+        #expect(await judged() == [false])
+    }
+
+    @Test func `requests are answered while the service tells that it goes`() async throws {
+        try await TestService.run(settings: ["--drain-seconds", "2"]) { service in
+            #expect(try await service.send("GET", "/readyz", key: nil).status == 200)
+            await service.group.triggerGracefulShutdown()
+            try await eventually(describe: "the service tells that it goes") {
+                try await service.send("GET", "/readyz", key: nil).status == 503
+            }
+            let answer = try await service.send("GET", "/readyz", key: nil)
+            #expect(answer.json["detail"] == "the service is shutting down", "\(answer.body)")
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
         }
     }
 

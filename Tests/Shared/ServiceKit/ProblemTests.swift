@@ -65,6 +65,20 @@ import Testing
         }
     }
 
+    @Test func `a failure names the trace by which it is found in the log`() async throws {
+        try await TestService.run { service in
+            let id = "4bf92f3577b34da6a3ce929d0e0e4736"
+            let answer = try await service.send(
+                "GET", "/v1/broken", nil, ["traceparent": "00-\(id)-00f067aa0ba902b7-01"])
+            #expect(answer.status == 500 && answer.json["trace"]?.string == id)
+            #expect(service.log.all.contains { $0.contains("request failed") && $0.contains(id) })
+            let refused = try await service.send("GET", "/v1/nothing")
+            #expect(refused.status == 404 && refused.json["trace"] == nil)
+            let description = try await service.send("GET", "/openapi.json", key: nil).json
+            #expect(description["components"]?["schemas"]?["Problem"]?["properties"]?["trace"] != nil)
+        }
+    }
+
     @Test func theTraceGoesOnUnderTheCallersId() async throws {
         try await TestService.run { service in
             let id = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -71,18 +71,20 @@ struct TestService: Sendable {
         var table = RouteTable()
         addRoutes(&table)
         more(&table)
-        table.addHealth(checks, metrics: metrics)
+        let logger = Logger(label: "naps") { _ in
+            LogOutput(label: "naps", level: .info, format: .json, write: log.append)
+        }
+        let readiness = Readiness(checks, metrics: metrics, logger: logger)
+        await readiness.judge()
+        table.addHealth(readiness, metrics: metrics)
         table.addOpenAPI(title: "naps", version: "1")
         let responder = table.responder(
             authenticator: Authenticator(
                 operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, void: void,
                 insecure: insecure), metrics: metrics, rates: rates, limit: limit)
-        let logger = Logger(label: "naps") { _ in
-            LogOutput(label: "naps", level: .info, format: .json, write: log.append)
-        }
         let host = ServiceHost(
             name: "naps", configuration: try configuration(["--port", "0"] + settings), responder: responder,
-            services: [],
+            services: [readiness], readiness: readiness,
             certificate: try certificate.map {
                 try ServerCertificate(
                     chainFile: $0.chainFile, keyFile: $0.keyFile, interval: .milliseconds(50), logger: logger)

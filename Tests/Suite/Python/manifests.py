@@ -138,12 +138,27 @@ for name, document in running.items():
     if container["command"] != command:
         fault(f"{name}: its command is not that of docker-compose.yml")
 
+def waits_for_schema(name, spec):
+    """Whether the pod compares the schema before the service starts, as the service is set and confined."""
+    container, (first, *_) = spec["containers"][0], spec.get("initContainers", [{}])
+    given = {item["name"]: item["value"] for item in container["env"]}
+    wanted = {key: given[key] for key in ["DATABASE_URL", "DATABASE_PASSWORD_FILE"]}
+    same = ["image", "envFrom", "securityContext"]
+    return (
+        f"until {name} check;" in " ".join(first.get("command", []))
+        and {item["name"]: item["value"] for item in first.get("env", [])} == wanted
+        and all(first.get(key) == container[key] for key in same)
+        and first["volumeMounts"][0] == next(item for item in container["volumeMounts"] if item["name"] == "secrets"))
+
+
 for name in ours:
     document = of["Deployment"].get(name)
     if document is None:
         fault(f"{name}: has no deployment")
         continue
     container, own = pods(document)["spec"]["containers"][0], ports[name]
+    if not waits_for_schema(name, pods(document)["spec"]):
+        fault(f"{name}: does not wait for its schema")
     given = {item["name"]: item["value"] for item in container["env"]}
     if str(own.get("http")) != given["PORT"] or str(own.get("apns")) != given.get("APNS_PORT", "None"):
         fault(f"{name}: its ports are not those that it listens on")

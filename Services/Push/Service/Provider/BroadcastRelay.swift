@@ -136,8 +136,9 @@ final class BroadcastRelay: Service {
             return false
         } catch let error as RuntimeError {
             switch error {
-            case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown: throw error
-            case .failed, .idempotencyConflict, .parked, .newerState, .malformedState, .stateTooLarge:
+            // A newer program has the device: one of its replicas goes on with the broadcast.
+            case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown, .newerState: throw error
+            case .failed, .idempotencyConflict, .parked, .malformedState, .stateTooLarge:
                 // A device that can take nothing must not keep the broadcast from the others.
                 logger.error("a device can't take a broadcast", metadata: [LogKey.error: "\(error)", "key": "\(key)"])
                 return true

@@ -158,9 +158,9 @@ struct ProviderEndpoint: Sendable {
 
     private func reason(_ error: RuntimeError) -> APNsReason {
         switch error {
-        case .overloaded, .behind, .databaseUnavailable, .outcomeUnknown, .parked: .serviceUnavailable
+        case .overloaded, .behind, .databaseUnavailable, .outcomeUnknown, .parked, .newerState: .serviceUnavailable
         case .stopping: .shutdown
-        case .failed, .idempotencyConflict, .newerState, .malformedState, .stateTooLarge: .internalServerError
+        case .failed, .idempotencyConflict, .malformedState, .stateTooLarge: .internalServerError
         }
     }
 }

@@ -1,0 +1,151 @@
+public import Logging
+import Records
+public import ServiceLifecycle
+import Synchronization
+
+/// Judges in the background, each second, whether requests should come to this process; `/readyz` tells the last verdict from
+/// memory.
+public final class Readiness: Service {
+    /// What `/readyz` tells.
+    struct Verdict: Sendable {
+        var isReady: Bool
+        /// The names of all checks, in order; each with what is wrong, nil while all is well.
+        var results: [(name: String, fault: String?)]
+        /// Why the service is not ready.
+        var reason: String
+
+        var faults: [Fault] {
+            results.compactMap { result in
+                result.fault.map { Fault(pointer: "/\(result.name)", detail: $0) }
+            }
+        }
+
+        var json: JSON {
+            let checks = results.map { JSON.Member($0.name, .string($0.fault == nil ? "ok" : "failing")) }
+            var members = [JSON.Member("status", "ready"), JSON.Member("checks", .object(checks))]
+            if !faults.isEmpty {
+                members.append(
+                    JSON.Member(
+                        "faults",
+                        .array(faults.map { ["pointer": .string($0.pointer), "detail": .string($0.detail)] })))
+            }
+            return .object(members)
+        }
+    }
+
+    private struct State {
+        var checks: [HealthCheck]
+        var verdict: Verdict
+        var judgedAt = ContinuousClock.now
+        /// All conditions held at the same moment, once.
+        var wasGood = false
+        var isDraining = false
+    }
+
+    private static let interval = Duration.seconds(1)
+    /// Until the service was ready once, so that a start is over as soon as it can be.
+    private static let firstInterval = Duration.milliseconds(50)
+    /// A process whose checks take longer is stuck itself.
+    private static let patience = Duration.seconds(15)
+
+    private let metrics: Metrics
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    public init(_ checks: [HealthCheck] = [], metrics: Metrics, logger: Logger) {
+        self.metrics = metrics
+        self.logger = logger
+        state = Mutex(
+            State(checks: checks, verdict: Verdict(isReady: false, results: [], reason: "the service is starting")))
+    }
+
+    /// Adds a condition, told behind those that are there.
+    public func add(_ check: HealthCheck) { state.withLock { $0.checks.append(check) } }
+
+    /// Whether requests should come here, as of the last verdict.
+    public var isReady: Bool { verdict.isReady }
+
+    /// The last verdict, as it counts now.
+    var verdict: Verdict {
+        state.withLock { state in
+            var verdict = state.verdict
+            if state.isDraining {
+                verdict.isReady = false
+                verdict.reason = "the service is shutting down"
+            } else if verdict.isReady, state.judgedAt.duration(to: .now) > Self.patience {
+                verdict.isReady = false
+                verdict.reason = "the service does not get to judge its health"
+            }
+            return verdict
+        }
+    }
+
+    /// From now on requests should go elsewhere: the process is about to end.
+    public func drain() { state.withLock { $0.isDraining = true } }
+
+    /// Asks every check now, and keeps the verdict.
+    public func judge() async {
+        let checks = state.withLock(\.checks)
+        var faults: [String?] = []
+        for check in checks { faults.append(await check.fault()) }
+        let results = zip(checks, faults).map { (name: $0.name, fault: $1) }
+        let before = state.withLock { state in
+            let before = state.verdict.results
+            let isGood = zip(checks, faults).allSatisfy { $0.consequence == .told || $1 == nil }
+            state.wasGood = state.wasGood || isGood
+            let wasGood = state.wasGood
+            let blocking = zip(checks, faults).compactMap { check, fault in
+                switch check.consequence {
+                case .notReady: fault
+                case .notReadyAtStart: wasGood ? nil : fault
+                case .told: nil
+                }
+            }
+            state.verdict = Verdict(
+                isReady: blocking.isEmpty, results: results, reason: blocking.joined(separator: "; "))
+            state.judgedAt = .now
+            return before
+        }
+        tell(results, after: before)
+    }
+
+    /// Runs until graceful shutdown or cancellation.
+    public func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await self.judge()
+                let wasGood = self.state.withLock { $0.wasGood }
+                try? await Task.sleep(for: wasGood ? Self.interval : Self.firstInterval)
+            }
+        }
+    }
+
+    /// Each change is a line of the log; what does not hold before the first start is over is no news.
+    private func tell(_ results: [(name: String, fault: String?)], after before: [(name: String, fault: String?)]) {
+        for (index, result) in results.enumerated() {
+            metrics.set(.checkFailing, to: result.fault == nil ? 0 : 1, ["check": result.name])
+            let hadFault = before.indices.contains(index) && before[index].fault != nil
+            guard hadFault != (result.fault != nil), state.withLock({ $0.wasGood }) else { continue }
+            if let fault = result.fault {
+                logger.error(
+                    "a health check fails", metadata: [LogKey.check: "\(result.name)", LogKey.error: "\(fault)"])
+            } else {
+                logger.notice("a health check holds again", metadata: [LogKey.check: "\(result.name)"])
+            }
+        }
+    }
+}
+
+/// Lets the load balancers know before the server stops: the first to hear of the shutdown, it ends after a while in which
+/// requests are still answered.
+struct Drain: Service {
+    let readiness: Readiness
+    /// How long requests still come.
+    let duration: Duration
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        readiness.drain()
+        try? await Task.sleep(for: duration)
+    }
+}

@@ -1,0 +1,118 @@
+public import EventLog
+import Foundation
+import Hummingbird
+import Logging
+import Postgres
+import ServiceLifecycle
+import Timeline
+
+/// What both kinds of service have.
+struct ServiceBase {
+    let name: String
+    let configuration: ServiceConfiguration
+    let options: ConnectionOptions
+    let pool: ConnectionPool
+    let clock: SharedClock
+    /// Whose tokens open devices.
+    let tokenIssuer: String
+    /// Of the schemas that it works with.
+    let migrators: [Migrator]
+    let certificate: ServerCertificate?
+    let metrics: Metrics
+    let readiness: Readiness
+    let logger: Logger
+
+    /// Connects, and checks that the log is there and fits, and that the schemas are those of this program.
+    static func open(
+        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, settings: [String: String] = [:],
+        migrators: [Migrator], logger: Logger
+    ) async throws -> ServiceBase {
+        let certificate = try configuration.serverCertificate(logger: logger)
+        let options = try options(name, configuration, settings)
+        let connection = try await Connection.open(options, logger: logger)
+        try await verify(connection, configuration, migrators)
+        let setting = try SharedClock.setting(try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0])
+        await connection.close()
+        let metrics = Metrics()
+        return ServiceBase(
+            name: name, configuration: configuration, options: options,
+            pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
+            clock: SharedClock(setting), tokenIssuer: tokenIssuer, migrators: migrators, certificate: certificate,
+            metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
+    }
+
+    /// Connects and checks the same, and no more.
+    static func check(
+        _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
+    ) async throws {
+        let connection = try await Connection.open(try options(name, configuration, [:]), logger: logger)
+        try await verify(connection, configuration, migrators)
+        await connection.close()
+    }
+
+    private static func options(
+        _ name: String, _ configuration: ServiceConfiguration, _ settings: [String: String]
+    ) throws -> ConnectionOptions {
+        try ConnectionOptions(
+            url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
+            applicationName: "dormouse-\(name)", settings: settings)
+    }
+
+    /// A program that does not fit its schema ends at once: what it would write could be wrong, and its supervisor starts it
+    /// again.
+    private static func verify(
+        _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator]
+    ) async throws {
+        try await LogSchema.verify(connection, partitions: configuration.partitions)
+        for migrator in migrators {
+            if let problem = try await migrator.fault(on: connection) { throw PostgresError.migration(problem) }
+        }
+    }
+
+    /// Runs the loops and, before them, the server.
+    ///
+    /// - Parameter isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
+    func run(
+        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false, checks: [HealthCheck],
+        loops: [any Service]
+    ) async throws {
+        let watch = DatabaseWatch(options, faults: pool.faults, migrators: migrators, logger: logger)
+        let shared = [
+            HealthCheck("database", .notReadyAtStart) { watch.fault },
+            HealthCheck("schema") { watch.schemaFault },
+            HealthCheck("days", .told) { watch.daysFault },
+        ]
+        for check in shared + checks { readiness.add(check) }
+        table.addHealth(readiness, metrics: metrics)
+        table.addOpenAPI(title: "Dormouse \(name)", version: "1")
+        let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
+        _ = await keyring.refresh()
+        let void = VoidTokens()
+        let revocations = RevocationFollower(
+            void, pool: pool, partitions: configuration.partitions, news: news, isKeeper: isKeeper, logger: logger)
+        try await revocations.catchUp()
+        let authenticator = Authenticator(
+            operators: try configuration.operatorKeys(), tokens: keyring.verifier, void: void,
+            insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
+        let host = ServiceHost(
+            name: name, configuration: configuration,
+            responder: table.responder(
+                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
+            services: loops + [revocations, watch, readiness], readiness: readiness, certificate: certificate,
+            http2: table.http2, logger: logger)
+        try await host.run()
+        await pool.close()
+    }
+}
+
+extension HealthCheck {
+    /// Whether the log's upkeep does what it has to.
+    public static func upkeep(_ maintenance: LogMaintenance) -> HealthCheck {
+        HealthCheck("upkeep", .told) { maintenance.fault }
+    }
+
+    /// Whether the connection that listens for hints is up. Without it all comes a little later.
+    static func listener(_ isListening: @escaping @Sendable () async -> Bool) -> HealthCheck {
+        HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the listening connection is down" }
+    }
+}

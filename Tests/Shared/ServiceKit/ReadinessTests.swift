@@ -1,0 +1,179 @@
+import Foundation
+import Logging
+import Postgres
+import Records
+import ServiceKit
+import TestSupport
+import Testing
+
+/// When a running service is ready, and what it tells of the database.
+@Suite("Readiness of a running service", .timeLimit(.minutes(5))) struct ReadinessTests {
+    @Test func `a database that fails statements is named and leaves the service ready`() async throws {
+        let log = LogLines()
+        let service = try await CounterService.prepare().logging(to: log)
+        try await service.run { () async throws in
+            #expect(try await service.add(1, to: "d1").status == 200)
+            try await service.breakStatements()
+            let refused = try await service.add(1, to: "d1")
+            #expect(refused.status == 503 && refused.headers["retry-after"] == "1", "\(refused)")
+            try await eventually(within: 20, describe: "the database is said to fail") {
+                try await service.check("database") == "failing"
+            }
+            let answer = try await service.send("GET", "/readyz", key: nil)
+            #expect(answer.status == 200 && answer.json["status"] == "ready", "\(answer.body)")
+            #expect(answer.json["faults"]?[0]?["detail"]?.string?.contains("58P01") == true, "\(answer.body)")
+            #expect(!answer.body.contains("plpgsql.so"), "the server's own words are for the log")
+            let metrics = try await service.send("GET", "/metrics", key: nil).body
+            #expect(metrics.contains(#"dormouse_check_failing{check="database"} 1"#))
+            let told = log.all.filter { $0.contains("58P01: could not load library plpgsql.so") }
+            #expect(told.contains { $0.contains("statement: SELECT bus.expect(p.partition") }, "\(log.all)")
+
+            try await service.mendStatements()
+            try await eventually(within: 20, describe: "the database works again") {
+                try await service.check("database") == "ok"
+            }
+            #expect(try await service.add(1, to: "d1").status == 200)
+            let after = try await service.send("GET", "/metrics", key: nil).body
+            #expect(after.contains(#"dormouse_check_failing{check="database"} 0"#))
+        }
+        await service.pool.close()
+    }
+
+    @Test func `nobody is told where the database is`() async throws {
+        let cluster = try await PrivateCluster.make()
+        let service = try await CounterService.prepare(on: cluster)
+        try await service.run { () async throws in
+            try await cluster.stop(.fast)
+            try await eventually(within: 20, describe: "the database is said to fail") {
+                try await service.check("database") == "failing"
+            }
+            let answer = try await service.send("GET", "/readyz", key: nil)
+            #expect(answer.status == 200, "another replica would do no better")
+            for secret in [cluster.socketDirectory, "\(cluster.port)", "/tmp", "test_"] {
+                #expect(!answer.body.contains(secret), "\(secret): \(answer.body)")
+            }
+            let refused = try await service.add(1, to: "d1")
+            #expect(refused.status == 503 && refused.code == "database_unavailable")
+            #expect(refused.headers["retry-after"] == "1")
+        }
+        await service.pool.close()
+        try await cluster.destroy()
+    }
+
+    @Test func `a state of a newer program is answered 503 and ends the readiness`() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            #expect(try await service.add(1, to: "d1").status == 200)
+            // As another replica does it: what this one has in memory does not count any more.
+            try await service.sql(
+                """
+                UPDATE counter.states SET machine_version = machine_version + 1;
+                UPDATE bus.cursors SET last_batch = gen_random_uuid()
+                """)
+            #expect(try await service.send("GET", "/readyz").status == 200)
+            for answer in [try await service.get("d1"), try await service.add(1, to: "d1")] {
+                #expect(answer.status == 503 && answer.code == "newer_program_needed", "\(answer)")
+                #expect(answer.headers["retry-after"] == "1" && answer.headers["connection"] == "close")
+            }
+            try await eventually(within: 20, describe: "the service is not ready") {
+                try await service.send("GET", "/readyz").status == 503
+            }
+            let faults = try await service.send("GET", "/readyz").json["faults"]
+            #expect(faults?[0]?["pointer"] == "/states", "\(faults ?? .null)")
+        }
+        await service.pool.close()
+    }
+
+    @Test func `migrations that the program does not know end the readiness unless they are compatible`() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            for schema in ["bus", "counter"] {
+                func apply(_ isCompatible: Bool) async throws {
+                    try await service.sql(
+                        """
+                        INSERT INTO \(schema).migrations (number, name, checksum, compatible)
+                        SELECT max(number) + 1, 'later', 'x', \(isCompatible) FROM \(schema).migrations
+                        """)
+                }
+                try await apply(true)
+                let replica = try service.replica()
+                // Returns when it is ready.
+                try await replica.run {}
+                #expect(try await service.send("GET", "/readyz").status == 200)
+                try await apply(false)
+                try await eventually(within: 30, describe: "the service is not ready") {
+                    try await service.send("GET", "/readyz").status == 503
+                }
+                let faults = try await service.send("GET", "/readyz").json["faults"]
+                #expect(faults?[0]?["pointer"] == "/schema", "\(faults ?? .null)")
+                #expect(faults?[0]?["detail"]?.string?.contains("schema \(schema)") == true)
+                await #expect(throws: PostgresError.self) { try await service.replica().serveAtMost(30) }
+                try await service.sql("DELETE FROM \(schema).migrations WHERE name = 'later'")
+                try await eventually(within: 30, describe: "the service is ready again") {
+                    try await service.send("GET", "/readyz").status == 200
+                }
+            }
+        }
+        await service.pool.close()
+    }
+
+    @Test func `a program whose migrations are pending does not start`() async throws {
+        let service = try await CounterService.prepare()
+        for schema in ["bus", "counter"] {
+            try await service.sql(
+                """
+                CREATE TABLE public.kept AS SELECT * FROM \(schema).migrations;
+                DELETE FROM \(schema).migrations WHERE number = (SELECT max(number) FROM \(schema).migrations)
+                """)
+            let error = await #expect(throws: PostgresError.self) { try await service.serveAtMost(30) }
+            let words = error.map { "\($0)" } ?? ""
+            #expect(words.contains("schema \(schema)") && words.contains("`migrate` command"), "\(words)")
+            try await service.sql(
+                """
+                INSERT INTO \(schema).migrations SELECT * FROM public.kept ON CONFLICT DO NOTHING;
+                DROP TABLE public.kept
+                """)
+        }
+        await service.pool.close()
+    }
+}
+
+extension CounterService {
+    fileprivate func serveAtMost(_ seconds: Double) async throws {
+        try await withTimeout(seconds: seconds, "the service ends") { try await serve() }
+    }
+
+    /// What `/readyz` says of one check.
+    fileprivate func check(_ name: String) async throws -> String? {
+        try await send("GET", "/readyz", key: nil).json["checks"]?[name]?.string
+    }
+
+    fileprivate func sql(_ text: String) async throws {
+        try await pool.withConnection { try await $0.script(text) }
+    }
+
+    /// As after an upgrade of the server's package under a running server: `SELECT 1` goes well, and what the suite asks
+    /// fails.
+    fileprivate func breakStatements() async throws {
+        try await sql(
+            """
+            CREATE OR REPLACE FUNCTION bus.expect(actual bigint, expected bigint, what text) RETURNS bigint
+            LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$ BEGIN
+                RAISE EXCEPTION 'could not load library plpgsql.so: undefined symbol' USING ERRCODE = '58P01';
+            END $$;
+            CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                PERFORM bus.expect(0, 0, 'nothing'); RETURN NEW;
+            END $$;
+            CREATE TRIGGER broken BEFORE INSERT ON bus.events FOR EACH ROW EXECUTE FUNCTION public.fail()
+            """)
+    }
+
+    fileprivate func mendStatements() async throws {
+        try await sql(
+            """
+            CREATE OR REPLACE FUNCTION bus.expect(actual bigint, expected bigint, what text) RETURNS bigint
+            LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$ BEGIN RETURN actual; END $$;
+            DROP TRIGGER broken ON bus.events
+            """)
+    }
+}
