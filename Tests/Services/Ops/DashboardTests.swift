@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 
@@ -251,6 +252,22 @@ struct DashboardTests {
                 let complaints = await browser.complaints
                 #expect(complaints == [])
             }
+        }
+    }
+
+    @Test func `a database that fails is named in plain words until it is mended`() async throws {
+        let shown = "document.querySelector('#health').hidden ? '' : document.querySelector('#health').textContent"
+        try await onPage { bench, browser in
+            try await browser.until("document.querySelector('#devices-count').textContent === '4'")
+            #expect(try await browser.evaluate(shown) == "")
+            bench.database.fault = "PostgreSQL fails statements with SQLSTATE 58P01"
+            await bench.readiness.judge()
+            try await browser.until(
+                "(\(shown)).startsWith('The database fails: PostgreSQL fails statements with SQLSTATE 58P01. ')")
+            #expect(try await browser.pale() == [])
+            bench.database.fault = nil
+            await bench.readiness.judge()
+            try await browser.until("(\(shown)) === ''")
         }
     }
 

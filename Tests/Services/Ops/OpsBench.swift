@@ -13,6 +13,7 @@ import Records
 import Runtime
 import ServiceKit
 import ServiceLifecycle
+import Synchronization
 import TestSupport
 import Timeline
 
@@ -27,6 +28,15 @@ struct Answer {
     /// The pointers of the faults.
     var faults: [String] { json["faults"]?.items?.compactMap { $0["pointer"]?.string } ?? [] }
     var items: [JSON] { json["items"]?.items ?? [] }
+}
+
+/// What the health check of the database finds.
+final class PretendDatabase: Sendable {
+    private let found = Mutex<String?>(nil)
+    var fault: String? {
+        get { found.withLock { $0 } }
+        set { found.withLock { $0 = newValue } }
+    }
 }
 
 /// The service over HTTP, as the role that it has in production, with a log of its own and one consumer in it.
@@ -47,6 +57,8 @@ struct OpsBench: Sendable {
     let tail: LogTail
     let logger: Logger
     let group: ServiceGroup
+    let database: PretendDatabase
+    let readiness: Readiness
 
     static func run(
         virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:], client: .shared),
@@ -77,6 +89,11 @@ struct OpsBench: Sendable {
         let metrics = Metrics()
         var table = RouteTable()
         Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, parked: parked)
+        let pretended = PretendDatabase()
+        let readiness = Readiness(
+            [HealthCheck("database", .notReadyAtStart) { pretended.fault }], metrics: metrics, logger: logger)
+        await readiness.judge()
+        table.addHealth(readiness, metrics: metrics)
         table.addOpenAPI(title: "ops", version: "1")
         let keys = [
             OperatorKeys.line(name: "r", scopes: [.read], key: readKey),
@@ -90,7 +107,8 @@ struct OpsBench: Sendable {
         guard case .run(let configuration) = request else { throw ConfigurationError("help") }
         let host = ServiceHost(
             name: "ops", configuration: configuration,
-            responder: table.responder(authenticator: authenticator, metrics: metrics), services: [news, tail],
+            responder: table.responder(authenticator: authenticator, metrics: metrics),
+            services: [news, tail, readiness],
             logger: logger)
         let ready = Signal<Int>()
         let group = host.group { ready.fire($0) }
@@ -102,7 +120,7 @@ struct OpsBench: Sendable {
                     try await body(
                         OpsBench(
                             port: port, owner: owner, pool: ops, news: news, url: url, options: options, tail: tail,
-                            logger: logger, group: group))
+                            logger: logger, group: group, database: pretended, readiness: readiness))
                 }
             } catch {
                 await group.triggerGracefulShutdown()

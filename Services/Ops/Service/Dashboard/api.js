@@ -22,6 +22,7 @@ export class Failure extends Error {
     this.status = status
     this.code = problem?.code
     this.retryAfter = retryAfter
+    this.faults = problem?.faults ?? []
   }
   /** Whether another key is needed, rather than patience. */
   get isOfTheKey() { return this.status === 401 || this.status === 403 }

@@ -67,7 +67,7 @@ function askForKey(words = '') {
   feed.stop()
   device.close()
   open = 'door'
-  for (const id of ['overview', 'device', 'clock', 'forget', 'trouble']) show($(id), false)
+  for (const id of ['overview', 'device', 'clock', 'forget', 'health', 'trouble']) show($(id), false)
   show($('door'), true)
   say($('key-fault'), words)
   $('key').focus()
@@ -114,6 +114,20 @@ function wentWell() {
   show($('trouble'), false)
 }
 
+/** What `ops` finds wrong with itself and its database; shown whether or not anything else can be asked. */
+async function refreshHealth(signal) {
+  const faults = await get('readyz', signal).then(health => health.faults ?? [], error => {
+    if (error.status !== 503) throw error
+    return error.faults
+  })
+  const database = faults.find(fault => fault.pointer === '/database')
+  const rest = faults.filter(fault => fault !== database).map(fault => fault.detail)
+  say($('health'), database
+    ? `The database fails: ${database.detail}. The services refuse what needs it, and the numbers below are old.`
+    : `Something is wrong: ${rest.join('; ')}.`)
+  show($('health'), faults.length > 0)
+}
+
 // What is refreshed
 
 /** Asks each 2 s while somebody looks, more slowly while it fails, and of who answers slowly at most a tenth of the time. */
@@ -124,6 +138,8 @@ async function refresh() {
   while (!signal.aborted) {
     let wait = 2000
     if (!document.hidden) {
+      // Where `ops` does not answer, the others tell.
+      refreshHealth(signal).catch(() => {})
       const asked = performance.now()
       try {
         await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
