@@ -106,11 +106,20 @@ var targets: [Target] = [
             nioPosix, logging,
         ],
         path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
+    // Attacks the whole suite as processes and judges it. It knows the suite by HTTP and by the log.
+    .target(
+        name: "Attack",
+        dependencies: [
+            "Records", "Contracts", "Postgres", "EventLog", "TestSupport", httpClient, crypto, nioCore, nioHTTP1,
+            nioSSL,
+            logging,
+        ],
+        path: "Tests/Attack", swiftSettings: strict),
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
-            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "FetchMachine", httpClient, arguments, crypto,
-            nioCore, nioHTTP1, logging, lifecycle,
+            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "Attack", "FetchMachine", httpClient, arguments,
+            crypto, nioCore, nioHTTP1, logging, lifecycle, unixSignals,
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(
@@ -118,6 +127,7 @@ var targets: [Target] = [
         dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
         path: "Tests/Support/Counterd", swiftSettings: strict),
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
+    tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
     tests("RecordsTests", "Shared/Records", ["Records", "TestSupport"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),

@@ -1,9 +1,16 @@
 import ArgumentParser
 import Foundation
 
-/// Measures what the architecture promises, each figure as a ratio against something real in the same run.
+/// Measures and attacks the suite; without a subcommand it measures.
 @main
 struct Benchmarks: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "benchmarks", abstract: "Measures and attacks Dormouse on this machine.",
+        subcommands: [Measure.self, AttackSuite.self, KnownToAll.self], defaultSubcommand: Measure.self)
+}
+
+/// Measures what the architecture promises, each figure as a ratio against something real in the same run.
+struct Measure: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines
         case fleetStreams = "fleet-streams"
@@ -15,7 +22,7 @@ struct Benchmarks: AsyncParsableCommand {
     }
 
     static let configuration = CommandConfiguration(
-        commandName: "benchmarks",
+        commandName: "measure",
         abstract: "Measures Dormouse against PostgreSQL and its own web server, in one run on this machine.",
         discussion:
             """

@@ -11,6 +11,9 @@ enum Report {
     /// Says how far something is that takes long.
     static func progress(_ text: String) { say("  … \(text)") }
 
+    /// Says a line as it is.
+    static func line(_ text: String) { say(text) }
+
     /// - Parameter reach: the least that the architecture asks for.
     static func ratio(_ name: String, _ value: Double, reach: Double) {
         let verdict = value >= reach ? "reached" : "NOT reached"

@@ -1,0 +1,106 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+import Records
+import TestSupport
+
+/// An answer, read to its end.
+struct Answer: DescribedAnswer {
+    let status: Int
+    let headers: HTTPHeaders
+    let body: ByteBuffer
+
+    var contentType: String? { headers.first(name: "content-type") }
+    var json: JSON { (try? JSON(parsing: body.readableBytesView)) ?? .null }
+    var isEmpty: Bool { body.readableBytes == 0 }
+    var isSuccess: Bool { (200..<300).contains(status) }
+    /// The place in `Dormouse-Position`.
+    var position: (partition: Int, offset: Int)? {
+        let parts = headers.first(name: "Dormouse-Position")?.split(separator: ":").compactMap { Int($0) } ?? []
+        return parts.count == 2 ? (parts[0], parts[1]) : nil
+    }
+    /// The first bytes, for a report.
+    var excerpt: String { String(decoding: body.readableBytesView.prefix(300), as: UTF8.self) }
+}
+
+/// One request.
+struct Call: Sendable {
+    var method: HTTPMethod
+    var path: String
+    var body: [UInt8]?
+    var headers: [(String, String)] = []
+
+    init(_ method: HTTPMethod, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = []) {
+        (self.method, self.path, self.body, self.headers) = (method, path, body, headers)
+    }
+
+    init(_ method: HTTPMethod, _ path: String, _ document: JSON?) {
+        self.init(
+            method, path, body: document?.bytes,
+            headers: document == nil ? [] : [("content-type", "application/json")])
+    }
+}
+
+/// Sends requests as an operator. It never repeats one by itself.
+final class AttackClient: Sendable {
+    private let http: HTTPClient
+
+    /// - Parameter authority: a PEM file of the authority that the provider endpoint's certificate is from.
+    init(authority: String? = nil) {
+        var configuration = HTTPClient.Configuration()
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.idleTimeout = .seconds(20)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
+        configuration.timeout.connect = .seconds(3)
+        configuration.redirectConfiguration = .disallow
+        if let authority {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(authority)
+            configuration.tlsConfiguration = tls
+        }
+        http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }
+
+    func shutdown() async throws { try await http.shutdown() }
+
+    /// Sends a request once.
+    ///
+    /// - Parameter readsStreams: whether an answer that is a stream of events is read; else it is left at its head.
+    /// - Throws: what kept the answer from coming, also after `seconds`.
+    func send(_ call: Call, to address: String, within seconds: Int64 = 5, authorized: Bool = true) async throws
+        -> Answer
+    {
+        var request = HTTPClientRequest(url: address + call.path)
+        request.method = call.method
+        if authorized {
+            request.headers.add(name: "authorization", value: "Bearer \(AttackedSuite.operatorKey)")
+        }
+        for (name, value) in call.headers { request.headers.add(name: name, value: value) }
+        request.body = call.body.map { .bytes(ByteBuffer(bytes: $0)) }
+        let response = try await http.execute(request, timeout: .seconds(seconds))
+        let isStream = response.headers.first(name: "content-type")?.hasPrefix("text/event-stream") ?? false
+        let body = isStream ? ByteBuffer() : try await response.body.collect(upTo: 1 << 24)
+        return Answer(status: Int(response.status.code), headers: response.headers, body: body)
+    }
+
+    /// Sends a request that must succeed, again and again within a minute, as one and the same.
+    @discardableResult
+    func require(_ call: Call, to address: String) async throws -> Answer {
+        var call = call
+        if call.method != .GET { call.headers.append(("Idempotency-Key", UUID().uuidString)) }
+        let deadline = ContinuousClock.now + .seconds(60)
+        var last = "no answer"
+        while ContinuousClock.now < deadline {
+            do {
+                let answer = try await send(call, to: address, within: 10)
+                if answer.isSuccess { return answer }
+                last = "\(answer.status) \(answer.excerpt)"
+                guard [429, 503, 504].contains(answer.status) else { break }
+            } catch { last = "\(error)" }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        throw AttackFailed("\(call.method) \(call.path): \(last)")
+    }
+}

@@ -1,0 +1,144 @@
+/// Holds the commands of honest clients against the log.
+///
+/// It is fed with the events of each partition in order. What it finds wrong is in ``Verdict/faults``.
+struct Audit {
+    /// How many commands came to what, of one kind.
+    struct Row: Sendable, Equatable {
+        var acknowledged = 0
+        var refused = 0
+        var unknown = 0
+        /// Commands whose event is in the log.
+        var logged = 0
+        /// Commands without an acknowledgement whose event is in the log.
+        var loggedUnknown = 0
+        var attempts = 0
+        /// The longest time from a command's first attempt to its acknowledgement, in seconds.
+        var slowest: Float = 0
+    }
+
+    struct Verdict: Sendable {
+        var rows: [String: Row] = [:]
+        var refusals: [String: Int] = [:]
+        var events = 0
+        var faults: [String] = []
+    }
+
+    /// What the log has of one command.
+    private struct Trace {
+        var count = 0
+        var partition = 0
+        var first = 0
+        var last = 0
+        var keys: Set<String> = []
+        var correlations: Set<String> = []
+    }
+
+    private let ledger: Ledger
+    private let records: [CommandRecord]
+    private var traces: [Int: Trace] = [:]
+    private var offsets: [Int: Int] = [:]
+    private var faults: [String] = []
+    private var events = 0
+    private var strangers = 0
+
+    init(_ ledger: Ledger) {
+        self.ledger = ledger
+        records = ledger.records
+    }
+
+    /// Takes in the next event of a partition.
+    mutating func add(_ event: LoggedEvent) {
+        events += 1
+        let expected = (offsets[event.partition] ?? 0) + 1
+        if event.offset != expected {
+            faults.append("partition \(event.partition) has offset \(event.offset) where \(expected) should be")
+        }
+        offsets[event.partition] = event.offset
+        let named = event.traceparent.flatMap { ledger.number(ofTraceparent: $0) }
+        guard event.isDirect, let number = named ?? ledger.number(ofIdentifier: event.correlation) else { return }
+        guard records.indices.contains(number) else {
+            faults.append("\(event.type) at \(event.partition):\(event.offset) belongs to no command that was sent")
+            return
+        }
+        let kind = records[number].kind
+        guard event.source == kind.service.rawValue else {
+            faults.append("\(event.type) of \(event.source) answers “\(kind.name)”, a command to \(kind.service)")
+            return
+        }
+        var trace = traces[number] ?? Trace()
+        trace.correlations.insert(event.correlation)
+        trace.keys.insert(event.key)
+        if kind.events.contains(event.type) {
+            if trace.count == 0 { trace.first = event.offset }
+            trace.count += 1
+            trace.partition = event.partition
+            trace.last = event.offset
+        }
+        traces[number] = trace
+    }
+
+    /// Judges all commands, once every event was added.
+    ///
+    /// - Parameter heads: the head of each partition.
+    func verdict(heads: [Int: Int]) -> Verdict {
+        var verdict = Verdict()
+        verdict.events = events
+        verdict.faults = faults
+        for (partition, head) in heads.sorted(by: { $0.key < $1.key }) where offsets[partition] ?? 0 != head {
+            verdict.faults.append("partition \(partition) ends at \(offsets[partition] ?? 0), its head is \(head)")
+        }
+        for (number, record) in records.enumerated() {
+            let trace = traces[number]
+            count(record, trace, in: &verdict)
+            if let fault = fault(of: record, trace) {
+                verdict.faults.append("command \(number), “\(record.kind.name)” of \(record.key): \(fault)")
+            }
+        }
+        return verdict
+    }
+
+    private func count(_ record: CommandRecord, _ trace: Trace?, in verdict: inout Verdict) {
+        var row = verdict.rows["\(record.kind.service) \(record.kind.name)"] ?? Row()
+        row.attempts += record.attempts
+        let isLogged = trace?.count ?? 0 > 0
+        if isLogged { row.logged += 1 }
+        switch record.outcome {
+        case .acknowledged:
+            row.acknowledged += 1
+            row.slowest = max(row.slowest, record.seconds)
+        case .refused:
+            row.refused += 1
+            verdict.refusals["\(record.kind.service) \(record.kind.name): \(record.code ?? "")", default: 0] += 1
+        case .unknown, .pending: row.unknown += 1
+        }
+        if isLogged, record.outcome != .acknowledged { row.loggedUnknown += 1 }
+        verdict.rows["\(record.kind.service) \(record.kind.name)"] = row
+    }
+
+    /// What is wrong about a command; nil where nothing is.
+    private func fault(of record: CommandRecord, _ trace: Trace?) -> String? {
+        let count = trace?.count ?? 0
+        if let trace, trace.keys != [record.key] { return "its events are of \(trace.keys.sorted())" }
+        if count > 1 { return "it happened \(count) times, at \(trace?.first ?? 0) and \(trace?.last ?? 0)" }
+        if let trace, trace.correlations.count > 1 { return "it was decided \(trace.correlations.count) times" }
+        switch record.outcome {
+        case .acknowledged:
+            if count == 0, record.isCertain { return "it was acknowledged and is not in the log" }
+            guard let trace, count == 1, let position = record.position else { return nil }
+            guard position.partition == trace.partition, position.offset >= trace.last else {
+                return "its answer names \(position.partition):\(position.offset), "
+                    + "the log has it at \(trace.partition):\(trace.last)"
+            }
+            return nil
+        case .refused:
+            if count > 0, record.openAttempts == 0 { return "it was refused (\(record.code ?? "")) and is in the log" }
+            guard let code = record.code, record.kind.refusals.contains(code) else {
+                return "it was refused with \(record.code ?? "no code"), which it should not be"
+            }
+            return nil
+        case .unknown, .pending:
+            guard count > 0, record.openAttempts == 0 else { return nil }
+            return "every answer said that it was not taken (\(record.code ?? "")), and it is in the log"
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Synchronization
+
+/// What became of a command, as its client knows it.
+enum Outcome: String, Sendable, CaseIterable {
+    /// The client still tries.
+    case pending
+    /// 2xx.
+    case acknowledged
+    /// 4xx.
+    case refused
+    /// The client gave up without a final answer.
+    case unknown
+}
+
+/// A sort of command: who decides it, and which event it makes.
+struct CommandKind: Sendable, Hashable {
+    let name: String
+    let service: AttackedService
+    /// An accepted command makes exactly one event of these types.
+    let events: Set<String>
+    /// The codes with which it may be refused; others are faults.
+    var refusals: Set<String> = []
+}
+
+/// One command of an honest client.
+struct CommandRecord: Sendable {
+    let kind: CommandKind
+    /// Of the aggregate, such as `device:a`.
+    let key: String
+    /// Whether its acceptance always makes an event: false where the state may already be what the command asks for.
+    var isCertain = true
+    var outcome = Outcome.pending
+    var attempts = 0
+    /// Attempts that may have taken effect although the client was not told so.
+    var openAttempts = 0
+    /// The place that the answer named, in `Dormouse-Position`.
+    var position: (partition: Int, offset: Int)?
+    /// From the first attempt to the final answer.
+    var seconds: Float = 0
+    /// The code of a refusal, or why the client gave up.
+    var code: String?
+}
+
+/// All commands of an attack, each found by the trace that it carried.
+final class Ledger: Sendable {
+    /// The first half of the trace of every command of this attack.
+    let run: UInt64
+    private let commands = Mutex<[CommandRecord]>([])
+
+    init(run: UInt64) { self.run = max(run, 1) }
+
+    var records: [CommandRecord] { commands.withLock { $0 } }
+
+    /// Enters a command.
+    ///
+    /// - Returns: its number.
+    func open(_ record: CommandRecord) -> Int {
+        commands.withLock { commands in
+            commands.append(record)
+            return commands.count - 1
+        }
+    }
+
+    func update(_ number: Int, _ change: (inout CommandRecord) -> Void) {
+        commands.withLock { change(&$0[number]) }
+    }
+
+    /// How many commands came to each outcome.
+    var counts: [Outcome: Int] {
+        commands.withLock { commands in
+            commands.reduce(into: [:]) { $0[$1.outcome, default: 0] += 1 }
+        }
+    }
+
+    /// The W3C `traceparent` that a command carries.
+    func traceparent(_ number: Int) -> String {
+        "00-\(Self.digits(run))\(Self.digits(UInt64(number) + 1))-00000000000000a1-01"
+    }
+
+    /// The same as a UUID, for notifications: their `apns-id`.
+    func identifier(_ number: Int) -> String {
+        let digits = Self.digits(run) + Self.digits(UInt64(number) + 1)
+        var text = ""
+        for (place, digit) in digits.enumerated() {
+            if [8, 12, 16, 20].contains(place) { text.append("-") }
+            text.append(digit)
+        }
+        return text
+    }
+
+    /// The number of the command that a `traceparent` in the log belongs to; nil for those of others.
+    func number(ofTraceparent text: String) -> Int? {
+        guard text.utf8.count == 55 else { return nil }
+        return number(ofDigits: String(Substring(text.utf8.dropFirst(3).prefix(32))))
+    }
+
+    /// The number of the command that a UUID in the log belongs to; nil for those of others.
+    func number(ofIdentifier text: String) -> Int? { number(ofDigits: text.lowercased().filter { $0 != "-" }) }
+
+    private func number(ofDigits digits: String) -> Int? {
+        guard digits.utf8.count == 32, UInt64(digits.prefix(16), radix: 16) == run,
+            let low = UInt64(digits.suffix(16), radix: 16), low > 0,
+            let number = Int(exactly: low - 1)
+        else { return nil }
+        return number
+    }
+
+    private static func digits(_ value: UInt64) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: 16 - text.count) + text
+    }
+}

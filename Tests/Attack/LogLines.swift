@@ -1,0 +1,70 @@
+import Records
+import TestSupport
+
+/// What the services have said on standard error, counted by level, message and sort of error.
+struct LogLines: Sendable {
+    struct Kind: Sendable, Hashable {
+        var level: String
+        var service: String
+        var message: String
+        /// Whether a database that is stopped, cut off or slow explains it.
+        var isExpected: Bool
+    }
+
+    private(set) var kinds: [Kind: (count: Int, example: String)] = [:]
+    /// Lines that are no log lines: traps and their stacks.
+    private(set) var others: [String] = []
+
+    /// Counts the lines of a process.
+    mutating func add(_ lines: [String]) {
+        for line in lines {
+            guard let json = try? JSON(parsing: Array(line.utf8)), let level = json["level"]?.string,
+                let message = json["message"]?.string
+            else {
+                if !line.isEmpty { others.append(line) }
+                continue
+            }
+            let error = json["error"]?.string ?? ""
+            let kind = Kind(
+                level: level, service: json["service"]?.string ?? "", message: message,
+                isExpected: message == "a batch failed" && Self.isOfDatabase(error))
+            let known = kinds[kind]
+            kinds[kind] = (count: (known?.count ?? 0) + 1, example: known?.example ?? String(line.prefix(600)))
+        }
+    }
+
+    /// Errors that no fault of the database explains.
+    var faults: [String] {
+        kinds.filter { ["error", "critical"].contains($0.key.level) && !$0.key.isExpected }
+            .map {
+                "logged as an error, \($0.value.count) times: \($0.key.service): \($0.key.message)\n    \($0.value.example)"
+            }
+            .sorted() + others.filter(Self.isTrap).map { "trap: \($0)" }
+    }
+
+    /// Everything else that was said: how often each message came from each service, the most frequent first.
+    var remarks: [String] {
+        var counts: [String: [String: Int]] = [:]
+        for (kind, value) in kinds where kind.level == "warning" || kind.isExpected {
+            counts["\(kind.level): \(kind.message)", default: [:]][kind.service, default: 0] += value.count
+        }
+        return counts.sorted { $0.value.values.reduce(0, +) > $1.value.values.reduce(0, +) }.map { message, services in
+            let each = services.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            return "\(message) (\(each.joined(separator: ", ")))"
+        }
+    }
+
+    private static func isOfDatabase(_ error: String) -> Bool {
+        let causes = [
+            "no connection to PostgreSQL", "the connection to the database was lost", "database connections were busy",
+            "the database connection was closed", "databaseUnavailable", "outcomeUnknown", "stopping", "SQLSTATE 57P0",
+            "SQLSTATE 55P03", "SQLSTATE 25P0",
+        ]
+        return causes.contains { error.contains($0) }
+    }
+
+    /// Whether a line is of a process that trapped.
+    static func isTrap(_ line: String) -> Bool {
+        ["Fatal error", "fatal error", "Program crashed", "*** ", "Precondition failed"].contains { line.contains($0) }
+    }
+}

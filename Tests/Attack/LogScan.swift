@@ -1,0 +1,136 @@
+import EventLog
+import Foundation
+import Logging
+import Postgres
+import TestSupport
+
+/// An event of the log, as far as the audit looks at it.
+struct LoggedEvent: Sendable, Equatable {
+    var partition: Int
+    var offset: Int
+    var source: String
+    var type: String
+    var key: String
+    /// Whether it follows from no other event: the answer to a command, or a deadline.
+    var isDirect: Bool
+    var correlation: String
+    var traceparent: String?
+}
+
+/// Reads the log as the superuser, past all services.
+struct LogScan: Sendable {
+    private static let page = 20_000
+    private static let events = Statement(
+        """
+        SELECT log_offset, source, type, key, causationid IS NULL, correlationid::text, traceparent
+        FROM bus.events WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3 ORDER BY log_offset LIMIT \(page)
+        """)
+    // The last bits of an event's id follow from its input alone: two decisions about the same input share them.
+    private static let doubled = Statement(
+        """
+        SELECT min(source || ' ' || type), count(*) FROM bus.events
+        GROUP BY partition, key, source, right(id::text, 17) HAVING count(*) > 1 LIMIT 100
+        """)
+    // A wake that was asked for is granted or refused, once.
+    private static let wakes = Statement(
+        """
+        SELECT request.type, request.key, count(answer.id)
+        FROM bus.events AS request
+        JOIN bus.cursors AS c ON c.partition = request.partition AND c.consumer = 'lifecycle'
+        LEFT JOIN bus.events AS answer ON answer.partition = request.partition AND answer.key = request.key
+            AND answer.causationid = request.id
+            AND answer.type IN ('lifecycle.app.woken', 'lifecycle.wake.refused')
+        WHERE request.type IN ('fetch.refresh.due', 'fetch.task.due', 'push.wake.requested', 'transfer.wake.requested')
+            AND request.log_offset <= c.log_offset
+        GROUP BY request.type, request.key, request.id HAVING count(answer.id) <> 1 LIMIT 100
+        """)
+    private static let letters = Statement(
+        "SELECT consumer, key, coalesce(reason, 'waits behind another') FROM bus.dead_letters ORDER BY 1, 2 LIMIT 100")
+    private static let lag = Statement(
+        """
+        SELECT c.consumer, c.partition::int8, p.head - c.log_offset, p.head FROM bus.cursors AS c
+        JOIN bus.partitions AS p USING (partition) WHERE c.log_offset < p.head ORDER BY 1, 2
+        """)
+
+    let pool: ConnectionPool
+
+    init(_ suite: AttackedSuite) throws {
+        var logger = Logger(label: "audit")
+        logger.logLevel = .critical
+        pool = ConnectionPool(
+            try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
+    }
+
+    /// Each partition with its head.
+    func heads() async throws -> [Int: Int] {
+        let rows = try await pool.run(Postgres.Call(LogReader.heads))
+        return Dictionary(try rows.map { (try $0.int(0), try $0.int(1)) }) { $1 }
+    }
+
+    /// Hands out all events up to the heads, partition by partition, in order.
+    func read(to heads: [Int: Int], _ body: (LoggedEvent) -> Void) async throws {
+        for (partition, head) in heads.sorted(by: { $0.key < $1.key }) {
+            var last = 0
+            while last < head {
+                let rows = try await pool.run(
+                    Postgres.Call(Self.events, [.int4(Int32(partition)), .int(last), .int(head)]))
+                guard let end = rows.last else { break }
+                for row in rows {
+                    body(
+                        LoggedEvent(
+                            partition: partition, offset: try row.int(0), source: try row.text(1),
+                            type: try row.text(2), key: try row.text(3), isDirect: try row.bool(4),
+                            correlation: try row.text(5), traceparent: try row.optionalText(6)))
+                }
+                last = try end.int(0)
+            }
+        }
+    }
+
+    /// Decisions that were made twice about the same input.
+    func doubledDecisions() async throws -> [String] {
+        try await pool.run(Postgres.Call(Self.doubled)).map { "\(try $0.text(0)): \(try $0.int(1)) times" }
+    }
+
+    /// Wakes that were asked for and not answered exactly once.
+    func unansweredWakes() async throws -> [String] {
+        try await pool.run(Postgres.Call(Self.wakes)).map {
+            "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers"
+        }
+    }
+
+    /// What consumers have set aside.
+    func deadLetters() async throws -> [(key: String, text: String)] {
+        try await pool.run(Postgres.Call(Self.letters)).map {
+            (try $0.text(1), "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.text(2))")
+        }
+    }
+
+    /// Consumers that have not read the whole log.
+    func laggards() async throws -> [String] {
+        try await pool.run(Postgres.Call(Self.lag)).map {
+            "\(try $0.text(0)) lags \(try $0.int(2)) behind \(try $0.int(3)) in partition \(try $0.int(1))"
+        }
+    }
+
+    /// Deadlines that should have fired so many seconds ago; those of parked keys do not fire.
+    func overdue(seconds: Int) async throws -> [String] {
+        var overdue: [String] = []
+        for service in AttackedService.writers {
+            let rows = try await pool.run(
+                Postgres.Call(
+                    Statement(
+                        """
+                        SELECT s.key, (extract(epoch FROM clock_timestamp()) * 1000)::int8 - s.next_deadline
+                        FROM "\(service)".states AS s
+                        WHERE s.next_deadline < (extract(epoch FROM clock_timestamp()) * 1000)::int8 - $1 * 1000
+                            AND NOT EXISTS (
+                                SELECT FROM bus.dead_letters AS d
+                                WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key)
+                        ORDER BY s.next_deadline LIMIT 20
+                        """), [.int(seconds)]))
+            overdue += try rows.map { "\(service) of \(try $0.text(0)): a deadline is overdue by \(try $0.int(1)) ms" }
+        }
+        return overdue
+    }
+}

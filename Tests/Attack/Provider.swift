@@ -1,0 +1,84 @@
+import Crypto
+import Foundation
+import NIOHTTP1
+import Records
+import Synchronization
+import TestSupport
+
+/// A provider of notifications with a key of its own, over HTTP/1.1 and over HTTP/2 with TLS.
+final class Provider: Sendable {
+    private static let team = "TEAMTEAM01"
+    private static let keyID = "KEYKEYKEY1"
+    /// APNs takes a token for an hour, and another one after 20 minutes.
+    private static let renewal = Duration.seconds(30 * 60)
+
+    private let key = P256.Signing.PrivateKey()
+    private let bearer = Mutex<(text: String, made: ContinuousClock.Instant)?>(nil)
+
+    /// Registers the key with `push`, and waits until every replica takes it.
+    func register(_ suite: AttackedSuite, _ client: AttackClient) async throws {
+        let document: JSON = [
+            "keyID": .string(Self.keyID), "teamID": .string(Self.team), "environment": "sandbox",
+            "publicKey": .string(key.publicKey.pemRepresentation),
+        ]
+        let replicas = suite.replicas(of: .push)
+        try await client.require(Call(.POST, "/v1/provider-keys", document), to: replicas[0].directAddress)
+        // A token that leads to nobody is looked at after the key is.
+        let call = Call(
+            .POST, "/3/device/" + String(repeating: "0", count: 64), body: Array(#"{"aps":{"alert":"a"}}"#.utf8),
+            headers: headers(silent: false))
+        for replica in replicas {
+            try await eventually(within: 30, describe: "\(replica.name) knows the provider's key") {
+                let answer = try await client.send(call, to: replica.directAddress, authorized: false)
+                return answer.reason == "BadDeviceToken"
+            }
+        }
+    }
+
+    /// Sends a notification. It is not sent again once it may have been taken: providers' requests have no key for that.
+    func notify(
+        _ device: HonestDevice, number: Int, isHTTP2: Bool, _ honest: HonestClient, _ random: inout SplitMix64
+    ) async {
+        let kind = isHTTP2 ? CommandKind.notifyOverHTTP2 : .notifyOverHTTP1
+        let isSilent = number % 3 == 0
+        let aps: JSON = isSilent ? ["content-available": 1] : ["alert": .string("Number \(number)")]
+        let payload: JSON = ["aps": aps, "number": .int(number)]
+        await honest.perform(
+            CommandRecord(kind: kind, key: device.key), isRepeatable: false, random: &random
+        ) { replica, command in
+            // Over HTTP/2 no trace is taken, but the log has the id as the correlation of what follows.
+            let id = ("apns-id", honest.ledger.identifier(command))
+            let call = Call(
+                .POST, "/3/device/\(device.token)", body: payload.bytes, headers: headers(silent: isSilent) + [id])
+            let address = isHTTP2 ? replica.apnsAddress ?? replica.address : replica.address
+            let answer = try await honest.client.send(
+                call, to: address, within: HonestClient.attemptSeconds, authorized: false)
+            return HonestClient.judge(answer)
+        }
+    }
+
+    func headers(silent: Bool) -> [(String, String)] {
+        [
+            ("authorization", "bearer \(token)"), ("apns-topic", HonestDevice.app),
+            ("apns-push-type", silent ? "background" : "alert"), ("apns-priority", silent ? "5" : "10"),
+        ]
+    }
+
+    /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).
+    private var token: String {
+        bearer.withLock { bearer in
+            if let bearer, bearer.made.duration(to: .now) < Self.renewal { return bearer.text }
+            let claims = #"{"iss":"\#(Self.team)","iat":\#(Int(Date().timeIntervalSince1970))}"#
+            let signed =
+                Self.text(#"{"alg":"ES256","kid":"\#(Self.keyID)"}"#.utf8) + "." + Self.text(claims.utf8)
+            let signature = try? key.signature(for: Data(signed.utf8)).rawRepresentation
+            let text = signed + "." + Self.text(signature ?? Data())
+            bearer = (text, .now)
+            return text
+        }
+    }
+
+    private static func text(_ bytes: some Sequence<UInt8>) -> String {
+        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Glibc
+import Synchronization
+import TestSupport
+
+/// One process of a service, with the proxies in front of it and in front of its database.
+///
+/// It signals only the process that it has started. A process that ends without such a signal is noted in ``deaths``.
+final class Replica: Sendable {
+    /// How a process ended that nobody had ended.
+    struct Death: Sendable {
+        var replica: String
+        var status: ExitStatus
+        var lines: [String]
+    }
+
+    private struct State {
+        var process: ChildProcess?
+        /// The process that is to end: by a signal of ours.
+        var condemned: pid_t?
+        var isReady = false
+        var deaths: [Death] = []
+        var failedStarts: [Death] = []
+        var starts = 0
+        var residentAtStart = 0
+        var transcripts: [Transcript] = []
+    }
+
+    let service: AttackedService
+    /// From 1 on.
+    let number: Int
+    /// Between the process and PostgreSQL.
+    let database: TCPProxy
+    /// Between clients and the process; nil where clients connect directly.
+    let front: TCPProxy?
+    /// The port of the provider endpoint; nil for services other than `push`.
+    let apnsPort: Int?
+    private let port: Int
+    private let settings: [String: String]
+    private let state = Mutex(State())
+
+    init(
+        _ service: AttackedService, _ number: Int, port: Int, apnsPort: Int?, database: TCPProxy, front: TCPProxy?,
+        settings: [String: String]
+    ) {
+        (self.service, self.number, self.port, self.apnsPort) = (service, number, port, apnsPort)
+        (self.database, self.front, self.settings) = (database, front, settings)
+    }
+
+    var name: String { "\(service).\(number)" }
+    /// Where clients reach it.
+    var address: String { "http://127.0.0.1:\(front?.port ?? port)" }
+    /// Where it listens, past every proxy.
+    var directAddress: String { "http://127.0.0.1:\(port)" }
+    /// Where providers reach it over TLS.
+    var apnsAddress: String? { apnsPort.map { "https://localhost:\($0)" } }
+
+    var isRunning: Bool { state.withLock { $0.process != nil && $0.condemned == nil } }
+    /// Processes that were ready once, and ended by themselves.
+    var deaths: [Death] { state.withLock(\.deaths) }
+    /// Processes that ended by themselves before they were ready: as they may where the database is away.
+    var failedStarts: [Death] { state.withLock(\.failedStarts) }
+    /// How often it was started.
+    var starts: Int { state.withLock(\.starts) }
+    /// The resident memory of its first process, when that was ready.
+    var residentAtStart: Int { state.withLock(\.residentAtStart) }
+    /// The resident memory of its process now; nil without one.
+    var residentNow: Int? { state.withLock { $0.process?.pid }.flatMap { Self.resident($0) } }
+    /// What all its processes have written to standard error.
+    var transcripts: [Transcript] { state.withLock(\.transcripts) }
+
+    /// Starts a process and waits until it is ready.
+    ///
+    /// - Throws: ``AttackFailed`` where it ended before, with its last words.
+    func start() async throws {
+        let process = try ChildProcess.start(ChildProcess.product("\(service)"), ["serve"], environment: settings)
+        state.withLock { state in
+            state.process = process
+            state.condemned = nil
+            state.isReady = false
+            state.starts += 1
+            state.transcripts.append(process.errors)
+        }
+        watch(process)
+        do {
+            try await process.waitForLine(containing: "is ready", within: 90)
+        } catch {
+            throw AttackFailed("\(name) did not start: \(error)")
+        }
+        state.withLock { state in
+            state.isReady = state.process === process
+            if state.residentAtStart == 0 { state.residentAtStart = Self.resident(process.pid) ?? 0 }
+        }
+    }
+
+    /// Ends its process with a signal and waits until it is gone.
+    ///
+    /// - Returns: how it ended; nil where none was running.
+    @discardableResult
+    func end(_ signal: Int32, within seconds: Double = 90) async throws -> ExitStatus? {
+        let process = state.withLock { state in
+            state.condemned = state.process?.pid
+            return state.process
+        }
+        guard let process else { return nil }
+        process.signal(signal)
+        return try await process.exit(within: seconds)
+    }
+
+    /// Signals its process: `SIGSTOP` or `SIGCONT`.
+    func signal(_ signal: Int32) { state.withLock { $0.process }?.signal(signal) }
+
+    private func watch(_ process: ChildProcess) {
+        // It lives as long as the process, which ends with this object at the latest.
+        Task { [weak self] in
+            guard let status = try? await process.exit(within: 1e6) else { return }
+            self?.note(process, status)
+        }
+    }
+
+    private func note(_ process: ChildProcess, _ status: ExitStatus) {
+        state.withLock { state in
+            guard state.process === process else { return }
+            state.process = nil
+            guard state.condemned != process.pid else { return }
+            let lines = process.errors.lines.suffix(12) + process.output.lines.suffix(2)
+            let death = Death(replica: name, status: status, lines: Array(lines))
+            if state.isReady { state.deaths.append(death) } else { state.failedStarts.append(death) }
+        }
+    }
+
+    /// - Returns: bytes.
+    private static func resident(_ pid: pid_t) -> Int? {
+        guard let text = try? String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8) else { return nil }
+        let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
+    }
+
+    /// The processor time of its process so far, in seconds; 0 without one.
+    var processorSeconds: Double {
+        guard let pid = state.withLock({ $0.process?.pid }),
+            let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
+            let end = text.lastIndex(of: ")")
+        else { return 0 }
+        // proc(5): utime and stime are the 14th and 15th fields; the 3rd is the first behind the name.
+        let fields = text[text.index(after: end)...].split(separator: " ")
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
+        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }
+}

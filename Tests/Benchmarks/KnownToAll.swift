@@ -1,0 +1,67 @@
+import ArgumentParser
+import Attack
+import Foundation
+
+/// `benchmarks known`: refusals for not knowing yet, and how soon an unknown device is refused.
+struct KnownToAll: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "known",
+        abstract: "Counts refusals right after an acknowledged launch, and times the 404 of an unknown device.",
+        discussion:
+            """
+            Registers, installs and launches at lifecycle, then at once registers for push, sets an interval and creates a \
+            session at random replicas of the other services. The processor time of an accepted command is compared with \
+            --before, from a run of another version on the same machine.
+            """)
+
+    @Option(help: "Devices, each of which is used at once.")
+    var rounds = 1000
+
+    @Option(help: "Processes of each of lifecycle, fetch, push and transfer.")
+    var replicas = 2
+
+    @Option(help: "Clients at once.")
+    var clients = 4
+
+    @Option(help: "Microseconds of processor time of an accepted command, of the version to compare with.")
+    var before: Double?
+
+    func validate() throws {
+        guard (16...100_000).contains(rounds) else { throw ValidationError("--rounds must be from 16 to 100000") }
+        guard (1...8).contains(replicas) else { throw ValidationError("--replicas must be from 1 to 8") }
+        guard (1...64).contains(clients) else { throw ValidationError("--clients must be from 1 to 64") }
+    }
+
+    func run() async throws {
+        var known = KnownDevices()
+        known.rounds = rounds
+        known.replicas = replicas
+        known.clients = clients
+        Report.heading("Devices that a service may not have heard of yet")
+        let figures = try await known.run { Report.progress($0) }
+        let refusals = figures.refusals.values.reduce(0, +)
+        Report.figure("commands right after a launch", Double(figures.commands), "")
+        Report.bound("refused", Double(refusals), "", limit: 0)
+        for (refusal, count) in figures.refusals.sorted(by: { $0.key < $1.key }) {
+            Report.figure("  \(refusal)", Double(count), "")
+        }
+        Report.figure("accepted right after a launch, p50", percentile(figures.atOnce, 0.5) * 1000, "ms")
+        Report.figure("accepted right after a launch, p99", percentile(figures.atOnce, 0.99) * 1000, "ms")
+        Report.figure("404 of an unknown device, p50", percentile(figures.unknown, 0.5) * 1000, "ms")
+        Report.bound("404 of an unknown device, p99", percentile(figures.unknown, 0.99) * 1000, "ms", limit: 50)
+        for (other, count) in figures.others.sorted(by: { $0.key < $1.key }) {
+            Report.figure("  answered otherwise: \(other)", Double(count), "")
+        }
+        Report.figure("accepted, known device, p50", percentile(figures.accepted, 0.5) * 1000, "ms")
+        Report.figure("accepted, known device, p99", percentile(figures.accepted, 0.99) * 1000, "ms")
+        Report.figure("processor time of an accepted command", figures.microsecondsPerCommand, "µs")
+        if let before {
+            Report.figure("the same ÷ before", figures.microsecondsPerCommand / before, "")
+        }
+    }
+
+    private func percentile(_ values: [Double], _ share: Double) -> Double {
+        let sorted = values.sorted()
+        return sorted.isEmpty ? .nan : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+    }
+}
