@@ -37,7 +37,7 @@ public final class ConnectionPool: Sendable {
     private let acquisitionTimeout: Duration
     private let logger: Logger
     private let guarded: Mutex<Guarded>
-    /// What the server did wrong with the pool's statements.
+    /// The faults of the server that the pool's statements met.
     public let faults: ServerFaults
 
     /// - Parameter acquisitionTimeout: how long to wait for a connection to come free; opening one has

@@ -8,7 +8,7 @@ extension PostgresError {
         return error.sqlState == "25006" || ["53", "58", "XX"].contains(String(error.sqlState.prefix(2)))
     }
 
-    /// What is wrong, in words for anybody: no host, no path, no statement, nothing of the data.
+    /// The fault, in words for anybody: no host, no path, no statement, nothing of the data.
     public var publicDescription: String {
         switch self {
         case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"

@@ -5,7 +5,7 @@ import Postgres
 
 // Read your writes, without a word from the caller: a refusal may rest on something that another service has changed and
 // acknowledged, while this one has not read the event yet. Such a refusal is not told. The command waits until the cursor has
-// passed the last event about its aggregate, and is decided again. What is accepted is never delayed.
+// passed the last event about its aggregate, and is decided again. An accepted command is never delayed.
 
 /// A refusal that an event behind the cursor may change.
 struct EarlyRefusal: Error {

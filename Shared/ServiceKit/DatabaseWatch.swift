@@ -45,7 +45,7 @@ final class DatabaseWatch: Service {
         self.logger = logger
     }
 
-    /// What is wrong with the database.
+    /// The fault of the database.
     var fault: String? {
         let (fault, answeredAt) = state.withLock { ($0.fault, $0.answeredAt) }
         if let fault { return fault }
@@ -55,7 +55,7 @@ final class DatabaseWatch: Service {
 
     /// Why the program and the schema do not fit together.
     var schemaFault: String? { state.withLock { $0.schemaFault } }
-    /// What is wrong with the tables of the days to come.
+    /// The fault of the tables of the days to come.
     var daysFault: String? { state.withLock { $0.daysFault } }
 
     /// Runs until graceful shutdown or cancellation.
@@ -95,7 +95,7 @@ final class DatabaseWatch: Service {
         }
     }
 
-    /// What changes seldom.
+    /// The values that change seldom.
     private func look(_ connection: Connection) async throws(PostgresError) {
         var schemaFault: String?
         for migrator in migrators where schemaFault == nil {
