@@ -64,9 +64,41 @@ struct ProviderSigner: Sendable {
         #expect(try admit(&session, text, [try signer.registered()], at: now) == "KEYKEYKEY1")
     }
 
+    @Test func `a token may write its time as a string of digits`() async throws {
+        let text = try await token(at: "\(now.milliseconds / 1000)")
+        var session = ProviderSession()
+        #expect(try admit(&session, text, [try signer.registered()], at: now) == "KEYKEYKEY1")
+        let old = try await token(at: "\(now.milliseconds / 1000 - 3700)")
+        #expect(throws: APNsReason.expiredProviderToken) {
+            try admit(&session, old, [try signer.registered()], at: now)
+        }
+    }
+
+    @Test(arguments: [
+        "", " 1750000000", "1750000000.5", "+1750000000", "-1", "1e9", "0x1", "١٧٥", "9999999999999999999",
+    ])
+    func `no other string is a time of a token`(_ time: String) async throws {
+        let header = "bearer " + (try await token(at: time))
+        #expect(throws: APNsReason.invalidProviderToken) { try ProviderSession.token(header) }
+    }
+
+    /// As kalyke signs it.
+    private func token(at time: String) async throws -> String {
+        let kid = JWKIdentifier(string: signer.keyID)
+        let keys = await JWTKeyCollection().add(ecdsa: signer.key, kid: kid)
+        return try await keys.sign(TextClaims(iss: signer.teamID, iat: time), kid: kid)
+    }
+
     private struct FractionalClaims: JWTPayload {
         var iss: String
         var iat: Double
+
+        func verify(using algorithm: some JWTAlgorithm) async throws {}
+    }
+
+    private struct TextClaims: JWTPayload {
+        var iss: String
+        var iat: String
 
         func verify(using algorithm: some JWTAlgorithm) async throws {}
     }

@@ -45,9 +45,8 @@ struct ProviderToken: Sendable {
         guard text.utf8.count <= 4096, parts.count == 3, let header = Self.json(parts[0]),
             let claims = Self.json(parts[1]), let signature = Self.bytes(parts[2]), signature.count == 64,
             header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, isProviderIdentifier(keyID),
-            let teamID = claims["iss"]?.string, isProviderIdentifier(teamID), let iat = claims["iat"]?.double,
-            // A NumericDate may have a fraction (RFC 7519 section 2), and libraries write one.
-            let issuedAt = Int(exactly: iat.rounded(.down))
+            let teamID = claims["iss"]?.string, isProviderIdentifier(teamID),
+            let issuedAt = claims["iat"].flatMap(Self.seconds)
         else { return nil }
         self.text = text
         self.keyID = keyID
@@ -60,6 +59,18 @@ struct ProviderToken: Sendable {
     func isSigned(by key: P256.Signing.PublicKey) -> Bool {
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signature) else { return false }
         return key.isValidSignature(signature, for: signed)
+    }
+
+    /// The seconds of a time. A NumericDate is a number, which may have a fraction (RFC 7519 section 2), and libraries write one.
+    ///
+    /// Apple documents a number ("Establishing a token-based connection to APNs"). kalyke, which is made for APNs alone, writes a
+    /// string of digits, so such a string is taken for the number.
+    private static func seconds(_ time: JSON) -> Int? {
+        guard let digits = time.string else { return time.double.flatMap { Int(exactly: $0.rounded(.down)) } }
+        guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int(digits)
     }
 
     private static func json(_ part: Substring) -> JSON? { bytes(part).flatMap { try? JSON(received: $0) } }

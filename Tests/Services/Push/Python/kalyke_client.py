@@ -1,0 +1,48 @@
+"""Sends notifications with kalyke as it comes from the index: only the host and the trust are other ones.
+
+The one argument is the path of a JSON document:
+
+    {"base": "https://localhost:2197", "ca": "ca.pem", "key": "key.p8", "keyID": "…", "teamID": "…", "topic": "…",
+     "requests": [{"token": "…", "payload": {…}}]}
+
+Each answer is a line of JSON, in the order of the requests: the `apns-id`, or the name of the error.
+"""
+
+import asyncio
+import json
+import ssl
+import sys
+
+import httpx2
+from kalyke import ApnsClient, ApnsConfig
+from kalyke.exceptions import ApnsProviderException
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    plan = json.load(file)
+
+
+class Client(ApnsClient):
+    @property
+    def _base_url(self):
+        return plan["base"]
+
+    def _init_client(self, apns_config):
+        client = super()._init_client(apns_config)
+        trust = ssl.create_default_context(cafile=plan["ca"])
+        return httpx2.AsyncClient(headers=client.headers, http2=True, verify=trust)
+
+
+async def main():
+    client = Client(
+        use_sandbox=True, team_id=plan["teamID"], auth_key_id=plan["keyID"], auth_key_filepath=plan["key"])
+    for request in plan["requests"]:
+        answer = {"id": None, "error": None}
+        try:
+            answer["id"] = await client.send_message(
+                device_token=request["token"], payload=request["payload"], apns_config=ApnsConfig(topic=plan["topic"]))
+        except ApnsProviderException as error:
+            answer["error"] = type(error).__name__
+        print(json.dumps(answer))
+
+
+asyncio.run(main())
