@@ -49,41 +49,24 @@ public struct TokenIssuer: Sendable {
 }
 
 /// The tokens' public keys as the database has them.
-actor TokenKeyring {
-    private let pool: ConnectionPool
-    private let issuer: String
-    let verifier = DeviceTokenVerifier()
-    private var known: [String: String] = [:]
-    private var lastRead: ContinuousClock.Instant?
-
-    private var reading: Task<Bool, Never>?
+struct TokenKeyring: Sendable {
+    let verifier: DeviceTokenVerifier
+    private let reading: FreshReading<Void>
 
     init(pool: ConnectionPool, issuer: String) {
-        self.pool = pool
-        self.issuer = issuer
+        let verifier = DeviceTokenVerifier()
+        self.verifier = verifier
+        reading = FreshReading(pause: Self.pause) {
+            try await verifier.trust(try await TokenKeys.trusted(issuer, pool))
+        }
     }
 
-    /// Reads the keys anew. Anybody can show a token that no key fits, so all who ask share one reading, and between two of
-    /// them is a pause.
+    /// Reads the keys anew. Anybody can show a token that no key fits, so all callers share one reading, and between two of them
+    /// is a pause. A key that was added before this call is trusted after it.
     ///
-    /// - Returns: whether there are keys that were not known before.
-    func refresh() async -> Bool {
-        if let reading { return await reading.value }
-        // Shared by all who ask, so it must not be cancelled with the first of them: hence a task of its own.
-        let task = Task { await self.read() }
-        reading = task
-        defer { reading = nil }
-        return await task.value
-    }
-
-    private func read() async -> Bool {
-        if let lastRead { try? await Task.sleep(until: lastRead + Self.pause) }
-        lastRead = .now
-        guard let keys = try? await TokenKeys.trusted(issuer, pool), keys != known else { return false }
-        do { try await verifier.trust(keys) } catch { return false }
-        known = keys
-        return true
-    }
+    /// - Returns: whether they were read. Another caller's reading may have brought the key that this one misses, so a token is
+    ///   looked at again whoever read it.
+    func refresh() async -> Bool { (try? await reading.value()) != nil }
 
     private static let pause = Duration.milliseconds(200)
 }

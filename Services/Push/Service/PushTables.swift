@@ -49,6 +49,12 @@ struct PushTables: Sendable {
     private static let allKeys = Statement(
         "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id"
     )
+    private static let keysOfTeams = Statement(
+        """
+        SELECT k.key_id, k.public_key, k.environment, k.topics, k.team
+        FROM unnest($1::int4[], $2::text[]) AS a (partition, team) JOIN push.provider_keys AS k USING (partition, team)
+        ORDER BY k.team, k.created_at, k.key_id
+        """)
     // The two slots are what keeps a team to two keys: of two that register at once, one meets the constraint.
     private static let addKey = Statement(
         """
@@ -66,6 +72,12 @@ struct PushTables: Sendable {
 
     func allKeys() async throws(PostgresError) -> [ProviderKeyDocument] {
         let rows = try await pool.run(Call(Self.allKeys))
+        return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
+    }
+
+    func keys(ofTeams teams: [String]) async throws(PostgresError) -> [ProviderKeyDocument] {
+        let places = Parameter.int4s(teams.map { Int32(home(ofTeam: $0)) })
+        let rows = try await pool.run(Call(Self.keysOfTeams, [places, .texts(teams)]))
         return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
     }
 

@@ -23,7 +23,9 @@ extension ProviderEndpoint {
             try ProviderRules.requireSingleHeaders(request)
             let grant = try await admit(request, on: connection)
             if request.header("apns-request-id") != nil { requestID = try ChannelRequest.requestID(request) }
-            try asked.requireApp(of: grant, channels.feature)
+            try await hold(request, of: connection, under: grant) { grant throws(APNsReason) in
+                try asked.requireApp(of: grant, channels.feature)
+            }
             var answer = try await answer(asked, request, requestID, traceparent)
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer

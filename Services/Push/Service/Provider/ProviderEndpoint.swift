@@ -60,7 +60,10 @@ struct ProviderEndpoint: Sendable {
             try ProviderRules.requireSingleHeaders(request)
             let grant = try await admit(request, on: connection)
             if request.header("apns-id") != nil { apnsID = try ProviderRules.apnsID(request) }
-            let draft = try ProviderRules.draft(request, apnsID: apnsID, grant: grant)
+            let id = apnsID
+            let draft = try await hold(request, of: connection, under: grant) { grant throws(APNsReason) in
+                try ProviderRules.draft(request, apnsID: id, grant: grant)
+            }
             guard let token = PushToken(text) else { throw .badDeviceToken }
             guard rates.admit(token, now: real.now) else { throw .tooManyRequests }
             return try await deliver(draft, to: token, traceparent)
@@ -79,14 +82,43 @@ struct ProviderEndpoint: Sendable {
             Result { () throws(APNsReason) in try session.token(header) }
         }
         let token = try read.get()
-        let known: [ProviderKey]
-        do { known = try await keys.keys(ofTeam: token.teamID, keyID: token.keyID) } catch { throw .serviceUnavailable }
+        do throws(APNsReason) {
+            return try grant(to: token, by: keys.known(ofTeam: token.teamID), on: connection)
+        } catch {
+            guard error == .invalidProviderToken || error == .badEnvironmentKeyIDInToken else { throw error }
+            // Its key may have been registered at another replica since.
+            return try grant(to: token, by: try await currentKeys(ofTeam: token.teamID), on: connection)
+        }
+    }
+
+    /// Holds a request to rules that look at topics. Where they refuse the topic, they decide once more by the keys that the database
+    /// has now: the key may have been registered anew at another replica, with other topics.
+    func hold<T>(
+        _ request: ProviderRequest, of connection: ProviderConnection, under grant: ProviderGrant,
+        to rules: (ProviderGrant) throws(APNsReason) -> T
+    ) async throws(APNsReason) -> T {
+        do throws(APNsReason) { return try rules(grant) } catch {
+            let isOfTopics = error == .topicDisallowed || error == .topicMismatch
+            guard isOfTopics, grant.certificateTopic == nil, !grant.topics.isEmpty else { throw error }
+            let token = try ProviderSession.token(request.header("authorization"))
+            let current = try await currentKeys(ofTeam: token.teamID)
+            return try rules(try self.grant(to: token, by: current, on: connection))
+        }
+    }
+
+    private func grant(
+        to token: ProviderToken, by keys: [ProviderKey], on connection: ProviderConnection
+    ) throws(APNsReason) -> ProviderGrant {
         let admitted: Result<ProviderKey, APNsReason> = connection.session.withLock { session in
             Result { () throws(APNsReason) in
-                try session.admit(token, keys: known, environment: environment, now: real.now)
+                try session.admit(token, keys: keys, environment: environment, now: real.now)
             }
         }
         return ProviderGrant(topics: try admitted.get().topics)
+    }
+
+    private func currentKeys(ofTeam team: String) async throws(APNsReason) -> [ProviderKey] {
+        do { return try await keys.current(ofTeam: team) } catch { throw .serviceUnavailable }
     }
 
     private func deliver(

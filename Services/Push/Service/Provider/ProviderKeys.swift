@@ -2,28 +2,28 @@ import Contracts
 import Crypto
 import Postgres
 import PushMachine
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The registered keys of all teams, read anew every few seconds: a key that another replica registered or removed shows after
-/// ``ProviderKeys/freshness``. What a provider's token names costs no question to the database.
+/// The registered keys of all teams, in memory: a token that they admit costs no question to the database.
+///
+/// A token that they do not admit is judged again by the keys that the database has then. So a key counts at every replica as soon
+/// as its registration is answered. Readings are shared and paced: invented tokens cost the database at most twenty a second. A
+/// removed key counts for another ``ProviderKeys/freshness`` at the other replicas.
 final class ProviderKeys: Service {
     static let freshness = Duration.seconds(5)
-    /// A key that is not known may be new; so often at most it is looked for, whoever invents tokens.
-    private static let patience = Duration.seconds(1)
+    /// Between two readings, whatever tokens are shown.
+    static let pause = Duration.milliseconds(50)
 
-    private struct State {
-        var teams: [String: [ProviderKey]] = [:]
-        var readAt: ContinuousClock.Instant?
-        /// Each read has a number: an older one that ends later does not put back what it saw.
-        var begun = 0
-        var shown = 0
+    private let book: KeyBook
+    private let reading: FreshReading<Void>
+
+    init(_ tables: PushTables) {
+        let book = KeyBook(tables)
+        self.book = book
+        reading = FreshReading(pause: Self.pause) { try await book.read() }
     }
-
-    private let tables: PushTables
-    private let state = Mutex(State())
-
-    init(_ tables: PushTables) { self.tables = tables }
 
     /// Reads them every ``freshness`` until graceful shutdown. While the database is away, what was read last stands.
     func run() async throws {
@@ -32,43 +32,71 @@ final class ProviderKeys: Service {
         }
     }
 
-    /// The keys of a team, of any environment.
-    ///
-    /// - Parameter keyID: what the token names.
-    func keys(ofTeam team: String, keyID: String) async throws(PostgresError) -> [ProviderKey] {
-        let (known, isDue) = state.withLock { state in
-            let known = state.teams[team] ?? []
-            let isKnown = known.contains { $0.keyID == keyID }
-            return (known, !isKnown && state.readAt.map { .now - $0 >= Self.patience } ?? true)
-        }
-        guard isDue else { return known }
-        try await refresh()
-        return state.withLock { $0.teams[team] ?? [] }
+    /// The keys of a team that are in memory, of any environment.
+    func known(ofTeam team: String) -> [ProviderKey] { book.keys(ofTeam: team) }
+
+    /// The keys of a team that the database has now, of any environment.
+    func current(ofTeam team: String) async throws -> [ProviderKey] {
+        book.want(team: team)
+        try await reading.value()
+        return book.keys(ofTeam: team)
     }
 
-    /// Reads them now.
-    func refresh() async throws(PostgresError) {
-        let number = state.withLock { state in
-            state.readAt = .now
-            state.begun += 1
-            return state.begun
+    /// Reads the keys of all teams now.
+    func refresh() async throws {
+        book.wantAll()
+        try await reading.value()
+    }
+}
+
+/// The keys that were read last, and whose are read next. One reading is under way at a time.
+private final class KeyBook: Sendable {
+    private struct State {
+        var teams: [String: [ProviderKey]] = [:]
+        var wanted: Set<String> = []
+        var wantsAll = false
+    }
+
+    private let tables: PushTables
+    private let state = Mutex(State())
+
+    init(_ tables: PushTables) { self.tables = tables }
+
+    func keys(ofTeam team: String) -> [ProviderKey] { state.withLock { $0.teams[team] ?? [] } }
+    func want(team: String) { state.withLock { _ = $0.wanted.insert(team) } }
+    func wantAll() { state.withLock { $0.wantsAll = true } }
+
+    /// Reads what was wanted up to now.
+    func read() async throws(PostgresError) {
+        let (wanted, wantsAll) = state.withLock { state in
+            defer { (state.wanted, state.wantsAll) = ([], false) }
+            return (state.wanted, state.wantsAll)
         }
+        // Another reading has had all that was wanted.
+        guard wantsAll || !wanted.isEmpty else { return }
         let documents: [ProviderKeyDocument]
-        do throws(PostgresError) { documents = try await tables.allKeys() } catch {
-            state.withLock { $0.readAt = nil }
+        do throws(PostgresError) {
+            documents = try await wantsAll ? tables.allKeys() : tables.keys(ofTeams: wanted.sorted())
+        } catch {
+            state.withLock { state in
+                state.wanted.formUnion(wanted)
+                state.wantsAll = state.wantsAll || wantsAll
+            }
             throw error
         }
-        let keys = documents.compactMap { document -> ProviderKey? in
-            // Checked when it was registered.
-            guard let key = try? P256.Signing.PublicKey(pemRepresentation: document.publicKey) else { return nil }
-            return ProviderKey(
-                keyID: document.keyID, teamID: document.teamID, environment: document.environment.rawValue,
-                topics: document.topics, publicKey: key)
-        }
+        let teams = Dictionary(grouping: documents.compactMap(ProviderKey.init), by: \.teamID)
         state.withLock { state in
-            guard number > state.shown else { return }
-            state.shown = number
-            state.teams = Dictionary(grouping: keys, by: \.teamID)
+            if wantsAll { state.teams = teams } else { for team in wanted { state.teams[team] = teams[team] } }
         }
+    }
+}
+
+extension ProviderKey {
+    /// Nil for no key: it was checked when it was registered.
+    fileprivate init?(_ document: ProviderKeyDocument) {
+        guard let key = try? P256.Signing.PublicKey(pemRepresentation: document.publicKey) else { return nil }
+        self.init(
+            keyID: document.keyID, teamID: document.teamID, environment: document.environment.rawValue,
+            topics: document.topics, publicKey: key)
     }
 }

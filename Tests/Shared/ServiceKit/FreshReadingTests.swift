@@ -1,0 +1,59 @@
+import ServiceKit
+import TestSupport
+import Testing
+
+/// Readings that callers share.
+@Suite("Fresh readings", .timeLimit(.minutes(1))) struct FreshReadingTests {
+    private struct Fault: Error {}
+
+    @Test func `a caller gets a reading that began after it asked`() async throws {
+        let (gate, begun) = (TestSupport.Gate(), Tally())
+        let reading = FreshReading<Int>(pause: .zero) {
+            let number = begun.add()
+            try await gate.pass()
+            return number
+        }
+        async let first = reading.value()
+        try await begun.reaches(1)
+        // The one under way may have seen less than was there when this caller asked.
+        async let second = reading.value()
+        gate.open()
+        let numbers = try await (first, second)
+        #expect(numbers == (1, 2))
+    }
+
+    @Test func `callers cost as many readings as there are pauses, however many they are`() async throws {
+        let reads = Tally()
+        let pause = Duration.milliseconds(20)
+        let reading = FreshReading<Int>(pause: pause) { reads.add() }
+        let begun = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<2000 { group.addTask { _ = try await reading.value() } }
+            try await group.waitForAll()
+        }
+        let pauses = Int((ContinuousClock.now - begun) / pause)
+        #expect(reads.count <= pauses + 1)
+    }
+
+    @Test func `a caller that gives up does not end the reading of the others`() async throws {
+        let (gate, begun) = (TestSupport.Gate(), Tally())
+        let reading = FreshReading<Void>(pause: .zero) {
+            begun.add()
+            try await gate.pass()
+        }
+        let first = Task { try await reading.value() }
+        try await begun.reaches(1)
+        first.cancel()
+        async let other: Void = reading.value()
+        gate.open()
+        try await other
+        try await first.value
+    }
+
+    @Test func `a reading that fails does so for its own callers alone`() async throws {
+        let reads = Tally()
+        let reading = FreshReading<Void>(pause: .zero) { if reads.add() == 1 { throw Fault() } }
+        await #expect(throws: Fault.self) { try await reading.value() }
+        try await reading.value()
+    }
+}
