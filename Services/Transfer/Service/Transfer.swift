@@ -21,7 +21,7 @@ public enum Transfer {
             .number(
                 "SCAN_INTERVAL", standardScanInterval, 1...86_400,
                 "seconds after which each process looks for transfers that nobody carries out"),
-        ] + UploadLimits.settings
+        ] + UploadLimits.settings + UploadAddress.settings
 
     private static let standardScanInterval = 60
 
@@ -80,8 +80,9 @@ public enum Transfer {
             let contents = ContentTable(pool: parts.pool, partitions: configuration.partitions)
             ContentRoutes(storage: storage, table: contents, counts: counts, clock: RealClock(), logger: logger)
                 .add(to: &table)
-            TusRoutes(store: uploads).add(to: &table)
-            DraftRoutes(store: uploads).add(to: &table)
+            let address = UploadAddress(configuration)
+            TusRoutes(store: uploads, address: address).add(to: &table)
+            DraftRoutes(store: uploads, address: address).add(to: &table)
             let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)
             return [
                 Movers(

@@ -178,14 +178,17 @@ private struct AppRefusals {
     func ofUploads() async throws {
         let tus = ["Tus-Resumable": "1.0.0", "Upload-Length": "3"]
         let begun = try await suite.send(.POST, suite.transferPort, "/files", headers: tus)
-        let upload = try #require(begun["Location"])
+        let (location, upload) = (try #require(begun["Location"]), try #require(begun.uploadPath))
         func refuse(_ code: String, _ file: String) async throws {
             try await given.refuse(code, "POST", session + "/uploads", #"{"url":"\#(url)","file":"\#(file)"}"#)
         }
         try await refuse("unknown_file", "none")
         try await refuse("upload_incomplete", upload)
+        // As it was told, too.
+        try await refuse("upload_incomplete", location)
         _ = try await suite.send(.DELETE, suite.transferPort, upload, headers: tus)
         try await refuse("upload_gone", upload)
+        try await refuse("upload_gone", location)
     }
 
     func ofAnswers(to server: CannedServer) async throws {

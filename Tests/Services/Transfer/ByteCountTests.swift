@@ -19,7 +19,7 @@ import Testing
         #expect(try await suite.send(.PUT, port, own, zeros(300)).status == 201)
         #expect(try await suite.send(.GET, port, own).status == 200)
         let tus = ["Tus-Resumable": "1.0.0", "Upload-Length": "50", "Content-Type": "application/offset+octet-stream"]
-        let upload = try #require(try await suite.send(.POST, port, "/files", headers: tus, zeros(50))["Location"])
+        let upload = try #require(try await suite.send(.POST, port, "/files", headers: tus, zeros(50)).uploadPath)
         #expect(try await suite.send(.GET, port, upload).status == 200)
 
         let origin = "http://127.0.0.1:\(suite.proxy.port)/content"

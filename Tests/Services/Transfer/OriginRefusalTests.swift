@@ -255,7 +255,7 @@ private struct OriginRefusals {
         var upload = request.upload
         if upload == nil {
             // The interim response told it.
-            let told = try await wire.heard("Upload-Limit").firstMatch(of: #/(?i)location: \/uploads\/(\S+)/#)
+            let told = try await wire.heard("Upload-Limit").firstMatch(of: #/(?i)location: \S+\/uploads\/(\S+)/#)
             upload = told.map { "/files/\($0.1)" }
         }
         #expect(try await rival.offset(try #require(upload)) != nil)

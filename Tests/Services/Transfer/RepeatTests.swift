@@ -142,7 +142,7 @@ extension TransferSuite {
                 "Tus-Resumable": "1.0.0", "Upload-Length": "\(text.utf8.count)",
                 "Content-Type": "application/offset+octet-stream",
             ], ByteBuffer(string: text))
-        guard created.status == 201, let path = created["Location"] else {
+        guard created.status == 201, let path = created.uploadPath else {
             throw Unexpected(description: "\(created.status) \(String(buffer: created.body))")
         }
         return path

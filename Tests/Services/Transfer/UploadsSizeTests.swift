@@ -32,7 +32,7 @@ import Testing
             var told: String?
             for _ in 0..<30 {
                 // By the interim response, where it is cut; before that it does not know of the upload.
-                if told == nil { told = value("Location", try await run(create)) }
+                if told == nil { told = value("Location", try await run(create)).flatMap(pathOfUpload) }
                 guard let path = told else { continue }
                 let head = try await run(["-I", base + path])
                 guard let offset = value("Upload-Offset", head) else { continue }

@@ -127,7 +127,7 @@ extension UploadsSuite.Replica {
     /// - Returns: its path.
     func begin(_ headers: [String: String], _ body: String? = nil) async throws -> String {
         let created = try await tus(.POST, "/files", headers, body)
-        guard created.status == 201, let path = created["Location"] else {
+        guard created.status == 201, let path = created.uploadPath else {
             throw Unexpected(description: "\(created.status) \(String(buffer: created.body))")
         }
         return path
@@ -139,6 +139,15 @@ extension UploadsSuite.Replica {
 
 extension HTTPAnswer {
     subscript(_ name: String) -> String? { headers.first(name: name) }
+
+    /// The path of an upload that was created, of the URL in `Location`.
+    var uploadPath: String? { self["Location"].flatMap(pathOfUpload) }
+}
+
+/// The path of an absolute URL; nil for anything else.
+func pathOfUpload(_ location: String) -> String? {
+    guard let url = URLComponents(string: location), url.scheme != nil, url.host != nil else { return nil }
+    return url.path
 }
 
 /// Bytes that look like nothing, and their hash.

@@ -64,7 +64,7 @@ import Testing
         let created = try await replica.tus(
             .POST, "/files", ["Upload-Length": "5", "Upload-Metadata": "filename ZmlsbQ==,is_confidential"])
         #expect(created.status == 201 && created["Upload-Offset"] == nil && created["Upload-Expires"] != nil)
-        let path = try #require(created["Location"])
+        let path = try #require(created.uploadPath)
         let head = try await replica.tus(.HEAD, path)
         #expect(head.status == 200 && head["Upload-Offset"] == "0" && head["Upload-Length"] == "5")
         #expect(head["Upload-Metadata"] == "filename ZmlsbQ==,is_confidential" && head["Cache-Control"] == "no-store")
@@ -72,7 +72,7 @@ import Testing
 
         let whole = try await replica.tus(.POST, "/files", ["Upload-Length": "5"], "whole")
         #expect(whole.status == 201 && whole["Upload-Offset"] == "5" && whole["Upload-Expires"] == nil)
-        let bytes = try await replica.send(.GET, try #require(whole["Location"]))
+        let bytes = try await replica.send(.GET, try #require(whole.uploadPath))
         #expect(bytes.status == 200 && String(buffer: bytes.body) == "whole")
         let empty = try await replica.begin(["Upload-Length": "0"])
         #expect(try await replica.send(.GET, empty).body.readableBytes == 0)

@@ -55,7 +55,8 @@ struct UploadRequest: Record, Equatable {
     var url = ""
     var method = "POST"
     var headers: OrderedDictionary<String, String> = [:]
-    /// The name of a file of the app, or `/files/{upload}`, `/uploads/{upload}`: what was uploaded by one of the protocols.
+    /// The name of a file of the app, or what was uploaded by one of the protocols: `/files/{upload}`, `/uploads/{upload}`, or the
+    /// URL of one.
     var file = ""
     var earliestBeginDate: Instant?
     var priority: Double?
@@ -68,7 +69,7 @@ struct UploadRequest: Record, Equatable {
         fields.omittable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive, .range(0...Int.max))
         fields.omittable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend, .range(0...Int.max))
         fields.visit("earliestBeginDate", &earliestBeginDate, .omittable, .documented)
-        fields.field("file", &file, .text(1...255))
+        fields.field("file", &file, .text(1...1024))
         fields.defaulted("headers", &headers, .requestHeaders)
         fields.defaulted(
             "method", &method, Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) })

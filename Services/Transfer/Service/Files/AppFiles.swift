@@ -52,8 +52,11 @@ struct AppFiles: Sendable {
     ///
     /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, ``StorageError``.
     func source(_ file: String, for caller: Caller) async throws -> UploadSource {
-        guard let prefix = ["/files/", "/uploads/"].first(where: { file.hasPrefix($0) }) else { return .file(file) }
-        let upload = try await uploads.complete(String(file.dropFirst(prefix.count)), for: caller)
+        // The path of an upload, or its URL, as `Location` told it.
+        guard let slash = file.lastIndex(of: "/"),
+            ["/files", "/uploads"].contains(where: { file[..<slash].hasSuffix($0) })
+        else { return .file(file) }
+        let upload = try await uploads.complete(String(file[file.index(after: slash)...]), for: caller)
         // The task's own names for the bytes: they stay when the upload goes.
         let id = UUID().lowercased
         var body = AppFile()

@@ -10,6 +10,7 @@ struct DraftRoutes: Sendable {
     static let mediaType = "application/partial-upload"
 
     let store: UploadStore
+    let address: UploadAddress
 
     func add(to table: inout RouteTable) {
         let (all, one) = ("/uploads", "/uploads/{upload}")
@@ -81,14 +82,14 @@ struct DraftRoutes: Sendable {
         let understands = completes != nil && request.headers[.draftVersion] != nil
         if understands {
             var fields = interim(version)
-            fields[.location] = "/uploads/\(upload.id)"
+            fields[.location] = location(of: upload, request)
             if version.knowsPartialUpload { fields[.uploadLimit] = limits(upload, version) }
             await context.sendInterim(.uploadResumptionSupported, fields)
         }
         let appended = try await store.take(upload, context) { flight in
             try await append(request, context, to: upload, completes ?? true, version, understands, flight)
         }
-        var headers: HTTPFields = [.location: "/uploads/\(upload.id)"]
+        var headers: HTTPFields = [.location: location(of: upload, request)]
         describe(appended, version, in: &headers)
         return Response(status: .created, headers: headers)
     }
@@ -134,7 +135,7 @@ struct DraftRoutes: Sendable {
             var headers: HTTPFields = [:]
             describe(appended, version, in: &headers)
             guard appended.isComplete else { return Response(status: version.appended, headers: headers) }
-            headers[.location] = "/uploads/\(upload.id)"
+            headers[.location] = location(of: upload, request)
             return Response(status: .created, headers: headers)
         }
     }
@@ -166,6 +167,10 @@ struct DraftRoutes: Sendable {
         let told = version.knowsPartialUpload ? request.headers[.uploadLength].flatMap(naturalNumber) : nil
         if let told, let implied, told != implied { throw .inconsistentLength }
         return told ?? implied
+    }
+
+    private func location(of upload: Upload, _ request: Request) -> String {
+        address.url(of: "/uploads/\(upload.id)", asked: request)
     }
 
     private func interim(_ version: DraftVersion) -> HTTPFields { [.draftVersion: version.rawValue] }

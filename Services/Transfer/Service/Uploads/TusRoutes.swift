@@ -15,6 +15,7 @@ struct TusRoutes: Sendable {
     static let algorithms = UploadChecksum.Algorithm.allCases.map(\.rawValue).joined(separator: ",")
 
     let store: UploadStore
+    let address: UploadAddress
 
     func add(to table: inout RouteTable) {
         let (all, one) = ("/files", "/files/{upload}")
@@ -120,7 +121,7 @@ struct TusRoutes: Sendable {
         }
         if let parts = wishes.parts {
             let upload = try await store.concatenate(parts, describe, for: context)
-            return created(upload)
+            return created(upload, request)
         }
         guard wishes.length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
         let hasBody = try hasBody(request)
@@ -131,15 +132,15 @@ struct TusRoutes: Sendable {
             throw Problem.uploadTooLarge
         }
         let upload = try await store.create(for: context, describe)
-        guard hasBody else { return created(upload) }
+        guard hasBody else { return created(upload, request) }
         let appended = try await store.take(upload, context) { try await store.append(append, to: upload, $0) }
-        var response = created(appended)
+        var response = created(appended, request)
         response.headers[.uploadOffset] = String(appended.received)
         return response
     }
 
-    private func created(_ upload: Upload) -> Response {
-        var headers: HTTPFields = [.location: "/files/\(upload.id)"]
+    private func created(_ upload: Upload, _ request: Request) -> Response {
+        var headers: HTTPFields = [.location: address.url(of: "/files/\(upload.id)", asked: request)]
         headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }
         return Response(status: .created, headers: headers)
     }

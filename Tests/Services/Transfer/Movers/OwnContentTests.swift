@@ -74,7 +74,7 @@ import Testing
         let joined = try await suite.send(
             .POST, suite.transferPort, "/files",
             headers: ["Tus-Resumable": "1.0.0", "Upload-Concat": "final;" + paths.joined(separator: " ")])
-        let id = try #require(joined["Location"]).dropFirst("/files/".count)
+        let id = try #require(joined.uploadPath).dropFirst("/files/".count)
         let url = "http://127.0.0.1:\(suite.proxy.port)/content/joined"
         try await suite.call(
             .POST, suite.transferPort, Downloads.session("phone") + "/uploads",

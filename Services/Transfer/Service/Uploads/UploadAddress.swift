@@ -1,0 +1,59 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// Where clients reach uploads: what `Location` says of a new one.
+///
+/// `PUBLIC_URL` wins. Without it the URL has the scheme of the port and the host that the client named. Where a proxy says that it
+/// stands before the port, or the host is none, `Location` is a path, which clients resolve by the URL that they asked (RFC 9110
+/// section 10.2.2). What a proxy says of the scheme is not taken: any client can say it.
+struct UploadAddress: Sendable {
+    /// The settings.
+    static let settings = [
+        Setting(
+            "PUBLIC_URL", nil,
+            "URL of the service for clients, where a proxy stands before it: new uploads are told to be there",
+            mustBe: "an http or https URL without a query"
+        ) { base($0) != nil }
+    ]
+
+    /// What a proxy adds.
+    private static let ofProxies = ["forwarded", "x-forwarded-proto", "x-forwarded-host"].compactMap {
+        HTTPField.Name($0)
+    }
+
+    private let publicURL: String?
+    private let scheme: String
+
+    init(_ configuration: ServiceConfiguration) {
+        publicURL = configuration["PUBLIC_URL"].flatMap(Self.base)
+        scheme = configuration["TLS_CERTIFICATE"] == nil ? "http" : "https"
+    }
+
+    /// The URL of a path of this service, or the path itself.
+    func url(of path: String, asked request: Request) -> String {
+        if let publicURL { return publicURL + path }
+        guard !Self.ofProxies.contains(where: { request.headers[$0] != nil }), let host = request.head.authority,
+            Self.isHost(host)
+        else { return path }
+        return "\(scheme)://\(host)\(path)"
+    }
+
+    /// A base that paths can be appended to; nil where it is none.
+    private static func base(_ text: String) -> String? {
+        guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),
+            let host = text.range(of: "://")?.upperBound, url.query == nil, url.fragment == nil,
+            isHost(String(text[host...].prefix { $0 != "/" })), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+
+    /// Whether a text is a host with an optional port (RFC 3986 section 3.2), without percent-encoding.
+    static func isHost(_ text: String) -> Bool {
+        let form = #/(?:[A-Za-z0-9._~\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?/#
+        guard let parts = text.wholeMatch(of: form) else { return false }
+        guard let port = parts.1 else { return true }
+        return (1...65_535).contains(Int(port) ?? 0)
+    }
+}
