@@ -28,4 +28,9 @@ struct ByteCounts: Sendable {
 extension Metric {
     static let transferredBytes = Metric(
         "dormouse_transfer_bytes_total", "Bytes of bodies received and sent, by direction and stream.", .counter)
+    static let filesTrashed = Metric(
+        "dormouse_transfer_files_trashed_total", "Files that nothing names, moved to the trash, by folder.", .counter)
+    static let sweepRefused = Metric(
+        "dormouse_transfer_sweep_refused",
+        "Files that nothing names and that a sweep refused to move, since they are so many, by folder.", .gauge)
 }

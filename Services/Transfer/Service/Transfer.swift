@@ -21,7 +21,7 @@ public enum Transfer {
             .number(
                 "SCAN_INTERVAL", standardScanInterval, 1...86_400,
                 "seconds after which each process looks for transfers that nobody carries out"),
-        ] + UploadLimits.settings + UploadAddress.settings
+        ] + UploadLimits.settings + UploadAddress.settings + SweepRules.settings
 
     private static let standardScanInterval = 60
 
@@ -84,14 +84,24 @@ public enum Transfer {
             TusRoutes(store: uploads, address: address).add(to: &table)
             DraftRoutes(store: uploads, address: address).add(to: &table)
             let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)
+            let rules = SweepRules(configuration)
+            func sweep(
+                _ folder: StorageFolder, _ suspicion: StorageSweep.Suspicion = .manyLeftovers,
+                inUse: @escaping @Sendable ([String]) async throws -> Set<String>
+            ) -> StorageSweep {
+                StorageSweep(
+                    storage: storage, folder: folder, rules: rules, suspicion: suspicion, metrics: parts.metrics,
+                    logger: logger, inUse: inUse)
+            }
             return [
                 Movers(
                     parts: parts, storage: storage, origins: origins, credentials: credentials,
                     scanInterval: .seconds(configuration.number("SCAN_INTERVAL") ?? standardScanInterval)),
                 UploadSweep(store: uploads),
-                StorageSweep(storage: storage, folder: .segments, logger: logger) { try await states.pieces(of: $0) },
-                StorageSweep(storage: storage, folder: .uploads, logger: logger) { try await uploads.table.inUse($0) },
-                StorageSweep(storage: storage, folder: .contents, logger: logger) { try await contents.inUse($0) },
+                // Downloads that nobody claims leave many.
+                sweep(.segments, .emptyDatabase { try await states.isEmpty }) { try await states.pieces(of: $0) },
+                sweep(.uploads) { try await uploads.table.inUse($0) },
+                sweep(.contents) { try await contents.inUse($0) },
                 CredentialSweep(table: credentials, states: states, logger: logger),
             ]
         }

@@ -1,51 +1,12 @@
 import Foundation
-import Logging
 import NIOCore
 import NIOHTTP1
-import Synchronization
 import TestSupport
 import Testing
 
-@testable import TransferService
-
-/// Files that nobody names go, all others stay.
+/// What killed processes left, and what a restored database does not know.
 @Suite(.serialized) struct Leftovers {
-    @Test func onlyOldFilesOutOfUseAreRemoved() async throws {
-        let folder = try Folder()
-        let storage = try DirectoryStorage(folder.url.path)
-        let place = folder.url.appendingPathComponent("uploads")
-        for (name, age) in [("old", 7200.0), ("young", 0), ("used", 7200), ("also", 9000)] {
-            try make(place.appendingPathComponent(name), age)
-        }
-        try FileManager.default.createDirectory(
-            at: place.appendingPathComponent("lost+found"), withIntermediateDirectories: false)
-        try make(folder.url.appendingPathComponent("segments/old"), 9000)
-        let asked = Mutex<[String]>([])
-        let sweep = StorageSweep(
-            storage: storage, folder: .uploads, age: .seconds(3600), logger: Logger(label: "test")
-        ) { names in
-            asked.withLock { $0 += names }
-            return ["used"]
-        }
-        try await sweep.sweep()
-        #expect(asked.withLock { $0.sorted() } == ["also", "old", "used"], "of young ones nobody is asked")
-        #expect(names(place) == ["lost+found", "used", "young"])
-        #expect(names(folder.url.appendingPathComponent("segments")) == ["old"], "another folder")
-    }
-
-    @Test func nothingIsRemovedWhereNobodyCanTell() async throws {
-        let folder = try Folder()
-        let storage = try DirectoryStorage(folder.url.path)
-        let place = folder.url.appendingPathComponent("contents")
-        try make(place.appendingPathComponent("old"), 7200)
-        let sweep = StorageSweep(
-            storage: storage, folder: .contents, age: .seconds(3600), logger: Logger(label: "test")
-        ) { _ in throw CancellationError() }
-        await #expect(throws: CancellationError.self) { try await sweep.sweep() }
-        #expect(names(place) == ["old"])
-    }
-
-    @Test func aServiceThatStartsRemovesWhatOthersLeft() async throws {
+    @Test func `a service that starts moves what others left to the trash`() async throws {
         let (suite, first) = try await UploadsSuite.start()
         let upload = try await first.begin(["Upload-Length": "6"], "abc")
         let put = try await first.send(.PUT, "/content/film", [:], ByteBuffer(string: "film"))
@@ -70,13 +31,38 @@ import Testing
         try make(uploads.appendingPathComponent(late), 7200)
         let second = try await suite.replica()
         defer { suite.stop(second) }
-        try await eventually(describe: "what nobody names is gone") {
+        try await eventually(describe: "what nobody names is in the trash") {
             names(uploads) == [file, "\(id).1.young"].sorted() && names(contents) == [content, "\(id).young"].sorted()
         }
+        #expect(names(suite.directory.appendingPathComponent("trash/uploads")) == ["\(id).1", late].sorted())
+        #expect(names(suite.directory.appendingPathComponent("trash/contents")) == [id])
         #expect(try await second.offset(upload) == 3)
         #expect(try await second.tus(.PATCH, upload, ["Upload-Offset": "3"], "def").status == 204)
         #expect(String(buffer: try await second.send(.GET, upload).body) == "abcdef")
         #expect(String(buffer: try await second.send(.GET, "/content/film").body) == "film")
+    }
+
+    @Test func `a file outlives a restore of the database to before it was put, and the roll forward`() async throws {
+        let (suite, first) = try await UploadsSuite.start()
+        #expect(try await first.send(.PUT, "/content/film", [:], ByteBuffer(string: "film")).status == 201)
+        first.process.signal(SIGTERM)
+        _ = try await first.process.exit()
+        let contents = suite.directory.appendingPathComponent("contents")
+        let file = try #require(names(contents).first)
+        try age(contents.appendingPathComponent(file), 7200)
+        _ = try await suite.sql("CREATE TABLE rolled AS TABLE transfer.contents; DELETE FROM transfer.contents")
+        let second = try await suite.replica()
+        try await eventually(describe: "the file is in the trash") {
+            names(suite.directory.appendingPathComponent("trash/contents")) == [file]
+        }
+        #expect(try await second.send(.GET, "/content/film").status == 404)
+        second.process.signal(SIGTERM)
+        _ = try await second.process.exit()
+        _ = try await suite.sql("INSERT INTO transfer.contents SELECT * FROM rolled")
+        let third = try await suite.replica()
+        defer { suite.stop(third) }
+        try await eventually(describe: "the file is back") { names(contents) == [file] }
+        #expect(String(buffer: try await third.send(.GET, "/content/film").body) == "film")
     }
 
     private func make(_ url: URL, _ seconds: TimeInterval) throws {

@@ -9,6 +9,9 @@ struct StatesInUse: Sendable {
     let states: MoverTable
     let partitions: Int
 
+    /// Whether the database knows no device at all.
+    var isEmpty: Bool { get async throws { try await states.isEmpty } }
+
     /// Which of these files of `segments` a device has a use for.
     func pieces(of names: [String]) async throws -> Set<String> {
         let names = Set(names)

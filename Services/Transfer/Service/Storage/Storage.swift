@@ -21,6 +21,11 @@ protocol Storage: Sendable {
     /// The file counts as changed then, so that nobody takes its new name for a leftover.
     func link(_ name: String, from source: StorageFolder, as other: String, in folder: StorageFolder) async throws
 
+    /// Moves a file, which counts as changed then; a file that has its name there is gone.
+    ///
+    /// - Throws: `missing` where there is none: another process may have moved it.
+    func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws
+
     /// Removes a file; one that is not there is as good as removed. Whoever has it open reads on.
     func remove(_ name: String, from folder: StorageFolder) async throws
 
@@ -29,7 +34,22 @@ protocol Storage: Sendable {
 }
 
 /// What a storage keeps apart.
-enum StorageFolder: String, CaseIterable { case contents, segments, uploads }
+enum StorageFolder: String, CaseIterable {
+    case contents, segments, uploads
+    /// What a sweep moved out of the others.
+    case trashedContents = "trash/contents"
+    case trashedSegments = "trash/segments"
+    case trashedUploads = "trash/uploads"
+
+    /// Where a sweep moves what nothing names.
+    var trash: StorageFolder {
+        switch self {
+        case .contents, .trashedContents: .trashedContents
+        case .segments, .trashedSegments: .trashedSegments
+        case .uploads, .trashedUploads: .trashedUploads
+        }
+    }
+}
 
 /// An open file, closed when nobody has it any more. Used by one task at a time.
 protocol StoredFile: Sendable {

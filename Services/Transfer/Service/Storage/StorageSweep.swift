@@ -1,18 +1,36 @@
 import Logging
+import ServiceKit
 import ServiceLifecycle
 
-/// Removes files that nothing names: what processes were writing when they were killed, and what could not be removed when
-/// it was time.
+/// Moves files that nothing names to the trash, and empties the trash: what processes were writing when they were killed, and what
+/// could not be removed when it was time.
 ///
-/// Only old ones: a young one may be about to be named.
+/// Only old ones: a young one may be about to be named. Nothing is removed at once, since a database that was restored names less
+/// than there is, and a wrong one names nothing: what is named again is put back. Where too much would go, the sweep is refused
+/// until an operator confirms it or the days of the trash have passed.
 struct StorageSweep: Service {
+    /// Marks in the trash when a sweep was refused first. No file has this name: theirs are generated.
+    static let note = "sweep-refused"
+    /// So many leftovers raise no suspicion.
+    static let few = 20
     /// How many names are asked for at once.
     private static let page = 10_000
 
+    /// What tells that the database may not be the one of these files.
+    enum Suspicion: Sendable {
+        /// Leftovers are rare here: more than the limit of all files.
+        case manyLeftovers
+        /// Leftovers are usual here, so only a database without anything in it is suspicious.
+        case emptyDatabase(@Sendable () async throws -> Bool)
+    }
+
     let storage: any Storage
     let folder: StorageFolder
+    var rules = SweepRules()
+    var suspicion = Suspicion.manyLeftovers
     var age = Duration.seconds(3600)
     var pause = Duration.seconds(3600)
+    var metrics = Metrics()
     let logger: Logger
     /// Which of these names are in use.
     let inUse: @Sendable ([String]) async throws -> Set<String>
@@ -22,9 +40,7 @@ struct StorageSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    logger.warning(
-                        "leftover files could not be swept",
-                        metadata: ["folder": "\(folder.rawValue)", "error": "\(error)"])
+                    logger.warning("could not sweep leftover files", metadata: metadata(["error": "\(error)"]))
                 }
                 try await Task.sleep(for: pause)
             }
@@ -33,18 +49,118 @@ struct StorageSweep: Service {
 
     /// Looks at every file once.
     func sweep() async throws {
-        var rest = try await storage.names(in: folder, unchangedFor: age)[...]
-        while !rest.isEmpty {
-            let names = Array(rest.prefix(Self.page))
-            rest = rest.dropFirst(Self.page)
-            let used = try await inUse(names)
-            for name in names where !used.contains(name) {
-                do { try await storage.remove(name, from: folder) } catch let error as StorageError {
-                    logger.warning(
-                        "a leftover file could not be removed",
-                        metadata: ["folder": "\(folder.rawValue)", "file": "\(name)", "error": "\(error)"])
-                }
+        let trashed = try await storage.names(in: folder.trash, unchangedFor: .zero)
+        try await putBack(trashed.filter { $0 != Self.note })
+        let old = try await storage.names(in: folder, unchangedFor: age)
+        let leftovers = try await unnamed(of: old)
+        let isRefused = try await isRefused(leftovers.count, of: old.count, isNoted: trashed.contains(Self.note))
+        metrics.set(.sweepRefused, to: isRefused ? Double(leftovers.count) : 0, ["folder": folder.rawValue])
+        guard !isRefused else { return }
+        try await storage.remove(Self.note, from: folder.trash)
+        try await trash(leftovers)
+        try await emptyTrash()
+    }
+
+    private func isRefused(_ leftovers: Int, of files: Int, isNoted: Bool) async throws -> Bool {
+        guard leftovers > Self.few, rules.limit < 100 else { return false }
+        switch suspicion {
+        case .manyLeftovers: guard leftovers * 100 > files * rules.limit else { return false }
+        case .emptyDatabase(let isEmpty): guard try await isEmpty() else { return false }
+        }
+        if isNoted {
+            let due = try await storage.names(in: folder.trash, unchangedFor: rules.trashAge)
+            guard !due.contains(Self.note) else { return false }
+        } else {
+            _ = try await storage.create(Self.note, in: folder.trash)
+        }
+        logger.error(
+            "refused to sweep files that nothing names: is this the database of DATA_DIRECTORY? SWEEP_LIMIT=100 confirms it",
+            metadata: metadata(["files": "\(files)", "leftovers": "\(leftovers)"]))
+        return true
+    }
+
+    /// A database that was restored, and rolled forward since, names them again.
+    private func putBack(_ trashed: [String]) async throws {
+        let leftovers = Set(try await unnamed(of: trashed))
+        let count = try await move(trashed.filter { !leftovers.contains($0) }, from: folder.trash, to: folder)
+        guard count > 0 else { return }
+        logger.notice("put files back from the trash, which something names", metadata: metadata(["files": "\(count)"]))
+    }
+
+    private func trash(_ leftovers: [String]) async throws {
+        let count = try await move(leftovers, from: folder, to: folder.trash)
+        guard count > 0 else { return }
+        metrics.add(Double(count), to: .filesTrashed, ["folder": folder.rawValue])
+        logger.notice("moved files that nothing names to the trash", metadata: metadata(["files": "\(count)"]))
+    }
+
+    private func emptyTrash() async throws {
+        let due = try await storage.names(in: folder.trash, unchangedFor: rules.trashAge)
+        for name in due {
+            do { try await storage.remove(name, from: folder.trash) } catch let error as StorageError {
+                complain("could not remove a file of the trash", name, error)
             }
         }
+        guard !due.isEmpty else { return }
+        logger.notice("emptied the trash", metadata: metadata(["files": "\(due.count)"]))
+    }
+
+    /// - Returns: how many were moved here; others another process has moved.
+    private func move(_ names: [String], from folder: StorageFolder, to other: StorageFolder) async throws -> Int {
+        var count = 0
+        for name in names {
+            do {
+                try await storage.move(name, from: folder, to: other)
+                count += 1
+            } catch StorageError.missing {
+                continue
+            } catch let error as StorageError {
+                complain("could not move a leftover file", name, error)
+            }
+        }
+        return count
+    }
+
+    private func unnamed(of names: [String]) async throws -> [String] {
+        var unnamed: [String] = []
+        var rest = names[...]
+        while !rest.isEmpty {
+            let page = Array(rest.prefix(Self.page))
+            rest = rest.dropFirst(Self.page)
+            let used = try await inUse(page)
+            unnamed += page.filter { !used.contains($0) }
+        }
+        return unnamed
+    }
+
+    private func complain(_ words: Logger.Message, _ name: String, _ error: StorageError) {
+        logger.warning(words, metadata: metadata(["file": "\(name)", "error": "\(error)"]))
+    }
+
+    private func metadata(_ more: Logger.Metadata) -> Logger.Metadata {
+        more.merging(["folder": "\(folder.rawValue)"]) { $1 }
+    }
+}
+
+/// What operators set of sweeps.
+struct SweepRules: Sendable {
+    /// How long a file stays in the trash.
+    var trashAge = Duration.seconds(7 * 86_400)
+    /// Percent of the files of a folder that may go at once.
+    var limit = 50
+
+    /// The settings.
+    static let settings: [Setting] = [
+        .number("TRASH_DAYS", 7, 1...3650, "days that files which nothing names stay in the trash of DATA_DIRECTORY"),
+        .number(
+            "SWEEP_LIMIT", 50, 1...100,
+            "percent of a folder's files that may go to the trash at once; 100 confirms that all may"),
+    ]
+
+    init() {}
+
+    init(_ configuration: ServiceConfiguration) {
+        trashAge = .seconds((configuration.number("TRASH_DAYS") ?? 7) * 86_400)
+        limit = configuration.number("SWEEP_LIMIT") ?? 50
     }
 }

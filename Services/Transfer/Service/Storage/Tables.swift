@@ -27,6 +27,13 @@ struct MoverTable: Sendable {
         SELECT key, state, machine_version::int8 FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3
         """)
 
+    private static let isEmpty = Statement("SELECT NOT EXISTS (SELECT FROM transfer.states)")
+
+    /// Whether there is no device's state at all.
+    var isEmpty: Bool {
+        get async throws(PostgresError) { try await pool.run(Call(Self.isEmpty, rowsExpected: 1))[0].bool(0) }
+    }
+
     func enrol(_ mover: UUID, for seconds: Double = MoverTable.lease) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.enrol, [.uuid(mover), .double(seconds)]))
     }
