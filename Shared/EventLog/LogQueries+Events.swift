@@ -19,6 +19,19 @@ extension LogQueries {
         ORDER BY e.time, e.appended_at, e.partition, e.log_offset LIMIT $2
         """)
 
+    // What retention drops leaves a base snapshot behind.
+    private static let known = Statement(
+        """
+        SELECT EXISTS (SELECT FROM bus.events WHERE partition = $1 AND key = $2)
+            OR EXISTS (SELECT FROM bus.snapshots WHERE partition = $1 AND key = $2)
+        """)
+
+    /// Whether the log has, or has had, anything of an aggregate.
+    public func knows(_ key: AggregateKey) async throws(PostgresError) -> Bool {
+        let place = Parameter.int4(Int32(key.partition(of: partitions)))
+        return try await pool.run(Call(Self.known, [place, .text(key.description)], rowsExpected: 1))[0].bool(0)
+    }
+
     /// An event by its id; nil where there is none.
     public func event(id: UUID) async throws(PostgresError) -> Event? {
         guard let row = try await pool.run(Call(Self.byID, [.uuid(id)])).first else { return nil }

@@ -54,8 +54,8 @@ struct EventQuery {
 
     private mutating func read(_ name: String, _ text: String) {
         switch name {
-        case "type": filter.types = words(name, text)
-        case "service": filter.services = words(name, text)
+        case "type": filter.types = words(name, text, KnownNames.fault(ofTypes:))
+        case "service": filter.services = words(name, text, KnownNames.fault(ofServices:))
         case "device": filter.key = identifier(name, text).map { .device($0) }
         case "app": filter.app = identifier(name, text)
         case "since": filter.since = instant(name, text)
@@ -80,12 +80,13 @@ struct EventQuery {
     }
 
     /// Several, with commas.
-    private mutating func words(_ name: String, _ text: String) -> [String] {
+    private mutating func words(_ name: String, _ text: String, _ fault: ([String]) -> String?) -> [String] {
         let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard words.count <= 50, words.allSatisfy(isIdentifier) else {
             refuse(name, "must be 1 to 50 identifiers with commas")
             return []
         }
+        if let fault = fault(words) { refuse(name, fault) }
         return words
     }
 

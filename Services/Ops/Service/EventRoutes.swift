@@ -19,7 +19,8 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/events",
             "Events of all services: type, service, device, app, since, until, cause; order, limit, cursor",
-            access: .scope(.read), problems: [.invalidQuery, .beyondRetention, .notAcceptable] + Problem.ofLog
+            access: .scope(.read),
+            problems: [.invalidQuery, .beyondRetention, .notFound, .notAcceptable] + Problem.ofLog
         ) { request, _ in
             let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
             let form = try EventForm(request)
@@ -29,7 +30,8 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/events/stream",
             "Events as they are appended (server-sent events), after Last-Event-ID; the same filters",
-            access: .scope(.read), problems: [.invalidQuery, .invalidHeader, .beyondRetention] + Problem.ofLog
+            access: .scope(.read),
+            problems: [.invalidQuery, .invalidHeader, .beyondRetention] + Problem.ofLog
         ) { request, context in
             let query = try EventQuery(request, EventQuery.filters)
             let place = try request.resumePoint()?.place
@@ -69,9 +71,16 @@ struct EventRoutes: Sendable {
         }
     }
 
+    /// - Throws: `not_found` where nothing is found since the log has nothing of the device at all.
     private func page(_ query: EventQuery) async throws -> EventPage {
         try await asking {
-            try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
+            let page = try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
+            // Whoever goes on from a page has seen the device.
+            guard page.events.isEmpty, query.cursor == nil, let key = query.filter.key else { return page }
+            guard try await queries.knows(key) else {
+                throw Problem.notFound.because("the log has nothing of a device \(key.device ?? key.description)")
+            }
+            return page
         }
     }
 

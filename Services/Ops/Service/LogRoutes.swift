@@ -29,6 +29,7 @@ struct LogRoutes: Sendable {
             let letters = try await asking {
                 try await queries.deadLetters(of: query.service, after: query.place, limit: query.limit + 1)
             }
+            if letters.isEmpty, let service = query.service { try await requireConsumer(service) }
             let told = letters.prefix(query.limit)
             let next = letters.count > query.limit ? told.last.map { LetterCursor($0.place).text } : nil
             return Response(json: Listing(told.map { LetterDocument($0).jsonBytes }, next: next).bytes)
@@ -44,6 +45,16 @@ struct LogRoutes: Sendable {
             let folds = try request.query("folds", in: 0...1000, default: 1)
             return Response(try await asking { try await check(only < 0 ? nil : only, folds: folds) })
         }
+    }
+
+    /// - Throws: `invalid_query` where no consumer has this name.
+    private func requireConsumer(_ name: String) async throws {
+        let names = try await asking { try await queries.consumers() }.map(\.name)
+        let all = KnownNames.services + names.filter { !KnownNames.services.contains($0) }
+        guard !all.contains(name) else { return }
+        throw Problem.query([
+            Fault(pointer: "/service", detail: "is no consumer; there are \(all.joined(separator: ", "))")
+        ])
     }
 
     private func check(_ only: Int?, folds: Int) async throws -> LogCheck {

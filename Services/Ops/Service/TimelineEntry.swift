@@ -24,7 +24,7 @@ struct TimelineEntry: Record {
         self.event = event.id.lowercased
         position = "\(event.partition):\(event.offset)"
         service = event.source
-        summary = Self.summaries[event.type]
+        summary = KnownNames.summaries[event.type]
         time = event.time
         type = event.type
     }
@@ -40,12 +40,4 @@ struct TimelineEntry: Record {
         fields.field("time", &time)
         fields.field("type", &type)
     }
-
-    /// What each type of event means, by the catalogues.
-    private static let summaries: [String: String] = {
-        func kinds<F: EventFamily>(_ family: F.Type) -> [(String, String)] { F.catalogue.map { ($0.type, $0.summary) } }
-        let all =
-            kinds(LifecycleEvent.self) + kinds(FetchEvent.self) + kinds(PushEvent.self) + kinds(TransferEvent.self)
-        return Dictionary(all) { first, _ in first }
-    }()
 }

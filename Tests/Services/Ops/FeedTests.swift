@@ -29,13 +29,13 @@ import Testing
 
     @Test func aStreamIsFilteredByDeviceAndType() async throws {
         try await OpsBench.run { bench in
-            let (events, _) = try await bench.follow("/v1/events/stream?device=a&type=x.y.z", 2) {
-                for type in ["x.y.z", "other.thing.pinged", "x.y.z"] {
+            let (events, _) = try await bench.follow("/v1/events/stream?device=a&type=fetch.task.due", 2) {
+                for type in ["fetch.task.due", "other.thing.pinged", "fetch.task.due"] {
                     try await bench.append(type, to: "b")
                     try await bench.append(type, to: "a")
                 }
             }
-            #expect(events.allSatisfy { $0["subject"] == "device:a" && $0["type"] == "x.y.z" })
+            #expect(events.allSatisfy { $0["subject"] == "device:a" && $0["type"] == "fetch.task.due" })
         }
     }
 
@@ -84,7 +84,7 @@ import Testing
 
     /// The place of a stream of what never comes moves all the same: who comes back with it has lost nothing, and need not
     /// read anew what was unwanted.
-    @Test(arguments: ["type=rare.thing.happened", "device=a&type=rare.thing.happened"])
+    @Test(arguments: ["type=lifecycle.device.revoked", "device=a&type=lifecycle.device.revoked"])
     func aPlaceMovesThoughNothingWantedComes(_ query: String) async throws {
         try await OpsBench.run(markInterval: .zero) { bench in
             let path = "/v1/events/stream?" + query
@@ -107,9 +107,9 @@ import Testing
             let late = try await bench.get(path, ["Last-Event-ID": first[0]])
             #expect(late.status == 410 && late.code == "beyond_retention")
             let (events, _) = try await bench.follow(path, 1, after: last.last) {
-                try await bench.append("rare.thing.happened", to: "a")
+                try await bench.append("lifecycle.device.revoked", to: "a")
             }
-            #expect(events.first?["type"] == "rare.thing.happened")
+            #expect(events.first?["type"] == "lifecycle.device.revoked")
         }
     }
 
