@@ -83,11 +83,14 @@ public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
     case beyondRetention
     /// The place is not of this log.
     case foreignPlace
+    /// The log ends before the place: it was restored to an earlier point since.
+    case beyondLog(LogPlace, head: Int)
 
     public var description: String {
         switch self {
         case .beyondRetention: "the events from there on were dropped"
         case .foreignPlace: "this is no place of this log"
+        case .beyondLog(let place, let head): "\(place) is beyond the end of the partition, \(head)"
         }
     }
 }

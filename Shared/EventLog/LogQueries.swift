@@ -142,8 +142,10 @@ public struct LogQueries: Sendable {
                     return (partition, order == .oldest ? droppedTo : head)
                 })
         }
-        guard place.keys.sorted() == wanted, place.allSatisfy({ 0...(bounds[$0.key]?.head ?? 0) ~= $0.value }) else {
-            throw .foreignPlace
+        guard place.keys.sorted() == wanted, place.values.allSatisfy({ $0 >= 0 }) else { throw .foreignPlace }
+        for (partition, offset) in place.sorted(by: { $0.key < $1.key }) {
+            let head = bounds[partition]?.head ?? 0
+            guard offset <= head else { throw .beyondLog(LogPlace(partition: partition, offset: offset), head: head) }
         }
         if order == .oldest, place.contains(where: { $0.value < bounds[$0.key]?.droppedTo ?? 0 }) {
             throw .beyondRetention

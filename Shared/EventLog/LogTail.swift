@@ -53,7 +53,7 @@ public final class LogTail: Service {
     public let partitions: Int
     /// A live stream is told how far it has come at most so often.
     public let markInterval: Duration
-    private let pool: ConnectionPool
+    let pool: ConnectionPool
     private let logger: Logger
     private let state = Mutex(State())
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -23,8 +23,12 @@ public struct Commands<M: Machine>: Sendable {
     public typealias Answering = @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
 
     public let runtime: DurableRuntime<M>
+    private let heads: FreshReading<[Int: Int]>
 
-    public init(_ runtime: DurableRuntime<M>) { self.runtime = runtime }
+    public init(_ runtime: DurableRuntime<M>) {
+        self.runtime = runtime
+        heads = FreshReading(pause: .milliseconds(10)) { try await runtime.heads() }
+    }
 
     /// Submits what a request asks for, and answers when it is committed.
     ///
@@ -112,13 +116,25 @@ public struct Commands<M: Machine>: Sendable {
             throw Problem.invalidHeader.because("Dormouse-Position must be partition:offset")
         }
         for (partition, offset) in point.offsets {
-            let isThere = try await asProblem {
-                try await runtime.hasReached(partition: partition, offset: Int(offset), within: .seconds(2))
+            try await waitFor(LogPlace(partition: partition, offset: Int(offset)))
+        }
+    }
+
+    private func waitFor(_ place: LogPlace) async throws {
+        @Sendable func hasReached(within patience: Duration) async throws -> Bool {
+            try await asProblem {
+                try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
             }
-            guard isThere else {
-                throw Problem.behind.because(
-                    "It has not reached \(partition):\(offset) of Dormouse-Position within 2 s.")
-            }
+        }
+        guard try await !hasReached(within: .zero) else { return }
+        async let isThere = hasReached(within: .seconds(2))
+        // No service has answered for a place beyond the end of the log, so nobody waits for it.
+        guard let head = try await heads.value()[place.partition] else {
+            throw Problem.invalidHeader.because("Dormouse-Position names a partition that the log does not have")
+        }
+        guard place.offset <= head else { throw Problem.beyondLog(place, head: head) }
+        guard try await isThere else {
+            throw Problem.behind.because("It has not reached \(place) of Dormouse-Position within 2 s.")
         }
     }
 }
@@ -166,7 +182,7 @@ extension Problem {
         .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
 
     /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
-    static let ofReads = [.invalidHeader, .behind, .newerProgramNeeded] + of(.overloaded, .stopping)
+    static let ofReads = [.invalidHeader, .behind, .placeBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
     /// What ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)`` may.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]

@@ -1,5 +1,4 @@
 import AsyncAlgorithms
-public import EventLog
 import HTTPTypes
 public import Hummingbird
 public import NIOCore
@@ -102,16 +101,6 @@ public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String {
         offsets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
-    }
-}
-
-extension LogTail {
-    /// Holds a stream that a client resumes to what the log still has: nothing is skipped without a word.
-    ///
-    /// - Throws: `beyond_retention`; the client begins anew, without a place.
-    public func requireRetained(_ places: [Int: Int]) async throws {
-        guard try await isBeyondRetention(places) else { return }
-        throw Problem.beyondRetention.because("events after the given place are gone; read the state and begin anew")
     }
 }
 

@@ -17,8 +17,7 @@ extension GivenRefusals {
         public init() {}
     }
 
-    /// Provokes all that operations refuse whatever they are about. All at once: a service waits for what it has not taken
-    /// in yet.
+    /// Provokes all that operations refuse whatever they are about.
     public func refuse(_ operations: [APIDescription.Operation], in scene: Scene) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for operation in operations { group.addTask { try await self.refuse(operation, in: scene) } }
@@ -57,7 +56,9 @@ extension GivenRefusals {
         } else if operation.errors.contains("behind") {
             try await refuse("invalid_header", headers: ["Dormouse-Position": "nowhere"])
         }
-        try await refuse("behind", headers: ["Dormouse-Position": "0:9000000"])
+        if operation.errors.contains("behind") {
+            try await refuse("place_beyond_log", headers: ["Dormouse-Position": "0:9000000"])
+        }
         guard operation.places.contains("device") else { return }
         try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])
         try await refuse("idempotency_conflict", headers: ["Idempotency-Key": scene.usedKey])

@@ -20,7 +20,7 @@ struct EventRoutes: Sendable {
             .get, "/v1/events",
             "Events of all services: type, service, device, app, since, until, cause; order, limit, cursor",
             access: .scope(.read),
-            problems: [.invalidQuery, .beyondRetention, .notFound, .notAcceptable] + Problem.ofLog
+            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog, .notFound, .notAcceptable] + Problem.ofLog
         ) { request, _ in
             let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
             let form = try EventForm(request)
@@ -31,7 +31,7 @@ struct EventRoutes: Sendable {
             .get, "/v1/events/stream",
             "Events as they are appended (server-sent events), after Last-Event-ID; the same filters",
             access: .scope(.read),
-            problems: [.invalidQuery, .invalidHeader, .beyondRetention] + Problem.ofLog
+            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .placeBeyondLog] + Problem.ofLog
         ) { request, context in
             let query = try EventQuery(request, EventQuery.filters)
             let place = try request.resumePoint()?.place
@@ -60,7 +60,7 @@ struct EventRoutes: Sendable {
         }
         table.add(
             .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
-            access: .scope(.read), problems: [.invalidQuery, .beyondRetention] + Problem.ofLog
+            access: .scope(.read), problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog
         ) { request, context in
             let device = try context.parameters.identifier("device")
             let names = EventQuery.filters.filter { $0 != "device" } + EventQuery.paging

@@ -32,6 +32,7 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
     do { return try await body() } catch let error as LogQueryError {
         switch error {
         case .beyondRetention: throw Problem.beyondRetention.because(error.description)
+        case .beyondLog(let place, let head): throw Problem.beyondLog(place, head: head)
         case .foreignPlace:
             throw Problem.invalidQuery.because(
                 error.description, faults: [Fault(pointer: "/cursor", detail: "is not of this feed")])

@@ -139,6 +139,33 @@ import Timeline
         }
     }
 
+    /// After a restore to an earlier point the places of clients may not be there any more.
+    @Test func `a place beyond the end of the log is gone, and nothing is skipped in silence`() async throws {
+        try await LifecycleBench.run { bench in
+            _ = try await bench.phone("d1", fleet: "blue")
+            let path = "/v1/devices/d1/orders"
+            let start = try #require(try await bench.send("GET", path + "?wait=0")["next"]?.string)
+            let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
+            let head = try #require(Int(start.drop { $0 != ":" }.dropFirst()))
+            let beyond = "\(partition):\(head + 1)"
+            let vector = (0..<LifecycleBench.partitions).map { "\($0):\($0 == partition ? head + 1 : 0)" }
+                .joined(separator: ",")
+            for (path, place) in [
+                (path, beyond), (path + "?wait=0", beyond), (path + "?wait=60", beyond),
+                ("/v1/fleets/blue/orders", vector),
+            ] {
+                let answer = try await bench.send("GET", path, nil, ["Last-Event-ID": place])
+                #expect(answer.status == 410 && answer.code == "place_beyond_log", "\(path)")
+                #expect(answer["detail"]?.string?.contains("begin anew") == true)
+            }
+            #expect(try await bench.send("GET", path + "?wait=0&after=\(beyond)").code == "place_beyond_log")
+            // The end itself is a place, and so is anything of partitions that are not asked for.
+            #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": start]).status == 200)
+            let other = (0..<LifecycleBench.partitions).filter { $0 != partition }[0]
+            _ = try await OrderStream(bench, "/v1/fleets/blue/orders?partitions=\(other)", after: vector)
+        }
+    }
+
     @Test func whatTheLogHasForgottenIsSaidAndNotSkipped() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", fleet: "blue")
@@ -148,11 +175,12 @@ import Timeline
             let next = try #require(try await bench.send("GET", path + "?wait=0&after=\(start)")["next"]?.string)
             let known = try #require(Int(next.drop { $0 != ":" }.dropFirst()))
             let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
-            // The day of all of that was dropped.
-            _ = try await bench.pool.run(
-                Call(
-                    Statement("INSERT INTO bus.retention (partition, dropped_to) VALUES ($1, $2)"),
-                    [.int4(Int32(partition)), .int(known + 10)]))
+            // The day of all of that was dropped, and some events after it.
+            let values: [Parameter] = [.int4(Int32(partition)), .int(known + 10)]
+            _ = try await bench.pool.run([
+                Call(Statement("UPDATE bus.partitions SET head = $2 WHERE partition = $1"), values),
+                Call(Statement("INSERT INTO bus.retention (partition, dropped_to) VALUES ($1, $2)"), values),
+            ])
             for headers in [["Last-Event-ID": start], [:]] {
                 let after = headers.isEmpty ? "&after=\(start)" : ""
                 let answer = try await bench.send("GET", path + "?wait=0" + after, nil, headers)

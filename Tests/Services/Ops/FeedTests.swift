@@ -50,7 +50,21 @@ import Testing
         }
     }
 
-    @Test(arguments: ["nonsense", "0:99,1:0,2:0", "0:0"]) func aForeignLastEventIDIsRefused(_ id: String) async throws {
+    @Test func `a place beyond the end of the log is gone`() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append(to: "a")
+            let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": "0:99,1:0,2:0"])
+            #expect(answer.status == 410 && answer.code == "place_beyond_log")
+            #expect(answer.json["detail"]?.string?.contains("0:99") == true)
+            for order in EventOrder.allCases {
+                let place = PlaceCursor(place: [0: 99, 1: 0, 2: 0], order: order).text
+                let page = try await bench.get("/v1/events?order=\(order.rawValue)&cursor=\(place)")
+                #expect(page.status == 410 && page.code == "place_beyond_log", "\(order)")
+            }
+        }
+    }
+
+    @Test(arguments: ["nonsense", "0:0"]) func aForeignLastEventIDIsRefused(_ id: String) async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": id])
             #expect(answer.status == 400 && answer.code == "invalid_header")

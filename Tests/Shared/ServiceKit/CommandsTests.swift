@@ -86,10 +86,39 @@ private struct Amount: Record {
             let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
             #expect(try await service.get("d1", headers: ["Dormouse-Position": position]).status == 200)
             let parts = position.split(separator: ":")
+            let place = Parameter.int4(Int32(parts[0]) ?? 0)
             let ahead = "\(parts[0]):\((Int(parts[1]) ?? 0) + 1)"
-            let answer = try await service.get("d1", headers: ["Dormouse-Position": ahead])
-            #expect(answer.code == "behind" && answer.headers["retry-after"] == "1")
+            // Another service has appended something, and something keeps this one from taking it in.
+            try await service.pool.withConnection { connection in
+                let lock = "SELECT FROM bus.cursors WHERE partition = $1 FOR UPDATE"
+                let append = "UPDATE bus.partitions SET head = head + 1 WHERE partition = $1"
+                _ = try await connection.run(Call(Statement("BEGIN")))
+                _ = try await connection.run(Call(Statement(lock), [place]))
+                _ = try await service.pool.run(Call(Statement(append), [place]))
+                let answer = try await service.get("d1", headers: ["Dormouse-Position": ahead])
+                #expect(answer.code == "behind" && answer.headers["retry-after"] == "1")
+                _ = try await connection.run(Call(Statement("ROLLBACK")))
+            }
             #expect(try await service.get("d1", headers: ["Dormouse-Position": "x"]).code == "invalid_header")
+        }
+    }
+
+    /// No service can have answered for it: the log was restored to an earlier point.
+    @Test func `a position beyond the end of the log is told at once`() async throws {
+        try await withCounters { service async throws in
+            let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
+            let parts = position.split(separator: ":")
+            let beyond = ["Dormouse-Position": "\(parts[0]):\((Int(parts[1]) ?? 0) + 1)"]
+            let begun = ContinuousClock.now
+            for answer in [
+                try await service.get("d1", headers: beyond), try await service.add(1, to: "d1", headers: beyond),
+            ] {
+                #expect(answer.status == 410 && answer.code == "place_beyond_log")
+            }
+            #expect(ContinuousClock.now - begun < .seconds(2), "it is not waited for")
+            #expect(try await service.get("d1").json["total"]?.int == 1)
+            let foreign = try await service.get("d1", headers: ["Dormouse-Position": "4:0"])
+            #expect(foreign.status == 400 && foreign.code == "invalid_header")
         }
     }
 

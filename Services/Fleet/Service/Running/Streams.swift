@@ -25,7 +25,8 @@ struct Streams: Sendable {
                 }
                 await crowd.deliver(order)
             }
-            resume = last
+            // The log does not have the place: it begins anew.
+            resume = status == 410 ? nil : last
             if !Task.isCancelled { await crowd.hearOrders(false) }
             judge(status, call)
             pause = try await wait(pause, wasOpen: wasOpen || status == 200)

@@ -24,7 +24,7 @@ extension LifecycleRoutes {
                 .lastEventID,
             ],
             response: OrderList.self, text: .events(example: Example.orderStream),
-            problems: .ofDevice() + [.invalidQuery, .beyondRetention], example: Example.orders
+            problems: .ofDevice() + [.invalidQuery, .beyondRetention, .placeBeyondLog], example: Example.orders
         ) { request, context in
             let id = try context.parameters.identifier("device")
             _ = try await registered(request, context)
@@ -47,7 +47,7 @@ extension LifecycleRoutes {
                 .lastEventID,
             ],
             text: .events(example: Example.fleetOrderStream),
-            problems: [.invalidHeader, .invalidQuery, .beyondRetention]
+            problems: [.invalidHeader, .invalidQuery, .beyondRetention, .placeBeyondLog]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
@@ -78,7 +78,7 @@ extension LifecycleRoutes {
     private func start(_ request: Request, of key: AggregateKey) async throws -> Int {
         let partition = key.partition(of: tail.partitions)
         guard let after = try resumePoint(request, key) else { return try await tail.heads()[partition, default: 0] }
-        try await tail.requireRetained([partition: after])
+        try await tail.requireInLog([partition: after])
         return after
     }
 
@@ -149,7 +149,7 @@ extension LifecycleRoutes {
         }
         guard let point else { return start }
         let resumed = point.offsets.mapValues { Int($0) }.filter { start[$0.key] != nil }
-        try await tail.requireRetained(resumed)
+        try await tail.requireInLog(resumed)
         return start.merging(resumed) { _, resumed in resumed }
     }
 }

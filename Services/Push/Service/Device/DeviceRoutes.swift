@@ -112,7 +112,7 @@ struct DeviceRoutes: Sendable {
         }
         table.add(
             .get, "/v1/notifications/{notification}", "What happened to a notification, by either of its ids",
-            response: TimelineDocument.self, problems: [.invalidHeader, .behind]
+            response: TimelineDocument.self, problems: [.invalidHeader, .behind, .placeBeyondLog]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
             var own: AggregateKey?

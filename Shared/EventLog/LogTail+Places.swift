@@ -1,0 +1,43 @@
+public import Postgres
+
+/// Why a stream can't begin after a place.
+public enum PlaceFault: Sendable, Equatable {
+    /// Events behind it were dropped by retention.
+    case beyondRetention
+    /// The log ends before it: the log was restored to an earlier point since.
+    case beyondLog(LogPlace, head: Int)
+}
+
+/// A place in a partition of the log.
+public struct LogPlace: Sendable, Hashable, CustomStringConvertible {
+    public let partition: Int
+    public let offset: Int
+
+    public init(partition: Int, offset: Int) { (self.partition, self.offset) = (partition, offset) }
+
+    public var description: String { "\(partition):\(offset)" }
+}
+
+extension LogTail {
+    // The heads are read after the place was told, and nothing beyond a head was ever told.
+    private static let faults = Statement(
+        """
+        SELECT s.partition::int8, s.log_offset, p.head
+        FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset) JOIN bus.partitions AS p USING (partition)
+        LEFT JOIN bus.retention AS r USING (partition)
+        WHERE s.log_offset > p.head OR s.log_offset < r.dropped_to
+        ORDER BY s.log_offset <= p.head, s.partition LIMIT 1
+        """)
+
+    /// What keeps a stream from beginning after these offsets; nil where nothing does.
+    ///
+    /// - Parameter places: offsets by partition, of partitions that the log has.
+    public func fault(of places: [Int: Int]) async throws(PostgresError) -> PlaceFault? {
+        let places = places.sorted { $0.key < $1.key }
+        let parameters: [Parameter] = [.int4s(places.map { Int32(clamping: $0.key) }), .ints(places.map(\.value))]
+        guard let row = try await pool.run(Call(Self.faults, parameters)).first else { return nil }
+        let place = LogPlace(partition: try row.int(0), offset: try row.int(1))
+        let head = try row.int(2)
+        return place.offset > head ? .beyondLog(place, head: head) : .beyondRetention
+    }
+}
