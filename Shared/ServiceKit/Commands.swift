@@ -33,8 +33,7 @@ public struct Commands<M: Machine>: Sendable {
     /// Submits what a request asks for, and answers when it is committed.
     ///
     /// - Parameters:
-    ///   - sameness: what tells this request from another with the same key, where the command has something in it that
-    ///     each repeat makes anew, or that should not be described.
+    ///   - sameness: what tells this request from another with the same key, where its body is no JSON document.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
     ///   - problem: what keeps a new request from being carried out; a repeat is answered as it was before.
     ///   - answer: renders the body from the state after the command and the command's own events.
@@ -50,8 +49,7 @@ public struct Commands<M: Machine>: Sendable {
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
-            // The command is the decoded request, so its description stands for all that makes two requests the same.
-            idempotency: try request.idempotency(of: caller, content: sameness ?? "\(command)"),
+            idempotency: try request.idempotency(of: caller, context, content: sameness),
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
                 if let problem { throw problem }

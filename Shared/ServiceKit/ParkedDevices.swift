@@ -94,7 +94,7 @@ private func release(
 ) async throws -> Response {
     var document = ReleaseDocument()
     let key = AggregateKey(try context.parameters.identifier("key"))
-    let idempotency = try request.idempotency(of: try context.requireCaller())
+    let idempotency = try request.idempotency(of: try context.requireCaller(), context)
     do {
         document.taken = try await body(key, idempotency)
     } catch let error as DeadLetterError { throw Problem(error) }

@@ -14,15 +14,7 @@ extension Request {
     /// - Throws: ``Problem``: `unsupported_media_type`, `body_too_large`, `malformed_json`, `invalid_document`.
     public func document<R: Record>(as type: R.Type = R.self, limit: Int = Request.documentLimit) async throws -> R {
         guard headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.unsupportedMediaType }
-        let bytes: ByteBuffer
-        do { bytes = try await body.collect(upTo: limit) } catch is NIOTooManyBytesError {
-            throw Problem.tooLarge(limit)
-        } catch is CancellationError {
-            throw CancellationError()
-        } catch {
-            // Nobody is there any more to hear of it; it is no fault of this server's all the same.
-            throw Problem.malformedJSON.because("the connection ended before the document did")
-        }
+        let bytes = try await Self.collecting(upTo: limit) { try await body.collect(upTo: $0) }
         let json = try JSON(received: bytes.readableBytesView)
         // Each item takes at least two bytes, so most documents need no counting.
         if bytes.readableBytes > 2 * Self.lengthLimit, let fault = json.excess(over: Self.lengthLimit) {
@@ -31,7 +23,21 @@ extension Request {
         return try R(json: json)
     }
 
-    private static func isJSON(_ media: String) -> Bool {
+    /// Reads a body, with the problems of one that does not come as it should.
+    static func collecting(
+        upTo limit: Int, _ read: (Int) async throws -> ByteBuffer
+    ) async throws -> ByteBuffer {
+        do { return try await read(limit) } catch is NIOTooManyBytesError {
+            throw Problem.tooLarge(limit)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // Nobody is there any more to hear of it; it is no fault of this server's all the same.
+            throw Problem.malformedJSON.because("the connection ended before the document did")
+        }
+    }
+
+    static func isJSON(_ media: String) -> Bool {
         // Nearly all say just this.
         media == "application/json" || media.split(separator: ";").first?.trimmed().lowercased() == "application/json"
     }

@@ -46,6 +46,17 @@ public struct Route: Sendable {
     public let honoursIdempotencyKey: Bool
     let handler: Handler
 
+    /// A handler before which the document of a request that may be repeated is read: its fingerprint is made of it.
+    func repeatable(_ handler: @escaping Handler) -> Handler {
+        guard self.request != nil else { return handler }
+        return { request, context in
+            guard request.headers[.idempotencyKey] != nil else { return try await handler(request, context) }
+            var (request, context) = (request, context)
+            context.document = try await request.repeatableDocument()
+            return try await handler(request, context)
+        }
+    }
+
     var isRead: Bool { method == .get || method == .head }
 
     /// The parameters of its path that are identifiers.
@@ -132,7 +143,7 @@ public struct RouteTable: Sendable {
         let guarded = router.group().add(middleware: InFlightLimit(limit))
         for route in routes {
             let path = RouterPath(route.path)
-            let handler = route.rereading(catchUp)
+            let handler = route.repeatable(route.rereading(catchUp))
             switch route.access {
             case .open: router.on(path, method: route.method, use: route.handler)
             case .caller:

@@ -11,6 +11,8 @@ public struct ServiceContext: RequestContext {
     /// Who asks; nil on routes that are open to all.
     public var caller: Caller? { admission?.caller }
     var admission: Admission?
+    /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; nil of all others.
+    var document: [UInt8]?
     /// This request's place in its trace; goes along into the log.
     public var traceparent: Traceparent = .random()
 

@@ -36,7 +36,8 @@ struct ClockRoutes: Sendable {
         ) { request, context in
             let advance = try await request.document(as: Advance.self)
             // Whoever repeats it may well wait longer.
-            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(advance.seconds)")
+            let idempotency = try request.idempotency(
+                of: try context.requireCaller(), context, content: "\(advance.seconds)")
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(

@@ -114,7 +114,7 @@ struct TransferRoutes: Sendable {
             let found = (source, problem)
             return try await files.keep(source.body) { naming in
                 try await createTask(
-                    request, context, sameness: "\(upload)", problem: found.1, naming: naming
+                    request, context, problem: found.1, naming: naming
                 ) { app, session in
                     .upload(app: app, session: session, upload.transferRequest, found.0)
                 }
@@ -163,14 +163,13 @@ struct TransferRoutes: Sendable {
     }
 
     private func createTask(
-        _ request: Request, _ context: ServiceContext, sameness: String? = nil, problem: Problem? = nil,
-        naming: Naming? = nil, _ command: (_ app: String, _ session: String) throws -> TransferCommand
+        _ request: Request, _ context: ServiceContext, problem: Problem? = nil, naming: Naming? = nil,
+        _ command: (_ app: String, _ session: String) throws -> TransferCommand
     ) async throws -> Response {
         let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         return try await commands.submit(
-            try command(app, id), to: key, request, context, status: .created, sameness: sameness,
-            problem: problem
+            try command(app, id), to: key, request, context, status: .created, problem: problem
         ) { aggregate, _ in
             naming?.done()
             return aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []

@@ -23,7 +23,7 @@ extension Counter.Refusal: ProblemConvertible {
     public var problem: Problem { Problem(.conflict, "refused", "The counter refuses") }
 }
 
-private struct Amount: Record {
+struct Amount: Record {
     var amount = 0
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("amount", &amount, .range(0...1000)) }
 }
@@ -79,6 +79,40 @@ private struct Amount: Record {
             #expect(try await service.add(5, to: "d1", as: service.device("d1"), headers: key).status == 200)
             #expect(try await service.get("d1").json["total"]?.int == 10)
         }
+    }
+
+    @Test func `a fingerprint depends on the request alone`() async throws {
+        try await withCounters { service async throws in
+            let path = "/v1/devices/d1/add"
+            for (key, body, query) in [
+                ("k1", #"{"amount":5}"#, ""), ("k2", #" { "amount" : 5.0 } "#, ""), ("k3", #"{"amount":6}"#, ""),
+                ("k4", #"{"amount":5}"#, "?at=1"),
+            ] {
+                #expect(try await service.send("POST", path + query, body, ["Idempotency-Key": key]).status == 200)
+            }
+            let statement = Statement("SELECT encode(fingerprint, 'hex') FROM bus.idempotency ORDER BY key")
+            let fingerprints = try await service.pool.run(Call(statement)).map { try $0.text(0) }
+            // SHA-256 of `POST /v1/devices/d1/add {"amount":5}`. Requests are repeated after a deploy: it never changes.
+            let first = "5541dbb1c73a686d6db80e7fbbcdf71c7d98ffd662dc8abc0729a7d07f480c7b"
+            #expect(fingerprints[0] == first)
+            #expect(fingerprints[1] == first, "spaces and the form of a number do not matter")
+            #expect(Set(fingerprints).count == 3)
+        }
+    }
+
+    @Test func `a repeat gets its answer from a release whose commands have other names`() async throws {
+        let service = try await CounterService.prepare()
+        let key = ["Idempotency-Key": "k1"]
+        try await service.run { () async throws in
+            #expect(try await service.add(5, to: "d1", headers: key).body.contains(#""total":5"#))
+        }
+        let next = try service.replica()
+        try await next.run(serving: { try await next.serve(RenamedCounter.self) }) { () async throws in
+            let again = try await next.add(5, to: "d1", headers: key)
+            #expect(again.status == 200 && again.body.contains(#""total":5"#))
+            #expect(try await next.add(6, to: "d1", headers: key).code == "idempotency_conflict")
+        }
+        await service.pool.close()
     }
 
     @Test func aCallerReadsItsWritesOrIsToldToWait() async throws {

@@ -42,7 +42,7 @@ extension LifecycleRoutes {
             let fleet = try context.parameters.identifier("fleet")
             // Before it is taken down as shown: a token that nobody got to see harms nobody.
             let token = try await tokens.fleet(fleet)
-            if let idempotency = try request.idempotency(of: try context.requireCaller()) {
+            if let idempotency = try request.idempotency(of: try context.requireCaller(), context) {
                 // What is kept is that it was shown, never the token.
                 let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
                 guard before == nil else { throw Problem.tokenShownOnce }

@@ -83,7 +83,7 @@ struct ProviderRoutes: Sendable {
             problems: [.providerKeyExists, .tooManyProviderKeys]
         ) { request, context in
             let key = try await request.document(as: ProviderKeyDocument.self)
-            let idempotency = try request.idempotency(of: try context.requireCaller(), content: "\(key)")
+            let idempotency = try request.idempotency(of: try context.requireCaller(), context)
             do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
             // It is committed; that it is not read at once costs a few seconds.
             try? await keys.refresh()

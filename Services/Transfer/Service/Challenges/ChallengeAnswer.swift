@@ -16,9 +16,6 @@ struct ChallengeAnswer: Record, Equatable {
         fields.field("disposition", &disposition)
     }
 
-    /// Tells this answer from another without telling its credential.
-    var sameness: String { SHA256.hash(data: Data(jsonBytes)).hexadecimal }
-
     /// - Throws: `invalid_document` where there is a credential and none is used, or none to use.
     func requireSense() throws(Problem) {
         switch (disposition, credential) {

@@ -39,7 +39,7 @@ struct ChallengeRoutes: Sendable {
         return try await routes.commands.submit(
             .answerChallenge(
                 app: app, id: challenge, answer.disposition, credential: answer.credential == nil ? nil : name),
-            to: key, request, context, sameness: answer.sameness
+            to: key, request, context
         ) { aggregate, _ in
             place.flatMap { aggregate.state.task($0) }.map { TaskDocument($0).jsonBytes } ?? []
         }

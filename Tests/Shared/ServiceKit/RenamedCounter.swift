@@ -1,0 +1,54 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import Machines
+import Records
+import ServiceKit
+import TestSupport
+import Timeline
+
+/// The counter of another release: the same in the log and over HTTP, with other names in the program.
+struct RenamedCounter: Machine, Equatable {
+    enum Command: Sendable { case increase(by: Int, isNew: Bool) }
+
+    typealias OwnEvent = CounterEvent
+    typealias Refusal = Counter.Refusal
+    typealias Policy = Void
+
+    static let version = 1
+    static let follows = Counter.follows
+
+    var counter = Counter()
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { counter.visit(&fields) }
+
+    var nextDeadline: Instant? { counter.nextDeadline }
+
+    static func decide(_ input: Input<Command>, _ decision: inout Decision<RenamedCounter>) throws(Refusal) {
+        guard case .command(.increase(let amount, _)) = input else { return }
+        var added = Added()
+        added.amount = amount
+        decision.emit(.added(added))
+    }
+
+    mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
+}
+
+extension CounterService {
+    /// Serves the route that adds by a machine of another release.
+    func serve(_: RenamedCounter.Type) async throws {
+        try await DurableService.serve(
+            RenamedCounter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger
+        ) { parts, table in
+            table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
+                request, context in
+                let key = AggregateKey.device(try context.parameters.identifier("device"))
+                let amount = try await request.document(as: Amount.self).amount
+                return try await parts.commands.submit(
+                    .increase(by: amount, isNew: true), to: key, request, context, registers: true
+                ) { aggregate, _ in aggregate.state.counter.jsonBytes }
+            }
+            return []
+        }
+    }
+}
