@@ -1,10 +1,13 @@
 import Contracts
 public import Postgres
+public import Timeline
 
 /// Which devices' tokens were voided, and up to where the log was read for that.
 public struct Revocations: Sendable, Equatable {
     /// By device: the place in its partition before which its tokens were issued that are void.
     public var devices: [String: Int]
+    /// By device: when that was, in real time; nil for what was only just read from the log.
+    public var times: [String: Instant] = [:]
     /// By partition: the last offset that was looked at.
     public var positions: [Int: Int]
 
@@ -28,7 +31,7 @@ public struct RevocationLog: Sendable {
         SELECT p.partition::int8, coalesce(r.log_offset, 0)
         FROM bus.partitions AS p LEFT JOIN bus.revocations_read AS r USING (partition)
         """)
-    private static let devices = Statement("SELECT key, log_offset FROM bus.revocations")
+    private static let devices = Statement("SELECT key, log_offset, revoked_at FROM bus.revocations")
 
     /// What the table says.
     public func kept() async throws(PostgresError) -> Revocations {
@@ -37,7 +40,9 @@ public struct RevocationLog: Sendable {
         var kept = Revocations()
         for row in rows[0] { kept.positions[try row.int(0)] = try row.int(1) }
         for row in rows[1] {
-            if let device = AggregateKey(try row.text(0)).device { kept.devices[device] = try row.int(1) }
+            guard let device = AggregateKey(try row.text(0)).device else { continue }
+            kept.devices[device] = try row.int(1)
+            kept.times[device] = Instant(milliseconds: try row.timestampMilliseconds(2))
         }
         return kept
     }

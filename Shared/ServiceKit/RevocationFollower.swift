@@ -16,6 +16,9 @@ public final class RevocationFollower: Service {
     /// How often the table is told how far the log was read, where nothing was found.
     private static let keeping = Duration.seconds(30)
 
+    /// From one look for what no token is as old as any more to the next.
+    private static let forgetting = Duration.seconds(3600)
+
     private let tokens: VoidTokens
     private let log: RevocationLog
     private let partitions: Int
@@ -41,7 +44,7 @@ public final class RevocationFollower: Service {
 
     /// Takes in all that is known. To be awaited before the first request is served: until then void tokens open doors.
     public func catchUp() async throws {
-        if isKeeper { try await log.forget(olderThanDays: Int(TokenIssuer.lifetime.milliseconds / 86_400_000) + 1) }
+        try await forgetOld()
         let kept = try await log.kept()
         take(kept)
         positions.withLock { $0 = kept.positions }
@@ -56,9 +59,26 @@ public final class RevocationFollower: Service {
                 group.addTask {
                     while (try? await Task.sleep(for: Self.poll)) != nil { self.signal.continuation.yield() }
                 }
+                group.addTask {
+                    while (try? await Task.sleep(for: Self.forgetting)) != nil {
+                        do { try await self.forgetOld() } catch {
+                            self.logger.warning(
+                                "old revocations could not be forgotten", metadata: [LogKey.error: "\(error)"])
+                        }
+                    }
+                }
                 await group.waitForAll()
             }
         }
+    }
+
+    /// Forgets revocations that are older than any token can be: in memory, and in the table where it is kept here.
+    ///
+    /// - Parameter now: real time.
+    func forgetOld(now: Instant = RealClock().now) async throws(PostgresError) {
+        let days = TokenIssuer.lifetime.milliseconds / 86_400_000 + 1
+        tokens.forget(before: now - .days(days))
+        if isKeeper { try await log.forget(olderThanDays: Int(days)) }
     }
 
     private func follow() async {
@@ -87,6 +107,7 @@ public final class RevocationFollower: Service {
     }
 
     private func take(_ found: Revocations) {
-        for (device, place) in found.devices { tokens.note(device, before: place) }
+        let now = RealClock().now
+        for (device, place) in found.devices { tokens.note(device, before: place, at: found.times[device] ?? now) }
     }
 }

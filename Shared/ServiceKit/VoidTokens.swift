@@ -1,14 +1,21 @@
 import Synchronization
+public import Timeline
 
 /// The devices whose tokens were voided, in memory: looking costs no question to the database.
 ///
 /// Tokens and revocations are compared by their places in the log, not by times: the log has one order, clocks have not.
 public final class VoidTokens: Sendable {
     fileprivate struct State {
-        /// By device: tokens that were issued before this place of its partition are void.
-        var devices: [String: Int] = [:]
+        var devices: [String: Voided] = [:]
         var watches: [String: [Int: Watch]] = [:]
         var count = 0
+    }
+
+    fileprivate struct Voided {
+        /// Tokens of the device that were issued before this place of its partition are void.
+        var place: Int
+        /// Real time, not earlier than the revocation.
+        var at: Instant
     }
 
     fileprivate struct Watch {
@@ -27,10 +34,12 @@ public final class VoidTokens: Sendable {
     }
 
     /// Takes in that the tokens of a device that were issued before a place are void, and ends what is open under them.
-    public func note(_ device: String, before place: Int) {
+    ///
+    /// - Parameter time: when they were voided, in real time, or later.
+    public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
         let ended = state.withLock { state -> [Watch] in
-            guard state.devices[device, default: 0] < place else { return [] }
-            state.devices[device] = place
+            guard state.devices[device]?.place ?? 0 < place else { return [] }
+            state.devices[device] = Voided(place: place, at: time)
             return state.watches[device, default: [:]].values.filter { $0.position < place }
         }
         // Outside of the lock: ending a watch makes it leave, which takes the lock.
@@ -39,6 +48,14 @@ public final class VoidTokens: Sendable {
             watch.end.finish()
         }
     }
+
+    /// Forgets the devices whose tokens were voided before a moment of real time: none of those tokens is valid any more.
+    func forget(before moment: Instant) {
+        state.withLock { state in state.devices = state.devices.filter { $0.value.at >= moment } }
+    }
+
+    /// How many devices have void tokens.
+    var count: Int { state.withLock { $0.devices.count } }
 
     /// Tells once when a token is voided; at once where it is. Letting go of it ends the watch.
     func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
@@ -72,5 +89,5 @@ public final class VoidTokens: Sendable {
 }
 
 extension VoidTokens.State {
-    fileprivate func isVoid(_ device: String, _ position: Int) -> Bool { position < devices[device, default: 0] }
+    fileprivate func isVoid(_ device: String, _ position: Int) -> Bool { position < devices[device]?.place ?? 0 }
 }

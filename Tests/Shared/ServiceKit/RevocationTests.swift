@@ -8,10 +8,11 @@ import NIOHTTP1
 import Postgres
 import Records
 import Runtime
-import ServiceKit
 import TestSupport
 import Testing
 import Timeline
+
+@testable import ServiceKit
 
 @Suite("Revocation of tokens", .timeLimit(.minutes(5))) struct RevocationTests {
     @Test func everyServiceRefusesARevokedTokenAndEndsItsStream() async throws {
@@ -84,6 +85,30 @@ import Timeline
                 [.int4(Int32(partition))]))
         let step = try await log.read(after: kept.positions)
         #expect(!step.isAtHead && step.found.positions[partition] == places[2] + LogReader.reach)
+        await service.pool.close()
+    }
+
+    @Test func `a revocation older than any token is forgotten in memory and in the table`() async throws {
+        let service = try await CounterService.prepare()
+        let log = RevocationLog(pool: service.pool)
+        try await log.keep(Revocations(devices: ["old": 7, "new": 9]), partitions: 4)
+        _ = try await service.pool.run(
+            Call(
+                Statement(
+                    "UPDATE bus.revocations SET revoked_at = now() - interval '367 days' WHERE key = 'device:old'")))
+        let kept = try await log.kept()
+        let tokens = VoidTokens()
+        for (device, place) in kept.devices { tokens.note(device, before: place, at: try #require(kept.times[device])) }
+        #expect(tokens.count == 2)
+        let follower = RevocationFollower(
+            tokens, pool: service.pool, partitions: 4,
+            news: HintReceiver(
+                try ConnectionOptions(url: service.configuration.databaseURL),
+                sender: HintSender(pool: service.pool, sender: UUID(), logger: service.logger), logger: service.logger),
+            isKeeper: true, logger: service.logger)
+        try await follower.forgetOld()
+        #expect(tokens.count == 1)
+        #expect(try await log.kept().devices == ["new": 9])
         await service.pool.close()
     }
 
