@@ -1,3 +1,4 @@
+import Logging
 import Postgres
 
 extension LogMaintenance {
@@ -18,11 +19,32 @@ extension LogMaintenance {
         ORDER BY d.day, p.partition, s.service
         """)
     private static let take = Statement("SELECT bus.take_snapshots($1, $2, $3)")
+    // A day without events goes by the calendar: there is nothing to lose.
     private static let overdue = Statement(
-        "SELECT day, name, is_attached, is_detaching FROM bus.days() WHERE day < current_date - $1::integer ORDER BY day"
-    )
+        """
+        SELECT d.day, d.name, d.is_attached, d.is_detaching
+        FROM bus.days() AS d, (SELECT bus.reference_day($1) AS day) AS reference
+        WHERE d.day < current_date - $1::integer AND (
+            d.day < reference.day - $1::integer
+            OR NOT d.is_attached OR d.is_detaching
+            OR NOT EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day))
+        ORDER BY d.day
+        """)
+    // The newest day with events, where it is not the one that ages are counted from.
+    private static let unsure = Statement(
+        """
+        SELECT max(p.day)::text, bus.reference_day($1)::text FROM bus.partitions AS p
+        HAVING max(p.day) > bus.reference_day($1)
+        """)
     private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
     private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")
+    private static let keepEvents = Statement("SELECT bus.keep_events($1, $2)")
+    // What no letter names any more was replayed or discarded.
+    private static let forgetKept = Statement(
+        """
+        DELETE FROM bus.kept_events AS k WHERE NOT EXISTS (
+            SELECT FROM bus.dead_letters AS d WHERE d.partition = k.partition AND d.log_offset = k.log_offset)
+        """)
     private static let give = Statement(
         """
         INSERT INTO bus.retention AS r (partition, dropped_to)
@@ -55,9 +77,21 @@ extension LogMaintenance {
         }
     }
 
+    /// Deletes the kept events of letters that are gone.
+    func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
+        _ = try await connection.run(Call(Self.forgetKept))
+    }
+
     /// The days that the retention no longer covers, oldest first.
     func overdue(_ retentionDays: Int, _ connection: Connection) async throws(PostgresError) -> [Day] {
-        try await connection.run(Call(Self.overdue, [.int4(Int32(retentionDays))])).map { row throws(PostgresError) in
+        if let row = try await connection.run(Call(Self.unsure, [.int4(Int32(retentionDays))])).first {
+            let (newest, reference) = (try row.text(0), try row.text(1))
+            logger.warning(
+                "old days are kept: the newest events may have been appended under a wrong clock",
+                metadata: ["newest": "\(newest)", "countedFrom": "\(reference)"])
+        }
+        return try await connection.run(Call(Self.overdue, [.int4(Int32(retentionDays))])).map {
+            row throws(PostgresError) in
             Day(
                 number: try row.daysSinceEpoch(0), name: try row.text(1), isAttached: try row.bool(2),
                 isDetaching: try row.bool(3))
@@ -93,7 +127,8 @@ extension LogMaintenance {
             let place = Parameter.int4(Int32(try row.int(0)))
             let bases = services.map { Call(Self.makeBases, [place, date, .text($0)]) }
             _ = try await connection.run(
-                [Call(Statement("BEGIN"))] + bases + [Call(Self.give, [place, date]), Call(.commit)])
+                [Call(Statement("BEGIN")), Call(Self.keepEvents, [place, date])] + bases
+                    + [Call(Self.give, [place, date]), Call(.commit)])
         }
     }
 }

@@ -103,6 +103,7 @@ public struct LogMaintenance: Service {
         var round = Round()
         guard let retentionDays else { return round }
         try await takeSnapshots(connection)
+        try await forgetKeptEvents(connection)
         for day in try await overdue(retentionDays, connection) {
             round.waitsFor = try await readers(of: day, connection)
             guard round.waitsFor.isEmpty else {

@@ -36,6 +36,10 @@ public enum LogReader {
     public static let all = Statement(
         "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")
 
+    /// An event of a dead letter whose day was dropped. Parameters: partition, offset.
+    public static let kept = Statement(
+        "SELECT \(columns) FROM bus.kept_events WHERE partition = $1 AND log_offset = $2")
+
     /// Events of one key after an offset, oldest first. Parameters: partition, key, offset, limit.
     public static let ofKey = Statement(
         """

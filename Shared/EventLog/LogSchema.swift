@@ -5,6 +5,8 @@ public import Postgres
 public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
     case notMigrated
     case wrongPartitionCount(configured: Int, inDatabase: Int)
+    /// A new consumer would begin behind what retention has dropped.
+    case registeredTooLate(consumer: String, partition: Int, droppedTo: Int)
 
     public var description: String {
         switch self {
@@ -13,6 +15,10 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
         case .wrongPartitionCount(let configured, let inDatabase):
             "PARTITIONS is \(configured), but the log in the database was created with \(inDatabase), which can't change: "
                 + "set PARTITIONS=\(inDatabase)"
+        case .registeredTooLate(let consumer, let partition, let droppedTo):
+            "\(consumer) can't be added to this log: retention has dropped the events up to \(partition):\(droppedTo), and "
+                + "\(consumer) would never learn of the devices that they told of. Add it to a new database, or to one with the "
+                + "whole log"
         }
     }
 }
@@ -46,14 +52,32 @@ public enum LogSchema {
     }
 
     /// Registers a consumer on every partition, from the log's start. Idempotent.
-    public static func register(consumer: String, _ connection: Connection) async throws {
-        _ = try await connection.run(
-            Call(
-                Statement(
-                    """
-                    INSERT INTO bus.cursors (partition, consumer) SELECT partition, $1 FROM bus.partitions
-                    ON CONFLICT DO NOTHING
-                    """), [.text(consumer)]))
+    ///
+    /// - Parameter bootstraps: the consumer learns in another way of what retention has dropped, and begins after it.
+    /// - Throws: ``LogError/registeredTooLate(consumer:partition:droppedTo:)`` for a new one, where events were dropped.
+    public static func register(
+        consumer: String, bootstraps: Bool = false, _ connection: Connection
+    ) async throws {
+        // One statement, so that no day is dropped in between.
+        let register = Statement(
+            """
+            WITH missing AS (
+                SELECT p.partition, coalesce(r.dropped_to, 0) AS dropped_to
+                FROM bus.partitions AS p LEFT JOIN bus.retention AS r USING (partition)
+                WHERE NOT EXISTS (
+                    SELECT FROM bus.cursors AS c WHERE c.partition = p.partition AND c.consumer = $1)
+            ), made AS (
+                INSERT INTO bus.cursors (partition, consumer, log_offset)
+                SELECT partition, $1, dropped_to FROM missing
+                WHERE $2 OR NOT EXISTS (SELECT FROM missing WHERE dropped_to > 0)
+                ON CONFLICT DO NOTHING)
+            SELECT partition::int8, dropped_to FROM missing WHERE dropped_to > 0 AND NOT $2
+            ORDER BY partition LIMIT 1
+            """)
+        guard let row = try await connection.run(Call(register, [.text(consumer), .bool(bootstraps)])).first else {
+            return
+        }
+        throw LogError.registeredTooLate(consumer: consumer, partition: try row.int(0), droppedTo: try row.int(1))
     }
 
     /// Creates a service's login role if need be, sets its password, and grants it what a service may do with the log.

@@ -148,11 +148,14 @@ extension PartitionWorker {
     }
 
     private func event(at offset: Int, _ connection: Connection) async throws -> Event {
-        let rows = try await connection.run(
-            Call(LogReader.all, [.int4(Int32(partition)), .int(offset - 1), .int(1)]))
-        guard let event = try rows.first.map({ try LogReader.event($0) }), event.offset == offset else {
-            throw DeadLetterError.eventGone(partition: partition, offset: offset)
+        let place = Parameter.int4(Int32(partition))
+        let rows = try await connection.run([
+            Call(LogReader.all, [place, .int(offset - 1), .int(1)]), Call(LogReader.kept, [place, .int(offset)]),
+        ])
+        for row in rows.compactMap(\.first) {
+            let event = try LogReader.event(row)
+            if event.offset == offset { return event }
         }
-        return event
+        throw DeadLetterError.eventGone(partition: partition, offset: offset)
     }
 }

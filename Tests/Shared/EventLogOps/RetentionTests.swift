@@ -65,14 +65,14 @@ import Timeline
 
     @Test func nothingIsDroppedThatAConsumerStillHasToRead() async throws {
         let bench = try await OpsBench()
-        for days in [40, 39] { try await bench.makeDay(daysAgo: days) }
+        for days in [40, 39, 15] { try await bench.makeDay(daysAgo: days) }
         try await bench.append(to: "a", daysAgo: 40)
         try await bench.readAll()
-        try await bench.append(to: "a", daysAgo: 39)
+        for days in [39, 15, 0] { try await bench.append(to: "a", daysAgo: days) }
         let round = try #require(try await bench.maintenance(30).round())
         #expect(round.dropped.count == 1)
         #expect(round.waitsFor == ["counter"])
-        #expect(try await bench.events(of: "a").map(\.offset) == [2])
+        #expect(try await bench.events(of: "a").map(\.offset) == [2, 3, 4])
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
@@ -81,10 +81,11 @@ import Timeline
         let bench = try await OpsBench()
         let log = RevocationLog(pool: bench.pool)
         let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
-        for days in [40, 39] {
+        for days in [40, 39, 15] {
             try await bench.makeDay(daysAgo: days)
             try await bench.append(to: "a", daysAgo: days)
         }
+        try await bench.append(to: "a")
         try await bench.readAll()
         try await log.keep(Revocations(positions: [partition: 1]), partitions: OpsBench.partitions)
         let round = try #require(try await bench.maintenance(30).round())
@@ -132,6 +133,7 @@ import Timeline
         try await bench.append(source: "counter", to: "a", daysAgo: 50)
         try await bench.append(source: "counter", to: "a")
         try await bench.store("a", offset: 2, state: [7])
+        try await bench.bridge(daysAgo: 25)
         try await bench.readAll()
         _ = try await bench.maintenance(30).round()
         #expect(try await bench.start("a", upTo: 1) == .beyondRetention)
@@ -159,6 +161,7 @@ import Timeline
         var filter = EventFilter()
         filter.key = .device("a")
         let first = try await bench.queries.page(filter, .oldest, limit: 1)
+        try await bench.bridge(daysAgo: 25)
         try await bench.readAll()
         _ = try await bench.maintenance(30).round()
         await #expect(throws: LogQueryError.beyondRetention) {
@@ -169,6 +172,54 @@ import Timeline
         }
         #expect(try await bench.queries.page(filter, .oldest, limit: 5).events.map(\.offset) == [4])
         #expect(try await bench.queries.page(filter, .newest, limit: 5).events.map(\.offset) == [4])
+    }
+
+    @Test func `a clock that runs ahead ages nothing while nothing is appended`() async throws {
+        let bench = try await OpsBench()
+        for days in [40, 39] {
+            try await bench.makeDay(daysAgo: days)
+            try await bench.append(to: "a", daysAgo: days)
+        }
+        try await bench.readAll()
+        // Seen from these events, today's clock is more than a month ahead.
+        #expect(try await bench.maintenance(30).round()?.dropped == [])
+    }
+
+    @Test func `events from a clock that was years ahead drop no others`() async throws {
+        let bench = try await OpsBench()
+        for days in [3651, 3650, 2] { try await bench.makeDay(daysAgo: days) }
+        for days in [3651, 3650, 2] { try await bench.append(to: "a", daysAgo: days) }
+        try await bench.readAll()
+        #expect(try await bench.maintenance(30).round()?.dropped == [])
+        try await bench.append(to: "a", daysAgo: 1)
+        try await bench.readAll()
+        #expect(try await bench.maintenance(30).round()?.dropped == [])
+        // On the third day the clock is believed.
+        try await bench.append(to: "a")
+        try await bench.readAll()
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 2)
+    }
+
+    @Test func `a consumer is not registered behind what was dropped`() async throws {
+        let bench = try await OpsBench()
+        try await bench.makeDay(daysAgo: 31)
+        for days in [31, 31, 5, 0] {
+            if days == 5 { try await bench.makeDay(daysAgo: days) }
+            try await bench.append(to: "a", daysAgo: days)
+        }
+        try await bench.readAll()
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
+        try await bench.pool.withConnection { connection in
+            // It is there already: to migrate again is no fault.
+            try await LogSchema.register(consumer: "counter", connection)
+            let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+            let late = LogError.registeredTooLate(consumer: "late", partition: partition, droppedTo: 2)
+            await #expect(throws: late) { try await LogSchema.register(consumer: "late", connection) }
+            let positions = Statement("SELECT log_offset FROM bus.cursors WHERE consumer = 'late' ORDER BY 1")
+            #expect(try await connection.run(Call(positions)).isEmpty)
+            try await LogSchema.register(consumer: "late", bootstraps: true, connection)
+            #expect(try await connection.run(Call(positions)).map { try $0.int(0) } == [0, 0, 2])
+        }
     }
 
     @Test func oneProcessAtATimeDoesTheUpkeep() async throws {
@@ -205,6 +256,12 @@ extension OpsBench {
 
     fileprivate func daysFault() async throws -> String? {
         try await pool.withConnection { try await LogQueries.daysFault($0) }
+    }
+
+    /// Appends an event of another device on a day between, so that no gap makes the clock doubtful.
+    func bridge(daysAgo days: Int) async throws {
+        try await makeDay(daysAgo: days)
+        try await append(to: "z", daysAgo: days)
     }
 
     func start(_ device: String, upTo offset: Int) async throws -> FoldStart {

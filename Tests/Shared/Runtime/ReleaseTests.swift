@@ -82,6 +82,27 @@ import Testing
         }
     }
 
+    @Test func `a forgotten dead letter does not keep its day and its event can still be replayed`() async throws {
+        try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
+            try await bench.moveToDay(31, device: "a")
+            for days in [15, 0] {
+                let ping = try await bench.append(to: "b")
+                try await eventuallyTrue { try await bench.causes().contains(ping) }
+                try await bench.moveToDay(days, device: "b")
+            }
+            let maintenance = LogMaintenance(pool: bench.pool, retentionDays: 30, logger: bench.logger)
+            #expect(try await maintenance.round()?.dropped.count == 1)
+            #expect(try await bench.log().allSatisfy { $0.key == .device("b") })
+            faults.mend()
+            #expect(try await runtime.replay(.device("a")) == 2)
+            #expect(try await bench.causes().suffix(2) == pings[...])
+            let kept = Statement("SELECT count(*) FROM bus.kept_events")
+            #expect(try await bench.pool.run(Call(kept))[0].int(0) == 2)
+            _ = try await maintenance.round()
+            #expect(try await bench.pool.run(Call(kept))[0].int(0) == 0)
+        }
+    }
+
     /// Whatever fails: the letter is gone and the order is noted, or neither.
     @Test(arguments: ["INSERT ON bus.idempotency", "DELETE ON bus.dead_letters", "UPDATE ON bus.idempotency"])
     func theOrderIsNotedWithItsEffect(_ failing: String) async throws {
@@ -127,6 +148,19 @@ import Testing
 }
 
 extension RuntimeBench {
+    /// Makes the events of a device those of a day in the past, but for those that have a former day already.
+    fileprivate func moveToDay(_ daysAgo: Int, device: String) async throws {
+        guard daysAgo > 0 else { return }
+        try await cluster.sql(
+            """
+            DO $$ DECLARE day date := current_date - \(daysAgo); BEGIN
+                EXECUTE format('CREATE TABLE bus.%I PARTITION OF bus.events FOR VALUES FROM (%L) TO (%L)',
+                    'events_' || to_char(day, 'YYYYMMDD'), day, day + 1);
+            END $$;
+            UPDATE bus.events SET day = current_date - \(daysAgo) WHERE key = 'device:\(device)' AND day = current_date;
+            """, database: database)
+    }
+
     /// The pings that were counted.
     fileprivate func causes() async throws -> [UUID] {
         try await log().filter { $0.type == PingCounted.type }.compactMap(\.causation)
