@@ -144,7 +144,7 @@ var targets: [Target] = [
         durable + [
             "Lives", "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1,
         ],
-        resources: [.copy("Traces")]),
+        resources: [.copy("Traces"), .copy("States")]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
@@ -159,20 +159,20 @@ var targets: [Target] = [
             "Lives", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
             nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
         ],
-        resources: [.copy("Traces"), .copy("Python")]),
+        resources: [.copy("Traces"), .copy("States"), .copy("Python")]),
     tests(
         "TransferTests", "Services/Transfer",
         durable + [
             "Lives", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix,
             nioSSL, x509, asn1, crypto,
         ],
-        resources: [.copy("Traces"), .copy("Conformance")]),
+        resources: [.copy("Traces"), .copy("States"), .copy("Conformance")]),
     tests(
         "FetchTests", "Services/Fetch",
         durable + [
             "Lives", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
         ],
-        resources: [.copy("Traces")]),
+        resources: [.copy("Traces"), .copy("States")]),
 ]
 targets += service("Lifecycle", [asyncAlgorithms])
 targets += service("Fetch", [arguments])

@@ -9,6 +9,7 @@ extension LogSchema {
             ("0003_retention.sql", PackageResources._003_retention_sql),
             ("0004_readers.sql", PackageResources._004_readers_sql),
             ("0005_kept.sql", PackageResources._005_kept_sql),
+            ("0006_state_versions.sql", PackageResources._006_state_versions_sql),
         ]
         return try files.map { file throws(PostgresError) in
             try Migration(fileName: file.name, sql: String(decoding: file.bytes, as: UTF8.self))

@@ -100,6 +100,7 @@ public enum LogSchema {
             GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
+            GRANT UPDATE (reached) ON bus.state_versions TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
             """, connection)
     }

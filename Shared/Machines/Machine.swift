@@ -14,11 +14,12 @@ public protocol Machine: Record {
     /// Limits and weights that a deployment may choose; the same for every aggregate.
     associatedtype Policy: Sendable
 
-    /// The version of the stored form. Newer stored states are refused, older ones upgraded, or folded anew.
+    /// The version of the stored form. Each change of the form needs a new version. Newer stored states are refused, older
+    /// ones upgraded.
     static var version: Int { get }
-    /// Makes a state of this version from the stored form of an older one, without the log: exactly the state that
-    /// folding its history gives. nil where it can't; the history is folded then.
-    static func upgraded(_ binary: [UInt8], from version: Int) -> Self?
+    /// Makes a state of this version from the stored form of an older one, without the log. It must read each form back to
+    /// version 1: the log does not go back for ever. It must not change ``heldMoments``. Nil where the form can't be read.
+    static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>?
     /// The types of other services' events that it takes as input.
     static var follows: Set<String> { get }
     /// The newest version that it understands of a type that it follows, where that is not 1. Events of a newer one are left to
@@ -64,7 +65,7 @@ extension Machine {
     /// The service's name: event source, consumer and database schema.
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }
-    public static func upgraded(_ binary: [UInt8], from version: Int) -> Self? { nil }
+    public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>? { nil }
     public static var holdsMoments: Bool { false }
     public static func ceiling(_ policy: Policy) -> Int? { nil }
     public var heldMoments: [HeldMoment] { [] }

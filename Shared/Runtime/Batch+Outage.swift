@@ -31,7 +31,7 @@ extension Batch {
     ///
     /// - Returns: false where there is no time for it in this batch.
     mutating func run(outageFor key: AggregateKey) -> Bool {
-        guard hasTime else { return false }
+        guard hasTime, !isStale(key) else { return false }
         inputs += 1
         guard !parked.contains(key), let outage else { return true }
         if let reason = condemned[Self.name(ofOutageFor: key, until: outage.until)] ?? faults[key]?.description {

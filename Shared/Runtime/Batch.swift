@@ -57,6 +57,8 @@ struct Batch<M: Machine> {
     var condemnedCommands: Set<String> = []
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
+    /// States of an older machine that are to be upgraded first: their inputs are left to later batches.
+    var stale: [AggregateKey: StoredState] = [:]
     /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
     /// then: each repetition of the command would end one more process.
     var isDoubtful = false
@@ -102,6 +104,9 @@ struct Batch<M: Machine> {
     /// At least one input is taken in, however late it is.
     var hasTime: Bool { inputs == 0 || .now < end }
 
+    /// Most batches have none.
+    func isStale(_ key: AggregateKey) -> Bool { !stale.isEmpty && stale[key] != nil }
+
     static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
     static func name(of key: AggregateKey, due: Instant) -> String { "deadline:\(key):\(due.milliseconds)" }
 
@@ -115,7 +120,7 @@ struct Batch<M: Machine> {
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
     ) {
-        guard hasTime else { return verdicts.append(.later) }
+        guard hasTime, !isStale(submission.key) else { return verdicts.append(.later) }
         inputs += 1
         verdicts.append(verdict(on: submission, at: now, stored: stored))
     }
@@ -170,7 +175,7 @@ struct Batch<M: Machine> {
     ///
     /// - Returns: false where there is no time for it in this batch, and where it halts the partition.
     mutating func run(_ event: Event) -> Bool {
-        guard hasTime else { return false }
+        guard hasTime, !isStale(event.key) else { return false }
         inputs += 1
         let key = event.key
         let letter = SetAside(key: key, offset: event.offset)
@@ -212,7 +217,7 @@ struct Batch<M: Machine> {
     ///
     /// - Returns: false where there is no time for it in this batch.
     mutating func run(deadlinesOf key: AggregateKey, until now: Instant) -> Bool {
-        guard hasTime else { return false }
+        guard hasTime, !isStale(key) else { return false }
         inputs += 1
         guard !parked.contains(key) else { return true }
         if let fault = faults[key] {

@@ -24,6 +24,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let clock: SharedClock
     private let standing: Statement
     private let newest = Atomic<Int>(0)
+    let sweeper: StateSweeper<M>
 
     /// - Parameters:
     ///   - options: where the database is, for the listening connection and for that of the leases.
@@ -59,6 +60,7 @@ public final class DurableRuntime<M: Machine>: Service {
                 turns: turns, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
+        sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in await leases.owned }
         news.follow { [workers] news in
             switch news {
             case .everything: for worker in workers { await worker.wake() }
@@ -103,25 +105,19 @@ public final class DurableRuntime<M: Machine>: Service {
     /// The stored state of an aggregate, with the partition offset of its last event; nil where nothing happened to it.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
-            """
-            SELECT state, event_count, decided_at, version, machine_version::int8 FROM "\(M.name)".states
-            WHERE partition = $1 AND key = $2
-            """)
-        let rows = try await pool.run([
-            Call(statement, [.int4(Int32(key.partition(of: workers.count))), .text(key.description)])
-        ])
-        guard let row = rows[0].first else { return nil }
-        let version = try row.int(4)
-        guard version <= M.version else { throw noting(.newerState(key: key, version: version)) }
-        let count = try row.int(1)
-        let offset = try row.int(3)
-        guard let state = M(stored: try row.bytes(0), version: version) else {
-            guard version < M.version else { throw RuntimeError.malformedState(key: key) }
-            // An older machine's: the first batch that needs it writes it anew.
-            return (try await fold(key, upTo: offset, count: count), offset)
+            "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
+        let partition = key.partition(of: workers.count)
+        let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(key.description)]))
+        guard let row = rows.first else { return nil }
+        let stored = try StoredState(row)
+        // An older machine's is made new for this answer; the sweeper or a batch writes it.
+        let aggregate: Aggregate<M>
+        do {
+            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0) }
+        } catch let error as RuntimeError {
+            throw noting(error)
         }
-        let now = Instant(milliseconds: Int64(try row.int(2)))
-        return (Aggregate(key: key, state: state, now: now, eventCount: count), offset)
+        return (aggregate, stored.offset)
     }
 
     /// Waits until this service has taken in the log up to a place.
@@ -187,6 +183,7 @@ public final class DurableRuntime<M: Machine>: Service {
                 group.addTask { try? await self.hints.run() }
                 group.addTask { await self.leases.run() }
                 group.addTask { await self.tick() }
+                group.addTask { await self.sweeper.run() }
                 await group.waitForAll()
             }
         }

@@ -3,47 +3,136 @@ import EventLog
 import Machines
 import Postgres
 import Records
+import Timeline
 
 extension Machine {
-    /// A stored state of this machine, or of an older one that it can upgrade.
-    init?(stored binary: [UInt8], version: Int) {
-        if version == Self.version {
-            self.init(binary: binary)
-        } else if version < Self.version, let state = Self.upgraded(binary, from: version) {
-            self = state
-        } else {
-            return nil
-        }
+    /// What a stored state of this machine, or of an older one, gives without the log.
+    static func stored(_ binary: [UInt8], version: Int) -> Upgrade<Self>? {
+        if version == Self.version { return Self(binary: binary).map { .exact($0) } }
+        return version < Self.version ? upgraded(binary, from: version) : nil
+    }
+}
+
+/// A row of `states`, as it stands.
+struct StoredState: Sendable {
+    let key: AggregateKey
+    let binary: [UInt8]
+    let machineVersion: Int
+    let eventCount: Int
+    let decidedAt: Instant
+    /// The offset of its last event.
+    let offset: Int
+
+    /// - Parameter row: with the columns of ``Statements/stateColumns``.
+    init(_ row: Row) throws(PostgresError) {
+        key = AggregateKey(try row.text(0))
+        binary = try row.bytes(1)
+        machineVersion = try row.int(2)
+        eventCount = try row.int(3)
+        decidedAt = Instant(milliseconds: Int64(try row.int(4)))
+        offset = try row.int(5)
+    }
+
+    func aggregate<M: Machine>(_ state: M) -> Aggregate<M> {
+        Aggregate(key: key, state: state, now: decidedAt, eventCount: eventCount)
     }
 }
 
 extension Aggregate {
+    /// So many events of a history are read at once.
+    static var page: Int { 500 }
+
+    /// A stored state as this machine has it. Where the stored form does not hold everything, the log is read for it.
+    ///
+    /// - Parameter query: asks the database; outside of any lock.
+    /// - Throws: ``RuntimeError/newerState(key:version:)``, ``RuntimeError/malformedState(key:)``, or a `PostgresError`.
+    static func current(
+        _ stored: StoredState, partition: Int, query: @Sendable (Call) async throws -> Rows
+    ) async throws -> Aggregate {
+        guard stored.machineVersion <= M.version else {
+            throw RuntimeError.newerState(key: stored.key, version: stored.machineVersion)
+        }
+        let upgrade = M.stored(stored.binary, version: stored.machineVersion)
+        if case .exact(let state) = upgrade { return stored.aggregate(state) }
+        guard stored.machineVersion < M.version else { throw RuntimeError.malformedState(key: stored.key) }
+        do {
+            return try await folded(
+                stored.key, partition: partition, upTo: stored.offset, count: stored.eventCount, query: query)
+        } catch let error as PostgresError {
+            throw error
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // The log does not go back as far any more, or has what this program can't read.
+            guard case .partial(let state) = upgrade else { throw RuntimeError.malformedState(key: stored.key) }
+            return stored.aggregate(state)
+        }
+    }
+
     /// What the log says that an aggregate was at an offset: from the newest snapshot that is not later, or from its
     /// beginning.
     ///
     /// - Parameters:
     ///   - offset: that of its last event.
     ///   - count: how many events it has had.
-    ///   - query: asks the database; inside a transaction, where there is one.
+    ///   - query: asks the database.
     /// - Throws: ``RuntimeError/malformedState(key:)`` where the log does not go back as far any more.
     static func folded(
         _ key: AggregateKey, partition: Int, upTo offset: Int, count: Int,
         query: @Sendable (Call) async throws -> Rows
     ) async throws -> Aggregate {
-        var aggregate = Aggregate(key: key)
-        var after = 0
+        let place: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
         let start = try LogReader.foldStart(
             in: try await query(LogReader.foldStart(of: key, service: M.name, partition: partition, upTo: offset)))
-        if case .snapshot(let base) = start, let state = M(stored: base.state, version: base.machineVersion) {
-            aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
-            after = base.offset
+        guard case .snapshot(let base) = start else {
+            return try await beginning(key, place, offset, count, query)
         }
-        let rows = try await query(
-            Call(
-                LogReader.historyBetween,
-                [.int4(Int32(partition)), .text(key.description), .text(M.name), .int(after), .int(offset)]))
-        try aggregate.fold(try rows.map { row throws(PostgresError) in try LogReader.event(row) })
+        let upgrade = M.stored(base.state, version: base.machineVersion)
+        if case .exact(let state) = upgrade {
+            return try await fold(state, key, base, place, offset, count, query)
+        }
+        // An older machine's, and not all that there is to know: the events tell the rest, where all of them are there.
+        do { return try await beginning(key, place, offset, count, query) } catch let error as RuntimeError {
+            guard case .partial(let state) = upgrade else { throw error }
+            return try await fold(state, key, base, place, offset, count, query)
+        }
+    }
+
+    private static func beginning(
+        _ key: AggregateKey, _ place: [Parameter], _ end: Int, _ count: Int,
+        _ query: @Sendable (Call) async throws -> Rows
+    ) async throws -> Aggregate {
+        var aggregate = Aggregate(key: key)
+        try await aggregate.fold(place, after: 0, upTo: end, query)
         guard aggregate.eventCount == count else { throw RuntimeError.malformedState(key: key) }
         return aggregate
+    }
+
+    private static func fold(
+        _ state: M, _ key: AggregateKey, _ base: BaseSnapshot, _ place: [Parameter], _ end: Int, _ count: Int,
+        _ query: @Sendable (Call) async throws -> Rows
+    ) async throws -> Aggregate {
+        var aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
+        try await aggregate.fold(place, after: base.offset, upTo: end, query)
+        guard aggregate.eventCount == count else { throw RuntimeError.malformedState(key: key) }
+        return aggregate
+    }
+
+    /// Takes in its own events of a part of the log, a page at a time.
+    ///
+    /// - Returns: the offset of the last event that was folded.
+    @discardableResult
+    mutating func fold(
+        _ place: [Parameter], after start: Int, upTo end: Int, _ query: @Sendable (Call) async throws -> Rows
+    ) async throws -> Int {
+        var after = start
+        while after < end {
+            let rows = try await query(Call(LogReader.historyPage, place + [.int(after), .int(end), .int(Self.page)]))
+            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            try fold(events)
+            after = events.last?.offset ?? after
+            guard events.count == Self.page else { break }
+        }
+        return after
     }
 }

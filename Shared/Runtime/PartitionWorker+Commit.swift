@@ -177,6 +177,7 @@ extension PartitionWorker {
         batch.condemned = condemned
         batch.condemnedCommands = commandGuard.condemned
         batch.refreshed = first.refreshed
+        batch.stale = first.stale
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
         batch.outage = first.outages.outage

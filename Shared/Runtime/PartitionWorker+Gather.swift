@@ -30,6 +30,8 @@ struct Gathered<M: Machine>: Sendable {
     /// Aggregates whose stored state can't be used.
     var faults: [AggregateKey: RuntimeError] = [:]
     var refreshed: Set<AggregateKey> = []
+    /// States of an older machine that are upgraded before anything is decided about them.
+    var stale: [AggregateKey: StoredState] = [:]
     var parked: Set<AggregateKey> = []
     /// Why the log can't be followed further by this program.
     var halt: String?
@@ -112,7 +114,7 @@ extension PartitionWorker {
         let needed = Set(keys + found.events.map { $0.key } + found.due + found.outages.unheard).subtracting(asked)
             .filter { found.aggregates[$0] == nil }.map { $0.description }
         if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
-        try await read(states, connection, &found)
+        try read(states, &found)
         stopBeforeNewerStates(&found)
         return found
     }
@@ -183,39 +185,21 @@ extension PartitionWorker {
         return "\(event.type) at offset \(event.offset) is in version \(event.version), known up to \(known)"
     }
 
-    func read(_ rows: [Row], _ connection: Connection, _ found: inout Gathered<M>) async throws {
+    func read(_ rows: [Row], _ found: inout Gathered<M>) throws {
         for row in rows {
-            let key = AggregateKey(try row.text(0))
-            let version = try row.int(2)
-            let count = try row.int(3)
+            let stored = try StoredState(row)
+            let (key, version) = (stored.key, stored.machineVersion)
             if version > M.version {
                 found.faults[key] = .newerState(key: key, version: version)
-            } else if let state = M(stored: try row.bytes(1), version: version) {
-                let now = Instant(milliseconds: Int64(try row.int(4)))
-                found.aggregates[key] = Aggregate(key: key, state: state, now: now, eventCount: count)
+            } else if case .exact(let state) = M.stored(stored.binary, version: version) {
+                found.aggregates[key] = stored.aggregate(state)
                 if version < M.version { found.refreshed.insert(key) }
-            } else if version < M.version {
-                try await refold(key, upTo: try row.int(5), count, connection, &found)
-            } else {
+            } else if version == M.version || unreadable[key] == stored.eventCount {
                 found.faults[key] = .malformedState(key: key)
+            } else {
+                // It takes reading the log: not under the lock.
+                found.stale[key] = stored
             }
-        }
-    }
-
-    /// A state of an older machine is folded anew from the log.
-    private func refold(
-        _ key: AggregateKey, upTo offset: Int, _ count: Int, _ connection: Connection, _ found: inout Gathered<M>
-    ) async throws {
-        do {
-            found.aggregates[key] = try await Aggregate.folded(key, partition: partition, upTo: offset, count: count) {
-                try await connection.run($0)
-            }
-            found.refreshed.insert(key)
-        } catch let error as PostgresError {
-            throw error
-        } catch {
-            // The log does not go back as far any more, or has what this program can't read.
-            found.faults[key] = .malformedState(key: key)
         }
     }
 

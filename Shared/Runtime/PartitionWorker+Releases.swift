@@ -14,6 +14,8 @@ struct Release: Sendable {
     /// Whether any of it was committed, by this call or by a former one of the same request.
     var isBegun = false
     var isOver = false
+    /// What is to be upgraded before it can go on.
+    var stale: [StoredState] = []
 }
 
 extension PartitionWorker {
@@ -28,6 +30,9 @@ extension PartitionWorker {
         while !order.isOver {
             let now = order
             order = try await inTime { try await self.advance(now, $0) }
+            guard !order.stale.isEmpty else { continue }
+            try await upgrade(order.stale)
+            order.stale = []
         }
         wake()
         return order.taken
@@ -73,7 +78,7 @@ extension PartitionWorker {
         } else {
             try await takeIn(found, &order, connection)
         }
-        order.isBegun = true
+        if order.stale.isEmpty { order.isBegun = true }
         return order
     }
 
@@ -82,7 +87,12 @@ extension PartitionWorker {
         let place = Parameter.int4(Int32(partition))
         var gathered = Gathered<M>()
         let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
-        try await read(Array(states), connection, &gathered)
+        try read(Array(states), &gathered)
+        if !gathered.stale.isEmpty {
+            // Upgraded outside of the lock, and then the letter comes again.
+            _ = try await connection.run(Call(statements.rollback))
+            return order.stale = Array(gathered.stale.values)
+        }
         if unheld.ceiling != nil { gathered.moments = try restored(await connection.run(storedMoments)) }
         var batch = Batch<M>(
             partition: partition, policy: policy, aggregates: gathered.aggregates, moments: gathered.moments)

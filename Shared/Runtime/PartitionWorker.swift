@@ -68,6 +68,9 @@ actor PartitionWorker<M: Machine> {
     var noted: String?
     var commandGuard = CommandGuard()
     /// Of which outage how far, by key, aggregates were told under this lease.
+    /// States of an older machine that nothing gives any more, with the number of events that they had then.
+    var unreadable: [AggregateKey: Int] = [:]
+
     var told: (outage: Outage, key: String)?
 
     // What is known of the partition.
@@ -252,6 +255,7 @@ extension PartitionWorker {
             take(done, portion)
             answer(waiting, done)
         } catch let bad as BadInput {
+            if !done.batch.stale.isEmpty { await upgradeBetweenBatches(Array(done.batch.stale.values)) }
             forget()
             narrow(to: bad, waiting, portion)
         } catch {

@@ -8,16 +8,18 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - connection: as the schemas' owner.
+    ///   - version: of its machine's stored form. Retention waits until the states have it.
     ///   - holdsMoments: its machine does, under a ceiling.
     ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
     public static func migrate(
-        service: String, _ connection: Connection, partitions: Int, rolePassword: String?,
+        service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
         holdsMoments: Bool = false, more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
         let migrator = try migrator(service: service, holdsMoments: holdsMoments, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
+        try await want(version, of: service, connection)
         try await LogSchema.grant(service: service, password: rolePassword, connection)
         try await connection.script(
             """
@@ -42,5 +44,20 @@ public enum RuntimeSchema {
         var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
         if holdsMoments { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
         return Migrator(schema: service, migrations: migrations + more)
+    }
+
+    /// Notes the version that the states are to have; where there are none of older ones, all of them have it.
+    private static func want(_ version: Int, of service: String, _ connection: Connection) async throws {
+        let want = Statement(
+            """
+            INSERT INTO bus.state_versions AS v (partition, service, wanted, reached)
+            SELECT p.partition, $1, $2, CASE WHEN EXISTS (
+                SELECT FROM "\(service)".states AS s WHERE s.partition = p.partition AND s.machine_version < $2)
+                THEN 0 ELSE $2 END
+            FROM bus.partitions AS p
+            ON CONFLICT (partition, service) DO UPDATE
+            SET wanted = greatest(v.wanted, excluded.wanted), reached = greatest(v.reached, excluded.reached)
+            """)
+        _ = try await connection.run(Call(want, [.text(service), .int4(Int32(version))]))
     }
 }

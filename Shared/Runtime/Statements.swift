@@ -5,6 +5,9 @@ import Postgres
 /// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it
 /// should.
 struct Statements: Sendable {
+    /// What ``StoredState`` is read from.
+    static let stateColumns = "key, state, machine_version::int8, event_count, decided_at, version"
+
     let begin = Statement("BEGIN")
     /// Whoever is stopped in the middle of a batch holds up its own partition, not the connections of all the others.
     /// Ends with the transaction.
@@ -23,7 +26,7 @@ struct Statements: Sendable {
     init(service: String) {
         states = Statement(
             """
-            SELECT key, state, machine_version::int8, event_count, decided_at, version FROM "\(service)".states
+            SELECT \(Self.stateColumns) FROM "\(service)".states
             WHERE partition = $1 AND key = ANY($2)
             """)
         // One more than can fire in a batch, so that the moment of the next one is known without another query.
@@ -64,7 +67,7 @@ struct Statements: Sendable {
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
                     ELSE bus.expect(s.event_count, excluded.event_count - 1, 'the event count of a stored state') END
             """)
-        // States of an older machine, folded anew from the log.
+        // States of an older machine that were upgraded without the log.
         refreshStates = Statement(
             """
             WITH written AS (

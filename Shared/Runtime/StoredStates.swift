@@ -13,7 +13,7 @@ public struct StoredStates<M: Machine>: Sendable {
     private let ask: @Sendable (Call) async throws -> Rows
     private let page = Statement(
         """
-        SELECT key, state, event_count, version, machine_version::int8 FROM "\(M.name)".states
+        SELECT \(Statements.stateColumns) FROM "\(M.name)".states
         WHERE partition = $1 AND key > $2 AND position($3 IN state) > 0 ORDER BY key LIMIT $4
         """)
 
@@ -43,15 +43,8 @@ public struct StoredStates<M: Machine>: Sendable {
     }
 
     private func state(in row: Row, _ partition: Int) async throws -> (key: AggregateKey, state: M) {
-        let key = AggregateKey(try row.text(0))
-        let version = try row.int(4)
-        guard version <= M.version else { throw RuntimeError.newerState(key: key, version: version) }
-        if let state = M(stored: try row.bytes(1), version: version) { return (key, state) }
-        guard version < M.version else { throw RuntimeError.malformedState(key: key) }
-        // An older machine's: the first batch that needs it writes it anew.
-        let folded = try await Aggregate<M>.folded(
-            key, partition: partition, upTo: try row.int(3), count: try row.int(2), query: ask)
-        return (key, folded.state)
+        let stored = try StoredState(row)
+        return (stored.key, try await Aggregate<M>.current(stored, partition: partition, query: ask).state)
     }
 
     // How things stood: the last word up to the place, else the newest snapshot up to it, where retention took the word.
@@ -88,10 +81,10 @@ public struct StoredStates<M: Machine>: Sendable {
             if let type = try row.optionalText(1) {
                 return (key, .event(try M.OwnEvent(type: type, version: try row.int(2), data: try row.bytes(3))))
             }
-            guard let version = try row.optionalInt(5), let state = M(stored: try row.bytes(4), version: version) else {
+            guard let version = try row.optionalInt(5), let known = M.stored(try row.bytes(4), version: version) else {
                 return (key, .nothing)
             }
-            return (key, .state(state))
+            return (key, .state(known.state))
         }
     }
 }

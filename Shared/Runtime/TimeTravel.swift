@@ -26,9 +26,6 @@ public struct BeyondRetention: Error, Sendable, Equatable, CustomStringConvertib
 /// What one service knew about an aggregate at any moment that the log still covers: its events folded up to there, from the
 /// newest snapshot before it or from the beginning.
 public struct TimeTravel<M: Machine>: Sendable {
-    /// So many events are read at once.
-    private static var page: Int { 1000 }
-
     private let ask: @Sendable (Call) async throws -> Rows
 
     private let lastEvent = Statement(
@@ -83,38 +80,23 @@ public struct TimeTravel<M: Machine>: Sendable {
             guard let row = try await ask(Call(base, place)).first else { return nil }
             throw BeyondRetention(earliest: Instant(milliseconds: Int64(try row.int(0))))
         case .snapshot(let base):
-            if let state = M(stored: base.state, version: base.machineVersion) {
+            let known = M.stored(base.state, version: base.machineVersion)
+            after = base.offset
+            if case .exact(let state) = known {
                 aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
-                after = base.offset
-            } else {
-                // Another machine's. Its events tell the same, where they are all there.
-                try await fold(&aggregate, place, after: 0, upTo: base.offset)
-                guard aggregate.eventCount == base.eventCount else {
-                    throw base.machineVersion > M.version
-                        ? RuntimeError.newerState(key: key, version: base.machineVersion)
-                        : RuntimeError.malformedState(key: key)
-                }
-                after = base.offset
+                break
             }
+            // Another machine's. Its events tell the same, or more, where they are all there.
+            try await aggregate.fold(place, after: 0, upTo: base.offset, ask)
+            guard aggregate.eventCount != base.eventCount else { break }
+            guard case .partial(let state) = known else {
+                throw base.machineVersion > M.version
+                    ? RuntimeError.newerState(key: key, version: base.machineVersion)
+                    : RuntimeError.malformedState(key: key)
+            }
+            aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
         }
-        let last = try await fold(&aggregate, place, after: after, upTo: offset)
+        let last = try await aggregate.fold(place, after: after, upTo: offset, ask)
         return aggregate.eventCount == 0 ? nil : (aggregate, last)
-    }
-
-    /// - Returns: the offset of the last event that was folded.
-    @discardableResult
-    private func fold(
-        _ aggregate: inout Aggregate<M>, _ place: [Parameter], after start: Int, upTo end: Int
-    ) async throws -> Int {
-        var after = start
-        while after < end {
-            let rows = try await ask(
-                Call(LogReader.historyPage, place + [.int(after), .int(end), .int(Self.page)]))
-            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
-            try aggregate.fold(events)
-            after = events.last?.offset ?? after
-            guard events.count == Self.page else { break }
-        }
-        return after
     }
 }

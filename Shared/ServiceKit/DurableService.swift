@@ -36,8 +36,8 @@ public enum DurableService {
         let connection = try await configuration.ownersConnection(logger)
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: configuration.partitions,
-            rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), holdsMoments: M.holdsMoments,
-            more: migrations, logger: logger)
+            rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), version: M.version,
+            holdsMoments: M.holdsMoments, more: migrations, logger: logger)
         if M.name == TokenIssuer.service { try await LogSchema.grantSigning(service: M.name, connection) }
         if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()

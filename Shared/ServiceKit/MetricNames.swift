@@ -18,6 +18,10 @@ extension Metric {
         "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
     public static let devicesParked = Metric(
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
+    public static let statesOutdated = Metric(
+        "dormouse_states_outdated", "States of an older version that this process has still to upgrade.", .gauge)
+    public static let statesUpgraded = Metric(
+        "dormouse_states_upgraded_total", "States of an older version that were upgraded in the background.", .counter)
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not have yet.", .gauge)
     public static let consumerLag = Metric(

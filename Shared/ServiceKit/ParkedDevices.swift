@@ -130,7 +130,12 @@ struct RuntimeGauges<M: Machine>: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var upgraded = 0
             repeat {
+                metrics.set(.statesOutdated, to: Double(runtime.outdatedStates))
+                let total = runtime.upgradedStates
+                metrics.add(Double(total - upgraded), to: .statesUpgraded)
+                upgraded = total
                 let states = await runtime.partitionStates
                 func count(_ isCounted: (PartitionState) -> Bool) -> Double { Double(states.count(where: isCounted)) }
                 metrics.set(.partitionsFollowed, to: count { $0 == .following || $0 == .cautious })

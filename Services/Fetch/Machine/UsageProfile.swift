@@ -23,6 +23,22 @@ public struct UsageProfile: Record, Equatable {
         fields.field("weights", &weights)
     }
 
+    /// The same openings with weights of another scale, which are rounded.
+    ///
+    /// - Parameters:
+    ///   - hours: one weight an hour, or none at all.
+    ///   - opening: what one opening added to them.
+    init(hours: [Int], opening: Int, week: Int) {
+        self.week = week
+        var hours = hours.map { max(0, $0) * Self.opening / max(1, opening) }
+        while hours.contains(where: { $0 > Self.most }) {
+            hours = hours.map { $0 / 2 }
+            halvings += 1
+        }
+        guard hours.count == Self.hoursOfWeek else { return }
+        weights.values = hours.map { UInt8($0) }
+    }
+
     /// One weight an hour, from Monday 00:00 in the device's time zone; empty before the first opening.
     public var hours: [Int] { weights.values.map(Int.init) }
     public var isLearned: Bool { !weights.values.isEmpty }

@@ -200,6 +200,20 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 2)
     }
 
+    @Test func `retention waits for states that are still to be upgraded`() async throws {
+        let bench = try await OpsBench()
+        try await bench.makeDay(daysAgo: 31)
+        try await bench.append(to: "a", daysAgo: 31)
+        try await bench.bridge(daysAgo: 25)
+        try await bench.append(to: "a")
+        try await bench.readAll()
+        _ = try await bench.sql("UPDATE bus.state_versions SET wanted = 2 WHERE partition = 1")
+        let round = try #require(try await bench.maintenance(30).round())
+        #expect(round.dropped.isEmpty && round.waitsFor == ["counter"])
+        _ = try await bench.sql("UPDATE bus.state_versions SET reached = 2 WHERE partition = 1")
+        #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
+    }
+
     @Test func `a consumer is not registered behind what was dropped`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 31)

@@ -17,11 +17,11 @@ struct LaterCounter: Machine, Equatable {
 
     var counter = Counter()
 
-    static func upgraded(_ binary: [UInt8], from version: Int) -> LaterCounter? {
+    static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<LaterCounter>? {
         guard version == 1, let counter = Counter(binary: binary) else { return nil }
         var later = LaterCounter()
         later.counter = counter
-        return later
+        return .exact(later)
     }
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("counter", &counter) }
@@ -29,6 +29,47 @@ struct LaterCounter: Machine, Equatable {
     var nextDeadline: Instant? { counter.nextDeadline }
 
     static func decide(_ input: Input<Command>, _ decision: inout Decision<LaterCounter>) throws(Refusal) {
+        switch input {
+        case .command(.add(let amount)):
+            var added = Added()
+            added.amount = amount
+            decision.emit(.added(added))
+        case .event: decision.emit(.pinged(PingCounted()))
+        case .command, .deadline: break
+        }
+    }
+
+    mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
+}
+
+/// Another next release of the counter: it wants to know the pings, which the former form does not tell. (It does, but this
+/// machine makes nothing of that.)
+struct ForgetfulCounter: Machine, Equatable {
+    typealias Command = Counter.Command
+    typealias OwnEvent = CounterEvent
+    typealias Refusal = Counter.Refusal
+    typealias Policy = Void
+
+    static let version = 2
+    static let follows = Counter.follows
+
+    var counter = Counter()
+
+    static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<ForgetfulCounter>? {
+        guard version == 1, let counter = Counter(binary: binary) else { return nil }
+        var later = ForgetfulCounter()
+        later.counter = counter
+        later.counter.pings = 0
+        return .partial(later)
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("counter", &counter) }
+
+    var nextDeadline: Instant? { counter.nextDeadline }
+
+    static func decide(
+        _ input: Input<Command>, _ decision: inout Decision<ForgetfulCounter>
+    ) throws(Refusal) {
         switch input {
         case .command(.add(let amount)):
             var added = Added()

@@ -1,0 +1,165 @@
+import Contracts
+import Logging
+import Machines
+import Postgres
+import Synchronization
+
+/// Upgrades the states of older machines in the partitions that this process owns, so that idle devices get there too: their
+/// deadlines are those of the new machine, and retention need not keep the log for them.
+final class StateSweeper<M: Machine>: Sendable {
+    /// So many keys are looked through in one statement.
+    static var reach: Int { 2000 }
+    /// So many states are read and written together.
+    static var chunk: Int { 50 }
+    /// Between two chunks others have the database.
+    static var pause: Duration { .milliseconds(10) }
+    /// A look at all states again after some were found: an older replica may still be writing.
+    static var soon: Duration { .seconds(60) }
+    static var later: Duration { .seconds(3600) }
+
+    private struct Progress {
+        var left: [Int: Int] = [:]
+        var upgraded = 0
+    }
+
+    private let pool: ConnectionPool
+    private let owned: @Sendable () async -> Set<Int>
+    private let logger: Logger
+    private let progress = Mutex(Progress())
+    private let look: Statement
+    private let read: Statement
+    private let reached = Statement(
+        """
+        UPDATE bus.state_versions SET reached = $3 WHERE partition = $1 AND service = $2 AND reached < $3
+        """)
+
+    /// - Parameter owned: the partitions whose leases this process has.
+    init(pool: ConnectionPool, logger: Logger, owned: @escaping @Sendable () async -> Set<Int>) {
+        self.pool = pool
+        self.owned = owned
+        self.logger = logger
+        look = Statement(
+            """
+            SELECT max(p.key), count(*), count(*) FILTER (WHERE p.machine_version < $3) FROM (
+                SELECT s.key, s.machine_version FROM "\(M.name)".states AS s
+                WHERE s.partition = $1 AND s.key > $2 ORDER BY s.key LIMIT $4) AS p
+            """)
+        read = Statement(
+            """
+            SELECT \(Statements.stateColumns) FROM "\(M.name)".states
+            WHERE partition = $1 AND key > $2 AND key <= $3 AND machine_version < $4 ORDER BY key LIMIT $5
+            """)
+    }
+
+    /// How many states of older machines the owned partitions still had when they were last looked at.
+    var left: Int { progress.withLock { $0.left.values.reduce(0, +) } }
+    /// How many states this process has upgraded.
+    var upgraded: Int { progress.withLock { $0.upgraded } }
+
+    func run() async {
+        // There is nothing older than the first version.
+        guard M.version > 1 else { return }
+        var due: [Int: ContinuousClock.Instant] = [:]
+        while !Task.isCancelled {
+            let owned = await owned()
+            due = due.filter { owned.contains($0.key) }
+            progress.withLock { $0.left = $0.left.filter { owned.contains($0.key) } }
+            for partition in owned.sorted() where due[partition].map({ $0 <= .now }) ?? true {
+                do {
+                    let found = try await sweep(partition)
+                    due[partition] = .now + (found > 0 ? Self.soon : Self.later)
+                } catch {
+                    guard !Task.isCancelled else { return }
+                    logger.warning(
+                        "states could not be upgraded",
+                        metadata: ["partition": "\(partition)", "error": "\(error)"])
+                    due[partition] = .now + .seconds(5)
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(500))
+        }
+    }
+
+    /// Upgrades all states of one partition.
+    ///
+    /// - Returns: how many it found that were to be upgraded.
+    func sweep(_ partition: Int) async throws -> Int {
+        let stretches = try await find(partition)
+        let found = stretches.reduce(0) { $0 + $1.count }
+        progress.withLock { $0.left[partition] = found }
+        var unreadable = 0
+        for stretch in stretches { unreadable += try await upgrade(stretch, partition) }
+        if found > 0 {
+            logger.info(
+                "states were upgraded",
+                metadata: [
+                    "partition": "\(partition)", "version": "\(M.version)", "states": "\(found)",
+                    "unreadable": "\(unreadable)",
+                ])
+        }
+        // What no program can read keeps nothing: it was told, and stays in the count of those that are left.
+        _ = try await pool.run(
+            Call(reached, [.int4(Int32(partition)), .text(M.name), .int4(Int32(M.version))]))
+        return found
+    }
+
+    /// Keys behind `after` up to `to`, with so many states of older machines among them.
+    private struct Stretch {
+        var after: String
+        var to: String
+        var count: Int
+    }
+
+    private func find(_ partition: Int) async throws -> [Stretch] {
+        var stretches: [Stretch] = []
+        var after = ""
+        while true {
+            let row = try await pool.run(
+                Call(
+                    look,
+                    [.int4(Int32(partition)), .text(after), .int4(Int32(M.version)), .int(Self.reach)], rowsExpected: 1)
+            )[0]
+            guard let last = try row.optionalText(0) else { return stretches }
+            let count = try row.int(2)
+            if count > 0 { stretches.append(Stretch(after: after, to: last, count: count)) }
+            guard try row.int(1) == Self.reach else { return stretches }
+            after = last
+        }
+    }
+
+    /// - Returns: how many can't be read.
+    private func upgrade(_ stretch: Stretch, _ partition: Int) async throws -> Int {
+        let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
+        var after = stretch.after
+        var unreadable = 0
+        while true {
+            let states = try await pool.run(
+                Call(
+                    read,
+                    [
+                        .int4(Int32(partition)), .text(after), .text(stretch.to), .int4(Int32(M.version)),
+                        .int(Self.chunk),
+                    ])
+            ).map { row throws(PostgresError) in try StoredState(row) }
+            guard let last = states.last else { return unreadable }
+            let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
+            for state in result.unreadable {
+                logger.error("a stored state can't be read", metadata: ["key": "\(state.key)"])
+            }
+            unreadable += result.unreadable.count
+            progress.withLock { progress in
+                progress.upgraded += result.written
+                progress.left[partition]? -= states.count - result.unreadable.count
+            }
+            after = last.key.description
+            try await Task.sleep(for: Self.pause)
+        }
+    }
+}
+
+extension DurableRuntime {
+    /// How many states of older machines are still to be upgraded, in the partitions that this process owns.
+    public var outdatedStates: Int { sweeper.left }
+    /// How many states this process has upgraded in the background.
+    public var upgradedStates: Int { sweeper.upgraded }
+}

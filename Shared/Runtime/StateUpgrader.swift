@@ -1,0 +1,58 @@
+import Contracts
+import Machines
+import Postgres
+import Records
+import Timeline
+
+/// Writes states of older machines anew, outside of the cursor's lock.
+///
+/// A state is read, made new and written back only where it has not changed meanwhile. Somebody's batch that writes it at the
+/// same moment goes first: its state is new anyway.
+struct StateUpgrader<M: Machine>: Sendable {
+    let partition: Int
+    let pool: ConnectionPool
+    private let write = Statement(
+        """
+        UPDATE "\(M.name)".states AS s
+        SET state = n.state, machine_version = $2, next_deadline = n.next_deadline
+        FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[]) AS n (key, state, event_count, next_deadline)
+        WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count AND s.machine_version < $2
+            -- A batch may hold some of the rows, and wait for others of them: nobody waits here while he holds one.
+            AND s.key IN (SELECT l.key FROM "\(M.name)".states AS l
+                WHERE l.partition = $1 AND l.key = ANY($3) FOR UPDATE SKIP LOCKED)
+        RETURNING s.key
+        """)
+
+    /// What became of some states.
+    struct Result: Sendable {
+        var written = 0
+        /// Those that neither their stored form nor the log gives.
+        var unreadable: [StoredState] = []
+    }
+
+    /// Upgrades states one after the other, at least one, until the time is over, and writes them together.
+    func upgrade(_ states: [StoredState], until end: ContinuousClock.Instant) async throws -> Result {
+        var result = Result()
+        var new: [Aggregate<M>] = []
+        for stored in states {
+            do {
+                new.append(
+                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0) })
+            } catch is RuntimeError {
+                result.unreadable.append(stored)
+            }
+            guard .now < end else { break }
+        }
+        guard !new.isEmpty else { return result }
+        result.written = try await pool.run(
+            Call(
+                write,
+                [
+                    .int4(Int32(partition)), .int4(Int32(M.version)), .texts(new.map(\.key.description)),
+                    .byteas(new.map(\.state.binary)), .ints(new.map(\.eventCount)),
+                    .ints(new.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
+                ])
+        ).count
+        return result
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Machines
+import OrderedCollections
+import Records
+import TestSupport
+import Testing
+
+@testable import FetchMachine
+
+@Suite("Versions of the stored state") struct StateVersionTests {
+    private let fixtures = StateFixtures<FetchMachine>(.module)
+
+    @Test func `a change of the stored form needs a new version`() throws {
+        try StateFixtures<FetchMachine>.store(
+            try Trace.all(in: .module, atLeast: 40).map { trace in
+                var player = TracePlayer(trace, try .fetch(trace))
+                try player.play()
+                return (trace.name, player.runtime.log)
+            })
+        #expect(
+            StoredForm.text(of: FetchMachine.self) == (try fixtures.form(FetchMachine.version)),
+            "raise FetchMachine.version, let `upgraded` read the former version, then run this with STORE_STATES set to the source's folder States"
+        )
+    }
+
+    @Test func `states of this version are read as they were written`() throws {
+        let states = try fixtures.states(FetchMachine.version)
+        #expect(!states.isEmpty)
+        for fixture in states {
+            #expect(FetchMachine(binary: fixture.binary)?.binary == fixture.binary, "\(fixture.name)")
+            #expect(fixture.folded.binary == fixture.binary, "\(fixture.name)")
+        }
+    }
+
+    @Test func `each older version gives what its history gives but for what it did not know`() throws {
+        for version in 1..<FetchMachine.version {
+            for fixture in try fixtures.states(version) {
+                guard case .partial(let state) = FetchMachine.upgraded(fixture.binary, from: version) else {
+                    Issue.record("version \(version) of \(fixture.name) can't be read")
+                    continue
+                }
+                var folded = fixture.folded
+                for (name, app) in state.apps {
+                    let usage = try #require(folded.apps[name]?.usage)
+                    // The former weights were finer, so the new ones are rounded elsewhere.
+                    #expect(zip(usage.hours, app.usage.hours).allSatisfy { abs($0 - $1) <= 1 }, "\(fixture.name)")
+                    #expect(usage.hours.count == app.usage.hours.count)
+                    folded.apps[name]?.usage = app.usage
+                    folded.apps[name]?.standing = Standing()
+                    folded.apps[name]?.spending = Spending()
+                    folded.apps[name]?.contentAges = ContentAges()
+                }
+                folded.spending = Spending()
+                folded.wokenAt = nil
+                #expect(
+                    String(decoding: state.jsonBytes, as: UTF8.self)
+                        == String(decoding: folded.jsonBytes, as: UTF8.self),
+                    "\(fixture.name)")
+                #expect(state.heldMoments.isEmpty, "an upgrade can't take moments")
+            }
+        }
+        #expect(FetchMachine.upgraded([1, 2, 3], from: 1)?.state.binary == nil)
+    }
+
+    @Test func `many openings fit into the weights of today`() {
+        var hours = Array(repeating: 0, count: UsageProfile.hoursOfWeek)
+        hours[9] = 100 * 1024
+        hours[20] = 50 * 1024
+        let usage = UsageProfile(hours: hours, opening: 1024, week: 2890)
+        #expect(usage.hours[9] == 200 && usage.hours[20] == 100 && usage.hours[0] == 0)
+        #expect(usage.openings == 150)
+        #expect(!UsageProfile(hours: [], opening: 1024, week: 0).isLearned)
+    }
+}

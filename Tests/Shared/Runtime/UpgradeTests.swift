@@ -1,0 +1,169 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Records
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+/// States of an older version: upgraded in the background, or when an input needs them; never under the cursor's lock where
+/// that takes reading the log.
+@Suite(.timeLimit(.minutes(2))) struct UpgradeTests {
+    @Test func `idle states are upgraded in the background with their deadlines`() async throws {
+        let bench = try await RuntimeBench()
+        let devices = (0..<120).map { "d\($0)" }
+        try await bench.storeOldStates(of: devices)
+        let rings = Statement("SELECT count(*) FROM counter.states WHERE next_deadline = $1")
+        let versions = Statement("SELECT min(machine_version)::int8 FROM counter.states")
+        try await bench.running(LaterCounter.self, ()) { later in
+            try await eventuallyTrue { try await bench.pool.run(Call(versions))[0].int(0) == 2 }
+            #expect(try await bench.pool.run(Call(rings, [.int(RuntimeBench.ringing)]))[0].int(0) == devices.count)
+            try await eventuallyTrue { later.upgradedStates == devices.count && later.outdatedStates == 0 }
+            for device in devices.prefix(3) {
+                #expect(try await later.state(.device(device))?.aggregate.state.counter.total == 3)
+                #expect(try await later.foldCheck(.device(device)))
+            }
+            try await eventuallyTrue { try await bench.versionsReached() == [2, 2, 2, 2] }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func `commands that meet the sweeper lose nothing`() async throws {
+        let bench = try await RuntimeBench()
+        let devices = (0..<200).map { "d\($0)" }
+        try await bench.storeOldStates(of: devices)
+        try await bench.running(ForgetfulCounter.self, ()) { later in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for device in devices {
+                    group.addTask {
+                        for _ in 0..<3 { _ = try await later.submit(Submission(adding: 1, to: device)) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await eventuallyTrue { later.outdatedStates == 0 }
+            for device in devices {
+                let state = try await later.state(.device(device))?.aggregate.state.counter
+                #expect(state?.total == 6 && state?.pings == 1, "the log tells of the ping")
+                #expect(try await later.foldCheck(.device(device)))
+            }
+        }
+        await bench.pool.close()
+    }
+
+    @Test func `a history is read outside of the cursor's lock`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.storeOldStates(of: ["a"], events: 1200)
+        let partition = AggregateKey.device("a").partition(of: bench.partitions)
+        // Somebody else has the lease: there is nothing but commands, and no sweeper.
+        try await bench.cluster.sql(
+            """
+            UPDATE bus.cursors SET owner = gen_random_uuid(), epoch = 1, lease_expires = now() + interval '1 hour';
+            CREATE TABLE bus.former PARTITION OF bus.events FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
+            """, database: bench.database)
+        let other = try await Connection.open(try ConnectionOptions(url: bench.url), logger: bench.logger)
+        _ = try await other.run([
+            Call(Statement("BEGIN")), Call(Statement("LOCK TABLE bus.former IN ACCESS EXCLUSIVE MODE")),
+        ])
+        try await bench.running(ForgetfulCounter.self, ()) { later in
+            async let answer = later.submit(Submission(adding: 1, to: "a"))
+            let waiting = Statement(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bus.former'::regclass")
+            try await eventuallyTrue { try await bench.pool.run(Call(waiting))[0].int(0) > 0 }
+            // The history can't be read, and nobody holds the cursor's row.
+            let free = Statement(
+                "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = 'counter' FOR UPDATE NOWAIT")
+            #expect(try await bench.pool.run(Call(free, [.int4(Int32(partition))])).count == 1)
+            _ = try await other.run(Call(Statement("COMMIT")))
+            #expect(String(decoding: try await answer.body, as: UTF8.self) == "1201")
+        }
+        await other.close()
+        await bench.pool.close()
+    }
+
+    @Test func `a state whose log is gone goes on with what its former version knew`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.storeOldStates(of: ["a"])
+        try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)
+        try await bench.running(ForgetfulCounter.self, ()) { later in
+            #expect(try await later.state(.device("a"))?.aggregate.state.counter.total == 3)
+            let ping = try await bench.append(to: "a")
+            try await bench.waitForLog { log in log.contains { $0.causation == ping } }
+            let answer = try await later.submit(Submission(adding: 1, to: "a"))
+            #expect(String(decoding: answer.body, as: UTF8.self) == "4")
+            #expect(try await later.state(.device("a"))?.aggregate.state.counter.pings == 1)
+        }
+        await bench.pool.close()
+    }
+}
+
+extension Submission where M == ForgetfulCounter {
+    fileprivate init(adding amount: Int, to device: String) {
+        self.init(key: .device(device), command: .add(amount), origin: Origin(id: UUID())) { aggregate, _ in
+            Array(String(aggregate.state.counter.total).utf8)
+        }
+    }
+}
+
+extension RuntimeBench {
+    /// When the counters of ``storeOldStates(of:events:)`` ring: not soon.
+    fileprivate static let ringing = 4_000_000_000_000
+
+    /// Stores states of version 1 as the counter has left them, with their events in the log: so many of 1 each and a ping, or
+    /// one of 3; and a ring. The deadline that is stored beside the state is missing, as if the older machine had none.
+    fileprivate func storeOldStates(of devices: [String], events: Int = 3) async throws {
+        for device in devices {
+            let key = AggregateKey.device(device)
+            var aggregate = Aggregate<Counter>(key: key)
+            var added = Added()
+            added.amount = 1
+            var ring = RingSet()
+            ring.at = Instant(milliseconds: Int64(Self.ringing))
+            let own = Array(repeating: CounterEvent.added(added), count: events) + [.set(ring), .pinged(PingCounted())]
+            let sealed = own.map { event in
+                Event(
+                    id: UUID(), source: "counter", type: type(of: event.data).type, version: 1, key: key, app: nil,
+                    time: Instant(milliseconds: 1_750_000_000_000), correlation: UUID(), causation: nil,
+                    traceparent: nil, data: event.data.jsonBytes)
+            }
+            try aggregate.fold(sealed)
+            let place = Parameter.int4(Int32(key.partition(of: partitions)))
+            let append = Statement(
+                """
+                WITH place AS (UPDATE bus.partitions SET head = head + $2, day = current_date WHERE partition = $1
+                    RETURNING head)
+                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+                SELECT $1, (SELECT head FROM place) - $2 + e.n, current_date, e.id, 'counter', e.type, 1, $3,
+                    1750000000000, e.id, e.data
+                FROM unnest($4::uuid[], $5::text[], $6::json[]) WITH ORDINALITY AS e (id, type, data, n)
+                """)
+            let store = Statement(
+                """
+                INSERT INTO counter.states (partition, key, state, machine_version, version, event_count, decided_at)
+                SELECT $1, $2, $3, 1, head, $4, 1750000000000 FROM bus.partitions WHERE partition = $1
+                """)
+            _ = try await pool.run([
+                Call(
+                    append,
+                    [
+                        place, .int(sealed.count), .text(key.description), .uuids(sealed.map(\.id)),
+                        .texts(sealed.map(\.type)), .jsons(sealed.map(\.data)),
+                    ]),
+                Call(
+                    store, [place, .text(key.description), .bytes(aggregate.state.binary), .int(aggregate.eventCount)]),
+            ])
+        }
+        try await cluster.sql(
+            """
+            UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition;
+            UPDATE bus.state_versions SET wanted = 2;
+            """, database: database)
+    }
+
+    fileprivate func versionsReached() async throws -> [Int] {
+        try await pool.run(Call(Statement("SELECT reached::int8 FROM bus.state_versions"))).map { try $0.int(0) }
+    }
+}
