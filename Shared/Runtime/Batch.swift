@@ -44,6 +44,8 @@ struct Batch<M: Machine> {
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
+    /// Of the stored states that were read for it, in bytes.
+    var sizes: [AggregateKey: Int] = [:]
     /// What the aggregates of the partition hold, with this batch's changes.
     var moments: MomentLedger
     /// What the stored ledger holds of times before this is taken away; nil for nothing.

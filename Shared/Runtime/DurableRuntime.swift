@@ -25,13 +25,15 @@ public final class DurableRuntime<M: Machine>: Service {
     private let standing: Statement
     private let newest = Atomic<Int>(0)
     let sweeper: StateSweeper<M>
+    let budget: StateBudget
 
     /// - Parameters:
     ///   - options: where the database is, for the listening connection and for that of the leases.
     ///   - partitions: the log's number of partitions.
+    ///   - cacheBytes: about so much memory states may take that stay in memory, over all partitions.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
-        logger: Logger
+        cacheBytes: Int = 256 << 20, logger: Logger
     ) {
         let member = UUID()
         let hints = HintSender(pool: pool, sender: member, logger: logger)
@@ -52,12 +54,14 @@ public final class DurableRuntime<M: Machine>: Service {
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
         let trials = Turns(1)
+        let budget = StateBudget(cacheBytes)
+        self.budget = budget
         // One connection is left for those who only read.
         let turns = Turns(max(1, pool.metrics.size - 1))
         workers = (0..<partitions).map {
             PartitionWorker(
                 partition: $0, of: partitions, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,
-                turns: turns, logger: logger)
+                turns: turns, budget: budget, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in await leases.owned }
@@ -155,6 +159,9 @@ public final class DurableRuntime<M: Machine>: Service {
             return states
         }
     }
+
+    /// How much memory the states take that stay in memory, about.
+    public var cachedBytes: Int { budget.cost }
 
     /// How many partitions this process owns now.
     public var ownedPartitions: Int { get async { await leases.owned.count } }

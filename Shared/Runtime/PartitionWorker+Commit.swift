@@ -178,6 +178,7 @@ extension PartitionWorker {
         batch.condemnedCommands = commandGuard.condemned
         batch.refreshed = first.refreshed
         batch.stale = first.stale
+        batch.sizes = first.sizes
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
         batch.outage = first.outages.outage

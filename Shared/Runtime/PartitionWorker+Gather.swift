@@ -26,6 +26,8 @@ struct Gathered<M: Machine>: Sendable {
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
     var aggregates: [AggregateKey: Aggregate<M>] = [:]
+    /// Of the stored states that were read, in bytes.
+    var sizes: [AggregateKey: Int] = [:]
     var moments = MomentLedger(ceiling: nil)
     /// Aggregates whose stored state can't be used.
     var faults: [AggregateKey: RuntimeError] = [:]
@@ -48,7 +50,7 @@ extension PartitionWorker {
     ) async throws -> Gathered<M> {
         let place = Parameter.int4(Int32(partition))
         let keys = submissions.map { $0.key }
-        let asked = Set(keys.filter { cache[$0] == nil })
+        let asked = cache.missing(keys)
         let repeatable = submissions.compactMap { $0.idempotency?.key }
         var calls = [
             Call(statements.begin),
@@ -93,9 +95,10 @@ extension PartitionWorker {
         }
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
         // Moved, not copied: the batch changes it in place, and gives it back when it is through.
-        if isCacheValid { found.aggregates = cache }
+        if isCacheValid { found.aggregates = cache.lend() } else { cache.drop() }
         let held = isCacheValid ? held : nil
-        forget()
+        lastBatch = nil
+        self.held = nil
         if let held {
             found.moments = held
         } else if unheld.ceiling != nil {
@@ -189,6 +192,7 @@ extension PartitionWorker {
         for row in rows {
             let stored = try StoredState(row)
             let (key, version) = (stored.key, stored.machineVersion)
+            found.sizes[key] = stored.binary.count
             if version > M.version {
                 found.faults[key] = .newerState(key: key, version: version)
             } else if case .exact(let state) = M.stored(stored.binary, version: version) {

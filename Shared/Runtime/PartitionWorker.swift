@@ -14,8 +14,6 @@ actor PartitionWorker<M: Machine> {
     static var queueLimit: Int { 4096 }
     static var batchLimit: Int { 500 }
     static var inputLimit: Int { 200 }
-    /// Aggregates that stay in memory for each partition.
-    static var cacheLimit: Int { 4096 }
     /// So many inputs are tried one by one after an owner died: more than the batch that ended it can have held.
     static var trialLimit: Int { 2 * inputLimit + 100 }
     /// No look at the log for so long after one that failed; the poll comes back to it.
@@ -68,15 +66,16 @@ actor PartitionWorker<M: Machine> {
     var noted: String?
     var commandGuard = CommandGuard()
     /// Of which outage how far, by key, aggregates were told under this lease.
+    var told: (outage: Outage, key: String)?
+
     /// States of an older machine that nothing gives any more, with the number of events that they had then.
     var unreadable: [AggregateKey: Int] = [:]
-
-    var told: (outage: Outage, key: String)?
 
     // What is known of the partition.
 
     /// Valid while the cursor row still names `lastBatch`.
-    var cache: [AggregateKey: Aggregate<M>] = [:]
+    let cache: StateCache<M>
+    private let budget: StateBudget
     /// What its aggregates hold under the machine's ceiling; nil where that is not known.
     var held: MomentLedger?
     /// The ledger in which nothing is held.
@@ -94,9 +93,11 @@ actor PartitionWorker<M: Machine> {
 
     init(
         partition: Int, of partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy,
-        hints: HintSender, trials: Turns, turns: Turns, logger: Logger
+        hints: HintSender, trials: Turns, turns: Turns, budget: StateBudget, logger: Logger
     ) {
         self.partition = partition
+        self.budget = budget
+        cache = StateCache(budget)
         unheld = MomentLedger(ceiling: M.ceiling(policy), partition: partition, partitions: partitions)
         self.pool = pool
         self.clock = clock
@@ -254,8 +255,8 @@ extension PartitionWorker {
             if window != .max { window = window > Self.batchLimit ? .max : window * 2 }
             take(done, portion)
             answer(waiting, done)
-        } catch let bad as BadInput {
             if !done.batch.stale.isEmpty { await upgradeBetweenBatches(Array(done.batch.stale.values)) }
+        } catch let bad as BadInput {
             forget()
             narrow(to: bad, waiting, portion)
         } catch {
@@ -271,6 +272,7 @@ extension PartitionWorker {
             for one in waiting { one.caller.resume(throwing: truth) }
         }
         if isTrial { trials.pass() }
+        budget.trim()
     }
 
     private func answer(_ waiting: [Waiting], _ done: Done) {
@@ -295,11 +297,12 @@ extension PartitionWorker {
     /// Takes in what a batch has left behind. The cache is valid if, and only if, the next batch finds this one's id in
     /// the cursor row.
     private func take(_ done: Done, _ portion: Portion) {
-        cache = done.batch.aggregates
+        var sizes = done.batch.sizes
+        for (key, change) in done.batch.changed { sizes[key] = change.binary.count }
+        cache.giveBack(done.batch.aggregates, sizes: sizes)
         held = done.batch.moments
         if let over = done.batch.over, !done.batch.moments.changed.isEmpty { held?.drop(before: over) }
         held?.forgetChanges()
-        if cache.count > Self.cacheLimit { cache.removeAll(keepingCapacity: true) }
         lastBatch = done.lastBatch
         if portion.log != nil {
             if done.hasMore { lookAtLog = true }
@@ -355,7 +358,7 @@ extension PartitionWorker {
     /// Nothing of the partition is known for certain any more.
     func forget() {
         lastBatch = nil
-        cache.removeAll()
+        cache.drop()
         held = nil
     }
 }

@@ -76,7 +76,7 @@ public enum DurableService {
             migrators: try migrators(M.self, migrations), logger: logger)
         let runtime = DurableRuntime<M>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
-            policy: policy, logger: logger)
+            policy: policy, cacheBytes: configuration.stateCacheBytes, logger: logger)
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, news: runtime.news, logger: logger)
         let parts = ServiceParts(

@@ -18,6 +18,8 @@ extension Metric {
         "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
     public static let devicesParked = Metric(
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
+    public static let stateCacheBytes = Metric(
+        "dormouse_state_cache_bytes", "Memory that cached states take, about, in bytes.", .gauge)
     public static let statesOutdated = Metric(
         "dormouse_states_outdated", "States of an older version that this process has still to upgrade.", .gauge)
     public static let statesUpgraded = Metric(

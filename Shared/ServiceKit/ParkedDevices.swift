@@ -132,6 +132,7 @@ struct RuntimeGauges<M: Machine>: Service {
         await cancelWhenGracefulShutdown {
             var upgraded = 0
             repeat {
+                metrics.set(.stateCacheBytes, to: Double(runtime.cachedBytes))
                 metrics.set(.statesOutdated, to: Double(runtime.outdatedStates))
                 let total = runtime.upgradedStates
                 metrics.add(Double(total - upgraded), to: .statesUpgraded)

@@ -30,6 +30,8 @@ public struct ServiceConfiguration: Sendable {
             .number("FLEET_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of a fleet's token"),
             .number("OPERATOR_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of an operator's key"),
             .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
+            .number(
+                "STATE_CACHE_MIB", 256, 1...1_048_576, "memory for states of devices that were used lately, in MiB"),
             .choice("LOG_LEVEL", "info", Logger.Level.allCases.map(\.rawValue), "least severe level that is logged"),
             .choice(
                 "LOG_FORMAT", "auto", LogFormat.allCases.map(\.rawValue), "auto is pretty on a terminal, else json"),
@@ -104,6 +106,7 @@ public struct ServiceConfiguration: Sendable {
             operator: number("OPERATOR_REQUESTS_PER_SECOND") ?? 0)
     }
     public var partitions: Int { number("PARTITIONS") ?? 16 }
+    public var stateCacheBytes: Int { (number("STATE_CACHE_MIB") ?? 256) << 20 }
     public var logLevel: Logger.Level { self["LOG_LEVEL"].flatMap { Logger.Level(rawValue: $0) } ?? .info }
     public var logFormat: LogFormat { self["LOG_FORMAT"].flatMap { LogFormat(rawValue: $0) } ?? .auto }
     public var isVirtualTime: Bool { self["VIRTUAL_TIME"] == "true" }

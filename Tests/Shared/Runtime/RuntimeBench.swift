@@ -46,21 +46,22 @@ struct RuntimeBench: Sendable {
 
     /// Runs a counter while `body` runs, then shuts it down gracefully.
     func running(
-        url: String? = nil, poolSize: Int = 4,
+        url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20,
         _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
     ) async throws {
-        try await running(Counter.self, (), url: url, poolSize: poolSize, body)
+        try await running(Counter.self, (), url: url, poolSize: poolSize, cacheBytes: cacheBytes, body)
     }
 
     /// Runs a replica of a machine while `body` runs, then shuts it down gracefully.
     func running<M: Machine>(
-        _: M.Type, _ policy: M.Policy, url: String? = nil, poolSize: Int = 4,
+        _: M.Type, _ policy: M.Policy, url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20,
         _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
     ) async throws {
         let options = try ConnectionOptions(url: url ?? self.url)
         let own = ConnectionPool(options, size: poolSize, logger: logger)
         let runtime = DurableRuntime<M>(
-            pool: own, options: options, partitions: partitions, clock: SharedClock(), policy: policy, logger: logger)
+            pool: own, options: options, partitions: partitions, clock: SharedClock(), policy: policy,
+            cacheBytes: cacheBytes, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }

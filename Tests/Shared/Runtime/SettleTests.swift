@@ -105,7 +105,8 @@ extension RuntimeBench {
     func worker<M: Machine>(of: M.Type, partition: Int = 0) -> PartitionWorker<M> where M.Policy == Void {
         PartitionWorker(
             partition: partition, of: partitions, pool: pool, clock: SharedClock(), policy: (),
-            hints: HintSender(pool: pool, sender: UUID(), logger: logger), trials: Turns(1),
-            turns: Turns(1), logger: logger)
+            hints: HintSender(pool: pool, sender: UUID(), logger: logger),
+            trials: Turns(1),
+            turns: Turns(1), budget: StateBudget(1 << 20), logger: logger)
     }
 }

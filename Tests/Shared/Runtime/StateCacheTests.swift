@@ -1,0 +1,108 @@
+import Contracts
+import Foundation
+import Machines
+import Postgres
+import TestSupport
+import Testing
+import Timeline
+
+@testable import Runtime
+
+@Suite struct StateCacheTests {
+    @Test func `what was used the longest ago goes first whichever partition it is of`() {
+        // Room for six of a hundred bytes.
+        let budget = StateBudget(6 * StateBudget.cost(ofStored: 100))
+        let (one, two) = (StateCache<Counter>(budget), StateCache<Counter>(budget))
+        one.use("a")
+        two.use("b")
+        one.use("c")
+        one.use("d")
+        two.use("e", "f")
+        one.use("a")
+        budget.trim()
+        #expect(budget.cost == 6 * StateBudget.cost(ofStored: 100), "it fits")
+        two.use("g")
+        budget.trim()
+        // A sixteenth more than needed goes: here that is one more.
+        #expect(two.missing(keys("b", "e", "f", "g")) == Set(keys("b")))
+        #expect(one.missing(keys("a", "c", "d")) == Set(keys("c")))
+        #expect(budget.cost == 5 * StateBudget.cost(ofStored: 100) && one.count + two.count == 5)
+    }
+
+    @Test func `nothing is evicted while a batch has it and all is counted when it comes back`() {
+        let budget = StateBudget(2 * StateBudget.cost(ofStored: 100))
+        let (one, two) = (StateCache<Counter>(budget), StateCache<Counter>(budget))
+        one.use("a", "b")
+        let lent = one.lend()
+        two.use("c")
+        budget.trim()
+        #expect(lent.count == 2 && one.count == 2 && two.count == 0)
+        one.giveBack(lent, sizes: [.device("a"): 1000])
+        #expect(budget.cost == StateBudget.cost(ofStored: 100) + StateBudget.cost(ofStored: 1000))
+        budget.trim()
+        #expect(one.count == 0 && budget.cost == 0, "the largest is more than all there is")
+        two.use("c")
+        two.drop()
+        #expect(budget.cost == 0)
+    }
+
+    @Test func `memory for states stays within the budget while devices come and go`() async throws {
+        let bench = try await RuntimeBench()
+        let limit = 40 * StateBudget.cost(ofStored: 5)
+        try await bench.running(cacheBytes: limit) { runtime in
+            for round in 1...2 {
+                for device in 0..<100 {
+                    let answer = try await runtime.submit(.add(1, to: "d\(device)"))
+                    #expect(String(decoding: answer.body, as: UTF8.self) == "\(round)")
+                    // The last one is evicted for after its answer.
+                    #expect(runtime.cachedBytes <= limit + StateBudget.cost(ofStored: 10))
+                }
+            }
+            #expect(runtime.cachedBytes > limit / 2, "only the least recently used went")
+        }
+        await bench.pool.close()
+    }
+
+    /// Pushes what it knows in and out at random, as batches, evictions and failures do.
+    @Test(arguments: 0..<20) func `the count is right after any use`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let budget = StateBudget(50 * StateBudget.cost(ofStored: 50))
+        let caches = (0..<3).map { _ in StateCache<Counter>(budget) }
+        for _ in 0..<400 {
+            let cache = caches[Int.random(in: 0..<3, using: &random)]
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0: cache.drop()
+            case 1:
+                _ = cache.lend()
+                cache.drop()
+            case 2: budget.trim()
+            default:
+                let names = (0..<Int.random(in: 1...5, using: &random)).map { _ in
+                    "d\(Int.random(in: 0..<60, using: &random))"
+                }
+                cache.use(names, size: Int.random(in: 0...100, using: &random))
+            }
+        }
+        budget.trim()
+        #expect(budget.cost <= budget.limit)
+        for cache in caches { cache.drop() }
+        #expect(budget.cost == 0)
+    }
+
+    private func keys(_ names: String...) -> [AggregateKey] { names.map { .device($0) } }
+}
+
+extension StateCache where M == Counter {
+    fileprivate func use(_ names: String...) { use(names, size: 100) }
+
+    /// As a batch does.
+    fileprivate func use(_ names: [String], size: Int) {
+        var aggregates = lend()
+        var sizes: [AggregateKey: Int] = [:]
+        for name in names {
+            aggregates[.device(name)] = Aggregate(key: .device(name))
+            sizes[.device(name)] = size
+        }
+        giveBack(aggregates, sizes: sizes)
+    }
+}
