@@ -95,7 +95,7 @@ import Timeline
 
     @Test func aPlaceOfAnotherLogIsRefused() async throws {
         let bench = try await OpsBench()
-        for place in [[0: 0], [0: 0, 1: 0, 2: 5], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
+        for place in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
             await #expect(throws: LogQueryError.foreignPlace) {
                 try await bench.queries.page(EventFilter(), .oldest, from: place, limit: 10)
             }
