@@ -130,7 +130,8 @@ var targets: [Target] = [
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
     tests("RecordsTests", "Shared/Records", ["Records", "TestSupport"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
-    tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging]),
+    tests(
+        "PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging, nioCore, nioPosix, nioSSL]),
     tests(
         "RuntimeTests", "Shared/Runtime",
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "counterd", logging, lifecycle]),

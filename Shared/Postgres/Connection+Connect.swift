@@ -16,6 +16,7 @@ extension Connection {
                 switch await attempt(host, target) {
                 case .success(let session):
                     self.session = session
+                    try await applyNewerSettings(session)
                     publishStatus(session)
                     return
                 case .failure(.connectFailed(let failure)):
@@ -27,6 +28,13 @@ extension Connection {
             }
         }
         throw first.map { .connectFailed($0) } ?? .closed
+    }
+
+    private func applyNewerSettings(_ session: Session) async throws(PostgresError) {
+        let major = ServerVersion.major(PQserverVersion(session.pointer))
+        let known = options.newerSettings.filter { $0.major <= major }
+        guard !known.isEmpty else { return }
+        _ = try await fly(known.map { Call(.set, [.text($0.name), .text($0.value)]) })
     }
 
     private func attempt(
@@ -113,4 +121,8 @@ extension Connection {
         var entry = pollfd(fd: socket, events: Int16(write ? POLLOUT : POLLIN), revents: 0)
         return Glibc.poll(&entry, 1, 0) > 0
     }
+}
+
+extension Statement {
+    fileprivate static let set = Statement("SELECT set_config($1, $2, false)")
 }

@@ -17,6 +17,10 @@ extension Connection {
     /// Most answers come within some milliseconds: waiting for them in the kernel spares two thread switches. Only this
     /// connection's own thread waits; a cancellation may come so much later.
     static let quickWait: Int32 = 10
+    /// `PQconsumeInput` takes at least 8 KiB of a TLS record, which has 16 KiB at most: the second look takes the rest.
+    static let extraLooks = 2
+    /// How long bytes can lie unseen inside OpenSSL: a record that comes between two looks makes no socket readable.
+    static let extraLookInterval = Duration.milliseconds(100)
 
     /// Runs until `take` says finished. `take` gets what `PQgetResult` returns; nil is the end of a statement.
     /// - Parameters:
@@ -51,24 +55,28 @@ extension Connection {
     private func pump(
         _ session: Session, shielded: Bool, deadline: ContinuousClock.Instant?, _ take: (OpaquePointer?) -> Progress
     ) async throws(PostgresError) -> Bool {
+        let start = ContinuousClock.now
         var deadline = deadline
         var nextCancel: ContinuousClock.Instant?
-        if let deadline { wakeSoon(at: deadline) }
         while true {
             let unsent = PQflush(session.pointer)
             guard unsent >= 0 else { throw lost("sending failed") }
             if !session.poll(write: unsent > 0, milliseconds: Self.quickWait) {
+                if let deadline { setAlarm(deadline) }
+                if session.isEncrypted { setAlarm(.now + Self.extraLookInterval) }
                 await ready(session, write: unsent > 0)
                 guard self.session === session else { throw lost("the session was given up") }
             }
-            guard PQconsumeInput(session.pointer) == 1 else { throw lost("the server ended the session") }
-            receiving: while PQisBusy(session.pointer) == 0 {
-                switch take(PQgetResult(session.pointer)) {
-                case .more: guard !session.isBad else { throw lost("the server ended the session") }
-                case .finished:
-                    if nextCancel != nil { try await settleCancels(before: deadline) }
-                    return nextCancel != nil
-                case .broken: throw lost("the server's answers make no sense")
+            for _ in 0...(session.isEncrypted ? Self.extraLooks : 0) {
+                guard PQconsumeInput(session.pointer) == 1 else { throw lost("the server ended the session") }
+                while PQisBusy(session.pointer) == 0 {
+                    switch take(PQgetResult(session.pointer)) {
+                    case .more: guard !session.isBad else { throw lost("the server ended the session") }
+                    case .finished:
+                        if nextCancel != nil { try await settleCancels(before: deadline) }
+                        return nextCancel != nil
+                    case .broken: throw lost("the server's answers make no sense")
+                    }
                 }
             }
             if !shielded, Task.isCancelled, nextCancel ?? .now <= .now {
@@ -80,7 +88,24 @@ extension Connection {
                 wakeSoon(at: .now + Self.cancelInterval)
                 requestCancel(session)
             }
-            if let deadline, deadline <= .now { throw lost("no answer in time") }
+            if let deadline, deadline <= .now {
+                drop("no answer in time")
+                throw .timedOut(after: start.duration(to: .now))
+            }
+        }
+    }
+
+    /// Sees to it that whoever waits for the socket wakes by a moment. The timer of an earlier call serves a later one:
+    /// who wakes too soon sets it anew. So a connection has one timer, however many calls it runs.
+    private func setAlarm(_ moment: ContinuousClock.Instant) {
+        if let alarm, alarm <= moment { return }
+        alarm = moment
+        let wait = max(ContinuousClock.now.duration(to: moment), .zero)
+        executor.queue.asyncAfter(deadline: .now() + wait.dispatchInterval) { [weak self] in
+            self?.assumeIsolated { connection in
+                if connection.alarm == moment { connection.alarm = nil }
+                connection.wake()
+            }
         }
     }
 

@@ -13,6 +13,7 @@ extension Connection {
     /// In a cancelled task the server is asked to stop; calls that all succeed before it does so return as usual.
     /// - Returns: the rows of each call, in order.
     /// - Throws: the first failure, with its call's index; later calls of the flight did not run.
+    ///   ``PostgresError/timedOut(after:)`` after ``ConnectionOptions/flightTimeout``; the session is given up then.
     public func run(_ calls: [Call]) async throws(PostgresError) -> [Rows] {
         await takeTurn()
         defer { passTurn() }
@@ -30,6 +31,9 @@ extension Connection {
             throw .invalidCall(callIndex: index, reason: "it has more than 65,535 parameters")
         }
         status.store(.busy, ordering: .relaxed)
+        if let timeout = options.flightTimeout { self.deadline.begin(timeout) }
+        defer { self.deadline.end() }
+        let deadline = deadline ?? options.flightTimeout.map { .now + $0 }
         var unconfirmed: [Int] = []
         let steps = try send(calls, session, preparing: &unconfirmed)
         var flight = Flight(

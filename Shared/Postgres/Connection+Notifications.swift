@@ -24,6 +24,7 @@ extension Connection {
 
     private func drain(_ session: Session) -> [Notification] {
         var found: [Notification] = []
+        for _ in 0..<(session.isEncrypted ? Self.extraLooks : 0) { _ = PQconsumeInput(session.pointer) }
         while let notify = PQnotifies(session.pointer) {
             found.append(
                 Notification(

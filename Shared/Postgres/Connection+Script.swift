@@ -18,6 +18,7 @@ extension Connection {
         let session = try liveSession()
         guard !sql.utf8.contains(0) else { throw .invalidCall(callIndex: 0, reason: "the script holds a zero byte") }
         status.store(.busy, ordering: .relaxed)
+        let deadline = deadline ?? options.flightTimeout.map { .now + $0 }
         // Pipeline mode has no simple protocol. Leaving and entering it is a matter of libpq alone.
         guard PQexitPipelineMode(session.pointer) == 1, PQsendQuery(session.pointer, sql) == 1 else {
             throw lost("sending failed")

@@ -30,16 +30,26 @@ public struct ConnectionOptions: Sendable {
     }
 
     /// A stopped process must not hold its partition's lock: 5 s, then the server ends its transaction and session.
+    /// That time does not run while the server waits for the rest of a pipeline, so the server looks for a dead client
+    /// itself: after 5 s of silence, for 6 s, and for 15 s where it sends and nobody acknowledges.
     /// And statements are short: to compile one takes longer than to run it.
-    public static let defaultSettings = ["idle_in_transaction_session_timeout": "5s", "jit": "off"]
+    public static let defaultSettings = [
+        "idle_in_transaction_session_timeout": "5s", "jit": "off", "tcp_keepalives_idle": "5",
+        "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3", "tcp_user_timeout": "15s",
+    ]
 
     /// For each host and, for a name with several addresses, for all of them together.
     public let connectTimeoutSeconds: Int
+    /// How long the answer to one flight may take; then the session is given up. Nil for any time.
+    public let flightTimeout: Duration?
     /// What libpq gets beside host, port and `target_session_attrs`, sorted by keyword.
     let parameters: [(keyword: String, value: String)]
     let hosts: [HostAddress]
     let target: TargetSession
     let database: String
+    /// Settings that only newer servers know, with the first major version that does. An unknown setting in the start
+    /// packet would end the connection, so these follow it.
+    let newerSettings: [(major: Int, name: String, value: String)]
 
     /// - Parameters:
     ///   - url: `postgres://user@host:port,host2:port2/database?option=value`, or `host=… dbname=…`. What it leaves out
@@ -47,12 +57,20 @@ public struct ConnectionOptions: Sendable {
     ///   - password: replaces one in the URL.
     ///   - applicationName: what `pg_stat_activity` shows, unless the URL says otherwise.
     ///   - connectTimeoutSeconds: for each host; the URL's `connect_timeout` comes first.
+    ///   - flightTimeout: how long the answer to one flight may take; nil for any time, as migrations need it. A server
+    ///     of version 17 or newer ends a transaction that is open for so long, whatever its client does.
+    ///   - newerSettings: of the session, each with the first major version that knows it.
     ///   - settings: of the session, such as `statement_timeout` or `lock_timeout`, over ``defaultSettings``.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
-        settings: [String: String] = [:], keepalive: Keepalive = Keepalive(), target: TargetSession = .readWrite
+        flightTimeout: Duration? = .seconds(30), settings: [String: String] = [:],
+        newerSettings: [(major: Int, name: String, value: String)] = [], keepalive: Keepalive = Keepalive(),
+        target: TargetSession = .readWrite
     ) throws(PostgresError) {
+        self.flightTimeout = flightTimeout
+        let limit = flightTimeout.map { [(major: 17, name: "transaction_timeout", value: $0.milliseconds)] } ?? []
+        self.newerSettings = limit + newerSettings
         var given = try Conninfo.parse(url)
         func take(_ keyword: String) -> String? { given.removeValue(forKey: keyword) }
 
@@ -118,4 +136,13 @@ extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertib
 
     /// Keeps the password out of `dump` and of reflection in logs.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+extension Duration {
+    /// As PostgreSQL reads a time, at least 1 ms: 0 would be no limit.
+    fileprivate var milliseconds: String {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? "0" : "\(max(1, whole + attoseconds / 1_000_000_000_000_000))ms"
+    }
 }

@@ -37,6 +37,7 @@ public final class ConnectionPool: Sendable {
     private let acquisitionTimeout: Duration
     private let logger: Logger
     private let guarded: Mutex<Guarded>
+    private let deadlines = Mutex<[OpenDeadline]>([])
     /// The faults of the server that the pool's statements met.
     public let faults: ServerFaults
 
@@ -131,9 +132,17 @@ extension ConnectionPool {
         return since.duration(to: .now) < Self.trustedRest
     }
 
+    /// The deadlines of the calls of the connections that this pool has open.
+    public var callDeadlines: [CallDeadline] { deadlines.withLock { $0.compactMap(\.deadline) } }
+
     private func open() async throws(PostgresError) -> Connection {
         do throws(PostgresError) {
-            return try await Connection.open(options, logger: logger)
+            let connection = try await Connection.open(options, logger: logger)
+            deadlines.withLock { open in
+                open.removeAll { $0.deadline == nil }
+                open.append(OpenDeadline(deadline: connection.deadline))
+            }
+            return connection
         } catch {
             faults.note(error)
             giveUpPlace()
@@ -211,4 +220,9 @@ extension ConnectionPool {
             waiter.resume(returning: .failed(.poolTimeout(waited: acquisitionTimeout, size: size)))
         }
     }
+}
+
+/// The deadline of a connection, while there is the connection.
+private struct OpenDeadline {
+    weak let deadline: CallDeadline?
 }

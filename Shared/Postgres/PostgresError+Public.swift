@@ -15,7 +15,7 @@ extension PostgresError {
         case .connectionLost, .closed: "the connection to PostgreSQL was lost"
         case .server(let error): "PostgreSQL fails statements with SQLSTATE \(error.sqlState)\(error.publicReason)"
         case .poolTimeout: "all connections to PostgreSQL are busy"
-        case .cancelled: "PostgreSQL did not answer in time"
+        case .cancelled, .timedOut: "PostgreSQL did not answer in time"
         case .migration(let problem): problem.description
         case .invalidOptions, .guardFailed, .decoding, .invalidCall: "PostgreSQL answers what the service can't use"
         }

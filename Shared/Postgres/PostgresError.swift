@@ -10,6 +10,9 @@ public enum PostgresError: Error, Sendable, Equatable {
     /// The connection broke. With `duringFlight` the server may or may not have done the work (so a COMMIT's outcome
     /// is unknown); without, nothing was sent.
     case connectionLost(duringFlight: Bool)
+    /// The server did not answer a call in time, and the session was given up. The server may or may not have done the
+    /// work, or may do it yet.
+    case timedOut(after: Duration)
     /// The server refused a statement; whatever had been sent with it in the same flight was rolled back with it,
     /// unless a COMMIT lay between.
     case server(ServerError)
@@ -36,7 +39,7 @@ public enum PostgresError: Error, Sendable, Equatable {
     /// The fault is in reaching the server, not in what was asked of it.
     public var isConnectionProblem: Bool {
         switch self {
-        case .connectFailed, .connectionLost, .poolTimeout: true
+        case .connectFailed, .connectionLost, .timedOut, .poolTimeout: true
         case .server(let error): error.sqlState.hasPrefix("08") || error.sqlState.hasPrefix("57P")
         case .invalidOptions, .cancelled, .guardFailed, .decoding, .invalidCall, .closed, .migration: false
         }
@@ -47,8 +50,8 @@ public enum PostgresError: Error, Sendable, Equatable {
         switch self {
         case .server(let error): error.sqlState
         case .connectFailed(let failure): failure.sqlState
-        case .invalidOptions, .connectionLost, .poolTimeout, .cancelled, .guardFailed, .decoding, .invalidCall,
-            .closed, .migration:
+        case .invalidOptions, .connectionLost, .timedOut, .poolTimeout, .cancelled, .guardFailed, .decoding,
+            .invalidCall, .closed, .migration:
             nil
         }
     }
@@ -62,6 +65,8 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
         case .connectionLost(duringFlight: true):
             "the connection to the database was lost while it worked; whether the work was done is unknown"
         case .connectionLost(duringFlight: false): "the connection to the database was lost before anything was sent"
+        case .timedOut(let time):
+            "the database did not answer within \(time); whether the work was done is unknown"
         case .server(let error): error.description
         case .poolTimeout(let waited, let size):
             "all \(size) database connections were busy for \(waited); raise the pool size or lower the load"
@@ -80,7 +85,8 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
         case .connectFailed(let failure): failure.debugDescription
         case .server(let error): error.debugDescription
         case .migration(let problem): problem.debugDescription
-        case .invalidOptions, .connectionLost, .poolTimeout, .cancelled, .guardFailed, .decoding, .invalidCall, .closed:
+        case .invalidOptions, .connectionLost, .timedOut, .poolTimeout, .cancelled, .guardFailed, .decoding,
+            .invalidCall, .closed:
             "PostgresError: \(description)"
         }
     }

@@ -10,6 +10,8 @@ final class Session {
     let socket: Int32
     let watch: SocketWatch
     let canceller: Canceller?
+    /// What OpenSSL has decrypted and libpq has not read makes no socket readable.
+    let isEncrypted: Bool
     private let queue: DispatchQueue
     private let notices: Unmanaged<NoticeLog>
 
@@ -21,6 +23,7 @@ final class Session {
         socket = PQsocket(pointer)
         watch = SocketWatch(socket, queue: queue, wake: wake)
         canceller = Canceller(pointer)
+        isEncrypted = PQsslInUse(pointer) == 1
         notices = .passRetained(NoticeLog(logger))
         PQsetErrorVerbosity(pointer, PQERRORS_DEFAULT)
         _ = PQsetNoticeReceiver(

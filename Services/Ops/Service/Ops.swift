@@ -89,7 +89,8 @@ public enum Ops {
             parts.readiness.add(.upkeep(maintenance))
             return maintenance
         }
-        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep")
+        // To drop a day takes as long as the day is large.
+        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", flightTimeout: nil)
         let pool = ConnectionPool(options, size: 1, logger: parts.logger)
         let days = parts.configuration.number("RETENTION_DAYS") ?? 30
         let maintenance = LogMaintenance(pool: pool, retentionDays: days, logger: parts.logger)

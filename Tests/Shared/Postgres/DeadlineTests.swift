@@ -1,0 +1,149 @@
+import Glibc
+import Testing
+import TestSupport
+
+@testable import Postgres
+
+@Suite("Calls that get no answer", .timeLimit(.minutes(2)))
+struct DeadlineTests {
+    private static let short = Duration.milliseconds(200)
+
+    @Test func `a call to a stopped server process ends at its deadline`() async throws {
+        let database = try await Database()
+        let options = try ConnectionOptions(url: database.url, flightTimeout: Self.short)
+        let connection = try await Connection.open(options, logger: .quiet)
+        let backend = pid_t(await connection.backendPID)
+        #expect(kill(backend, SIGSTOP) == 0)
+        defer { kill(backend, SIGCONT) }
+        let error = try await withTimeout(seconds: 60, "the call to end") {
+            await caught { try await connection.run("SELECT 1") }
+        }
+        try expectTimedOut(error)
+        #expect(await !connection.isHealthy)
+    }
+
+    @Test(arguments: [1, 20_000_000])
+    func `a call into a network that loses everything ends at its deadline`(size: Int) async throws {
+        let cluster = try await PrivateCluster.shared()
+        let proxy = try await TCPProxy.start(port: cluster.port)
+        let options = try ConnectionOptions(
+            url: cluster.tcpURL(database: "postgres", port: proxy.port), flightTimeout: Self.short)
+        let pool = ConnectionPool(options, size: 1, logger: .quiet)
+        let call = Call(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: size))])
+        _ = try await pool.run(Call(Statement("SELECT 1")))
+        try await proxy.pause()
+        let error = try await withTimeout(seconds: 60, "the call to end") {
+            await caught { _ = try await pool.run(call) }
+        }
+        try expectTimedOut(error)
+        proxy.resume()
+        // On another connection.
+        #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
+        await pool.close()
+        try await proxy.stop()
+    }
+
+    @Test func `a script ends at its deadline too`() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let proxy = try await TCPProxy.start(port: cluster.port)
+        let options = try ConnectionOptions(
+            url: cluster.tcpURL(database: "postgres", port: proxy.port), flightTimeout: Self.short)
+        let connection = try await Connection.open(options, logger: .quiet)
+        try await proxy.pause()
+        try expectTimedOut(
+            try await withTimeout(seconds: 60, "the script to end") {
+                await caught { try await connection.script("LISTEN news") }
+            })
+        try await proxy.stop()
+    }
+
+    @Test func `calls within their deadline go on for longer than it`() async throws {
+        let database = try await Database()
+        let options = try ConnectionOptions(url: database.url, flightTimeout: .milliseconds(500))
+        let connection = try await Connection.open(options, logger: .quiet)
+        for _ in 0..<4 { try await connection.run("SELECT pg_sleep(0.2)") }
+        #expect(await connection.isHealthy)
+    }
+
+    @Test func `an answer whose end lies inside OpenSSL is read`() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let proxy = try await TLSProxy.start(port: cluster.port)
+        let url = cluster.tcpURL(database: "postgres", port: proxy.port) + "?sslmode=require&channel_binding=disable"
+        let connection = try await Connection.open(try ConnectionOptions(url: url), logger: .quiet)
+        proxy.cutRecords()
+        let rows = try await withTimeout(seconds: 10, "the answer") {
+            try await connection.run("SELECT repeat('x', 1000) FROM generate_series(1, 20)")
+        }
+        #expect(rows.count == 20)
+        await connection.close()
+        try await proxy.stop()
+    }
+
+    @Test func `a watchdog sees a call that is overdue`() async throws {
+        let deadline = CallDeadline()
+        #expect(deadline.overdueCall == nil)
+        deadline.begin(.seconds(60))
+        #expect(deadline.overdueCall == nil)
+        deadline.begin(.zero)
+        try await eventually(describe: "the call to be overdue") { deadline.overdueCall != nil }
+        deadline.end()
+        #expect(deadline.overdueCall == nil)
+    }
+
+    @Test func `a pool shows the deadlines of the connections that are open`() async throws {
+        let pool = try await Database().pool(size: 2)
+        #expect(pool.callDeadlines.isEmpty)
+        try await pool.withConnection { connection in
+            #expect(pool.callDeadlines.count == 1)
+            await connection.close()
+        }
+        _ = try await pool.run(Call(Statement("SELECT 1")))
+        #expect(pool.callDeadlines.count == 1)
+        await pool.close()
+    }
+
+    private func expectTimedOut(_ error: PostgresError?) throws {
+        guard case .timedOut(let time) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        // Sending, which comes before the wait, counts too.
+        #expect(time > .zero)
+        #expect(error?.isConnectionProblem == true)
+    }
+}
+
+@Suite("Settings of a session against stalls")
+struct StallSettingsTests {
+    @Test func `the server looks for a dead client by itself`() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let options = try ConnectionOptions(url: cluster.tcpURL(database: "postgres"))
+        let connection = try await Connection.open(options, logger: .quiet)
+        for (name, value) in [
+            ("tcp_keepalives_idle", "5"), ("tcp_keepalives_interval", "2"), ("tcp_keepalives_count", "3"),
+            ("tcp_user_timeout", "15000"),
+        ] {
+            #expect(try await connection.run("SHOW \(name)")[0].text(0) == value, "\(name)")
+        }
+    }
+
+    @Test func `a setting goes only to servers that know it`() async throws {
+        let database = try await Database()
+        let options = try ConnectionOptions(
+            url: database.url,
+            newerSettings: [(14, "idle_session_timeout", "77s"), (99, "setting_of_the_future", "1")])
+        let connection = try await Connection.open(options, logger: .quiet)
+        #expect(try await connection.run("SHOW idle_session_timeout")[0].text(0) == "77s")
+    }
+
+    @Test(arguments: [(Duration.seconds(30), "30000ms"), (.microseconds(10), "1ms")])
+    func `a server of version 17 ends transactions that are open for longer than a call may take`(
+        timeout: Duration, expected: String
+    ) throws {
+        let options = try ConnectionOptions(url: "host=a", flightTimeout: timeout)
+        #expect(options.newerSettings.map(\.name) == ["transaction_timeout"])
+        #expect(options.newerSettings.map(\.value) == [expected])
+        #expect(options.newerSettings.map(\.major) == [17])
+        #expect(try ConnectionOptions(url: "host=a", flightTimeout: nil).newerSettings.isEmpty)
+    }
+}
