@@ -1,6 +1,7 @@
 public import Logging
 public import Postgres
 public import ServiceLifecycle
+import Synchronization
 import Timeline
 
 /// Keeps a process's ``SharedClock`` at what the database says, also while no batch reads it: on the news of a change, and
@@ -10,6 +11,7 @@ public struct ClockFollower: Service {
     private let pool: ConnectionPool
     private let poll: Duration
     private let logger: Logger
+    private let saysSkew = Skewed()
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     public init(
@@ -44,12 +46,36 @@ public struct ClockFollower: Service {
         }
     }
 
+    /// Says once that the clocks differ, and once that they agree again.
+    private func noteSkew() {
+        let skew = clock.skew
+        let differs = skew.magnitude > SharedClock.toleratedSkew
+        guard saysSkew.exchange(differs) != differs else { return }
+        let metadata: Logger.Metadata = ["seconds": "\(skew.seconds)"]
+        if differs {
+            logger.warning(
+                "this machine's clock differs from the database's: decisions go by the database's", metadata: metadata)
+        } else {
+            logger.notice("this machine's clock agrees with the database's again", metadata: metadata)
+        }
+    }
+
     private func read() async {
         do {
-            clock.take(try SharedClock.setting(try await pool.run(Call(SharedClock.read, rowsExpected: 1))[0]))
+            let asked = ContinuousClock.now
+            let row = try await pool.run(Call(SharedClock.read, rowsExpected: 1))[0]
+            clock.take(try ClockSample(row, realAt: 4, asked: asked))
+            noteSkew()
         } catch {
             // The next look comes by itself; until then time runs by the setting last seen.
             logger.debug("the clock could not be read", metadata: ["error": "\(error)"])
         }
     }
+}
+
+/// Whether the clocks were said to differ.
+private final class Skewed: Sendable {
+    private let value = Atomic(false)
+
+    func exchange(_ differs: Bool) -> Bool { value.exchange(differs, ordering: .relaxed) }
 }

@@ -10,6 +10,7 @@ extension LogSchema {
             ("0004_readers.sql", PackageResources._004_readers_sql),
             ("0005_kept.sql", PackageResources._005_kept_sql),
             ("0006_state_versions.sql", PackageResources._006_state_versions_sql),
+            ("0007_stalls.sql", PackageResources._007_stalls_sql),
         ]
         return try files.map { file throws(PostgresError) in
             try Migration(fileName: file.name, sql: String(decoding: file.bytes, as: UTF8.self))

@@ -101,7 +101,7 @@ public enum LogSchema {
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
             GRANT UPDATE (reached) ON bus.state_versions TO \(role);
-            GRANT EXECUTE ON FUNCTION bus.ensure_days(integer) TO \(role);
+            GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.end_blockers(double precision) TO \(role);
             """, connection)
     }
 
@@ -119,6 +119,12 @@ public enum LogSchema {
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
             END $role$;
             ALTER ROLE \(role) LOGIN \(quoted ?? "");
+            -- The owner's functions see what sessions of this role do, and end one that holds up the log.
+            DO $member$ BEGIN
+                IF NOT pg_has_role(current_user, '\(role)', 'USAGE') THEN GRANT \(role) TO CURRENT_USER; END IF;
+            EXCEPTION WHEN insufficient_privilege THEN
+                RAISE WARNING 'sessions of \(role) that hold up the log can not be ended: grant it to %', current_user;
+            END $member$;
             \(grants)
             """, connection)
     }

@@ -20,9 +20,6 @@ extension Batch {
         let place = Parameter.int4(Int32(partition))
         let consumer = Parameter.text(M.name)
         var calls: [Call] = []
-        if !events.isEmpty {
-            calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
-        }
         calls += writeMoments(statements, place)
         let untouched = refreshed.filter { changed[$0] == nil }.compactMap { aggregates[$0] }
         if !untouched.isEmpty { calls.append(refreshStates(untouched, statements, place)) }
@@ -46,6 +43,10 @@ extension Batch {
         }
         if let trial { calls.append(Call(Statements.clear, [place, consumer, .text(trial)])) }
         calls += after
+        // As late as possible: the append locks the partition's head, for all services.
+        if !events.isEmpty {
+            calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
+        }
         calls.append(
             Call(
                 statements.moveCursor,

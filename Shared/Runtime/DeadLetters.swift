@@ -11,8 +11,18 @@ public enum PartitionState: Sendable, Equatable {
     case following
     /// Its last owner died; its inputs are tried one by one.
     case cautious
+    /// Its batches fail again and again, with the reason, though the database answers.
+    case failing(String)
     /// The log has what only a newer program understands, with the reason. The lease is left to others.
     case halted(String)
+
+    /// Whether this process takes in its events and deadlines, or tries to.
+    public var isFollowed: Bool {
+        switch self {
+        case .following, .cautious, .failing: true
+        case .elsewhere, .halted: false
+        }
+    }
 }
 
 /// An input that was set aside, or that waits behind one. Its device is parked: nothing of it is taken in.
@@ -27,6 +37,18 @@ public struct DeadLetter: Sendable, Equatable {
     public var reason: String?
     /// Real time.
     public var setAsideAt: Instant
+
+    public init(
+        key: AggregateKey, partition: Int, offset: Int? = nil, due: Instant? = nil, reason: String? = nil,
+        setAsideAt: Instant
+    ) {
+        self.key = key
+        self.partition = partition
+        self.offset = offset
+        self.due = due
+        self.reason = reason
+        self.setAsideAt = setAsideAt
+    }
 }
 
 /// Why an operator's order about a parked device was not carried out.
@@ -55,8 +77,15 @@ public enum DeadLetterError: Error, Sendable, Equatable, CustomStringConvertible
 
 extension DurableRuntime {
     /// What this service has set aside, by partition, key and place.
-    public func deadLetters(limit: Int = 1000) async throws -> [DeadLetter] {
-        try await pool.run(Call(Statements.letters, [.text(M.name), .int(limit)])).map { row in
+    ///
+    /// - Parameters:
+    ///   - last: the last one of the former page; nil for the first page.
+    ///   - limit: how many a page holds at most.
+    public func deadLetters(after last: DeadLetter? = nil, limit: Int = 1000) async throws -> [DeadLetter] {
+        let place: [Parameter] = [
+            .int4(Int32(clamping: last?.partition ?? -1)), .text(last?.key.description ?? ""), .int(last?.offset ?? 0),
+        ]
+        return try await pool.run(Call(Statements.letters, [.text(M.name), .int(limit)] + place)).map { row in
             let offset = try row.int(2)
             return DeadLetter(
                 key: AggregateKey(try row.text(1)), partition: try row.int(0), offset: offset == 0 ? nil : offset,

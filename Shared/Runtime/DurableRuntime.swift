@@ -22,6 +22,8 @@ public final class DurableRuntime<M: Machine>: Service {
     let pool: ConnectionPool
     private let cursors: CursorWatch
     private let clock: SharedClock
+    private let watchdog: Watchdog
+    private let blockers: BlockerWatch
     private let standing: Statement
     private let newest = Atomic<Int>(0)
     let sweeper: StateSweeper<M>
@@ -31,9 +33,10 @@ public final class DurableRuntime<M: Machine>: Service {
     ///   - options: where the database is, for the listening connection and for that of the leases.
     ///   - partitions: the log's number of partitions.
     ///   - cacheBytes: about so much memory states may take that stay in memory, over all partitions.
+    ///   - limits: how long stalls may last.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
-        cacheBytes: Int = 256 << 20, logger: Logger
+        cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), logger: Logger
     ) {
         let member = UUID()
         let hints = HintSender(pool: pool, sender: member, logger: logger)
@@ -44,13 +47,7 @@ public final class DurableRuntime<M: Machine>: Service {
             return try await pool.run(Call(position, place, rowsExpected: 1))[0].int(0)
         }
         self.clock = clock
-        standing = Statement(
-            """
-            SELECT c.partition::int8, p.head > c.log_offset OR c.outage IS NOT NULL,
-                (SELECT min(s.next_deadline) FROM "\(M.name)".states AS s
-                    WHERE s.partition = c.partition AND s.next_deadline IS NOT NULL)
-            FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition) WHERE c.consumer = $1
-            """)
+        standing = Statements.standing(M.name)
         self.hints = hints
         news = HintReceiver(options, sender: hints, logger: logger)
         let trials = Turns(1)
@@ -65,6 +62,12 @@ public final class DurableRuntime<M: Machine>: Service {
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in await leases.owned }
+        let progress = workers.map(\.progress)
+        blockers = BlockerWatch(
+            pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
+            logger: logger)
+        let pools = [pool, leases.pool, blockers.pool]
+        watchdog = Watchdog(limits, progress: progress, calls: { pools.flatMap(\.callDeadlines) }, logger: logger)
         news.follow { [workers] news in
             switch news {
             case .everything: for worker in workers { await worker.wake() }
@@ -163,6 +166,17 @@ public final class DurableRuntime<M: Machine>: Service {
     /// How much memory the states take that stay in memory, about.
     public var cachedBytes: Int { budget.cost }
 
+    /// The partitions that make no progress in this process, each with the reason and since when. Answered at once, also
+    /// while a partition's worker is busy for ever.
+    public var stuckPartitions: [StuckPartition] { workers.compactMap { $0.progress.stuck } }
+
+    /// Those of ``stuckPartitions`` that fail or are held up for longer than a time. Halted ones wait for an update.
+    public func partitionsStuck(for time: Duration) -> [StuckPartition] {
+        stuckPartitions.filter { stuck in
+            if case .halted = stuck.cause { false } else { stuck.duration() > time }
+        }
+    }
+
     /// How many partitions this process owns now.
     public var ownedPartitions: Int { get async { await leases.owned.count } }
     /// Whether this process took part in sharing out the partitions within the term of the leases. With more replicas than
@@ -172,6 +186,8 @@ public final class DurableRuntime<M: Machine>: Service {
     public var isListening: Bool { get async { await news.isListening } }
 
     public func run() async throws {
+        watchdog.start()
+        defer { watchdog.stop() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in workers { group.addTask { await worker.run() } }
             group.addTask { await self.background() }
@@ -189,6 +205,7 @@ public final class DurableRuntime<M: Machine>: Service {
                 group.addTask { try? await self.news.run() }
                 group.addTask { try? await self.hints.run() }
                 group.addTask { await self.leases.run() }
+                group.addTask { await self.blockers.run() }
                 group.addTask { await self.tick() }
                 group.addTask { await self.sweeper.run() }
                 await group.waitForAll()

@@ -8,7 +8,7 @@ import Postgres
 /// leases up to the fair share, and gives back what is more than that.
 actor LeaseKeeper<M: Machine> {
     /// A dead owner's partitions are free after this.
-    static var term: Double { 3 }
+    static var term: Double { Statements.term }
     static var renewal: Duration { .milliseconds(700) }
     /// By then a death before the start of this process is known: the members' time, and a renewal.
     static var youth: Duration { .seconds(3) }
@@ -17,7 +17,7 @@ actor LeaseKeeper<M: Machine> {
     static var sweepLimit: Int { 5000 }
 
     /// Its own one connection: batches that wait in the shared pool must not let the leases lapse.
-    private let pool: ConnectionPool
+    nonisolated let pool: ConnectionPool
     private let member: UUID
     private let workers: [PartitionWorker<M>]
     private let logger: Logger
@@ -117,6 +117,7 @@ actor LeaseKeeper<M: Machine> {
                 Call(statement, parameters),
             ])[1]
         } catch  where error.isLockTimeout {
+            workers[partition].progress.failed(.heldUp)
             return nil
         }
     }

@@ -18,6 +18,8 @@ struct BadInput: Error {
     /// The one from the log that was in the batch; nil where it held more, or commands.
     var name: String?
     var error: PostgresError
+    /// The fault can only be in the data. Else the database may refuse everything.
+    var isProven = true
 }
 
 extension PostgresError {
@@ -34,11 +36,12 @@ extension PostgresError {
     var isLockTimeout: Bool { sqlState == "55P03" }
 
     /// Whether the server certainly did not commit the flight that failed so.
-    fileprivate var isCertain: Bool {
+    var isCertain: Bool {
         switch self {
         // With FATAL and PANIC the session ended: that may have been after the commit.
         case .server(let error): error.severity == "ERROR" && !isConnectionProblem
-        case .connectionLost(duringFlight: false), .closed: true
+        // In a cancelled task nothing was sent, or the server stopped a statement before the COMMIT.
+        case .connectionLost(duringFlight: false), .closed, .cancelled: true
         default: false
         }
     }
@@ -67,6 +70,7 @@ extension PartitionWorker {
         let end = ContinuousClock.now + (isReachable ? Self.patience : .zero)
         var isRepeated = false
         var pause = Duration.milliseconds(5)
+        var refusal: String?
         while true {
             do {
                 return try await pool.withConnection { connection in
@@ -79,7 +83,16 @@ extension PartitionWorker {
                 isRepeated = true
             } catch let error as PostgresError where error.isPassing {
                 forget()
+                if error.isLockTimeout { progress.failed(.heldUp) }
                 guard .now < end else { throw error }
+            } catch let refused as RefusedData {
+                // A state that was changed behind this process is read anew, and then it is known.
+                forget()
+                guard refused.error.sqlState != refusal else {
+                    throw BadInput(
+                        inputs: refused.inputs, name: refused.name, error: refused.error, isProven: false)
+                }
+                refusal = refused.error.sqlState
             } catch let error as PostgresError where error.isInputFault {
                 // While it gathered: only what commands bring can do that.
                 throw BadInput(inputs: max(submissions.count, 1), error: error)
@@ -122,7 +135,11 @@ extension PartitionWorker {
             trial = name
         }
         let name = onlyInput(of: first)
-        var batch = decide(submissions, &first, trial)
+        var batch = progress.deciding { decide(submissions, &first, trial, portion.passing) }
+        if portion.passing != nil, batch.events.isEmpty {
+            _ = try await connection.run(Call(statements.rollback))
+            throw NoProof()
+        }
         try await suspendRefusals(of: submissions, first, &batch, connection)
         let cleared = clearing(submissions, batch)
         let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
@@ -138,8 +155,9 @@ extension PartitionWorker {
         var done = Done(
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
+        var calls: [Call] = []
         do throws(PostgresError) {
-            let calls = batch.flight(
+            calls = batch.flight(
                 statements, position: first.position, epoch: epoch, isAtHead: isAtHead,
                 after: forgetting(first) + clear(cleared))
             let rows = try await connection.run(calls)
@@ -150,7 +168,9 @@ extension PartitionWorker {
         } catch  where error.isInputFault {
             throw BadInput(inputs: batch.inputs, name: name, error: error)
         } catch  where error.isCertain {
-            throw error
+            // The last two are the cursor's and the COMMIT.
+            guard error.mayBeOfInput(calls: calls.count - 2) else { throw error }
+            throw RefusedData(inputs: batch.inputs, name: name, error: error)
         } catch {
             // A server that shuts down may have committed before it said so: whatever broke the connection, only the
             // cursor row knows.
@@ -166,7 +186,7 @@ extension PartitionWorker {
 
     /// The batch in memory. What it has no time for stays where it is.
     private func decide(
-        _ submissions: [Submission<M>], _ first: inout Gathered<M>, _ trial: String?
+        _ submissions: [Submission<M>], _ first: inout Gathered<M>, _ trial: String?, _ passing: FailingInput?
     ) -> Batch<M> {
         var batch = Batch<M>(partition: partition, policy: policy, aggregates: [:])
         // Moved: a second reference would make the batch copy all of it.
@@ -175,6 +195,7 @@ extension PartitionWorker {
         batch.faults = first.faults
         batch.parked = first.parked
         batch.condemned = condemned
+        if let passing { batch.condemned[passing.name] = passing.reason }
         batch.condemnedCommands = commandGuard.condemned
         batch.refreshed = first.refreshed
         batch.stale = first.stale
@@ -182,7 +203,7 @@ extension PartitionWorker {
         batch.trial = trial
         batch.isDoubtful = first.isDoubtful
         batch.outage = first.outages.outage
-        let now = clock.now(by: first.clock)
+        let now = first.now
         let over = now - Self.momentsKept
         if batch.moments.ceiling != nil, batch.moments.hasPages(before: over) { batch.over = over }
         var position = first.storedPosition

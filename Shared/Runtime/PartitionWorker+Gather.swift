@@ -11,8 +11,9 @@ struct Gathered<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
-    /// The clock as this transaction read it: another batch may have read an older one since.
-    var clock = ClockSetting.real
+    /// The suite's time by the database's clock, as this transaction read it under the lock: the same for all replicas,
+    /// whatever the clocks of their machines say.
+    var now = Instant.epoch
     var lastBatch: UUID?
     var holdsLease = false
     var attempts = 0
@@ -79,6 +80,7 @@ extension PartitionWorker {
                 [place, .text(M.name), .texts(M.follows.sorted()), .int(portion.log ?? 0)]),
             unless: portion.log == nil)
         let momentsAt = ask(storedMoments, unless: unheld.ceiling == nil || held != nil)
+        let sent = ContinuousClock.now
         let rows = try await connection.run(calls)
         let cursor = rows[2][0]
         var found = Gathered<M>()
@@ -88,8 +90,9 @@ extension PartitionWorker {
         found.attempts = try cursor.int(5)
         found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
         found.head = try rows[3][0].int(4)
-        found.clock = try SharedClock.setting(rows[3][0])
-        clock.take(found.clock)
+        let sample = try ClockSample(rows[3][0], realAt: 5, asked: sent)
+        found.now = sample.now
+        clock.take(sample)
         if let answersAt {
             for row in rows[answersAt] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
         }
@@ -166,7 +169,7 @@ extension PartitionWorker {
             return
         }
         found.isAtHead = true
-        let now = clock.now(by: found.clock)
+        let now = found.now
         nextDue = nil
         for row in deadlines {
             let due = Instant(milliseconds: Int64(try row.int(1)))

@@ -100,11 +100,11 @@ extension PartitionWorker {
         batch.refreshed = gathered.refreshed
         let isDone: Bool
         if let due = found.due {
-            isDone = batch.run(deadlinesOf: key, until: due)
+            isDone = progress.deciding { batch.run(deadlinesOf: key, until: due) }
         } else {
             let event = try await event(at: found.offset, connection)
             if let reason = tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
-            isDone = batch.run(event)
+            isDone = progress.deciding { batch.run(event) }
             if let reason = batch.halt { throw DeadLetterError.failsAgain(reason: reason) }
         }
         if let reason = batch.setAside.lazy.compactMap(\.reason).first {

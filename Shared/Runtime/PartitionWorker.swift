@@ -40,6 +40,8 @@ actor PartitionWorker<M: Machine> {
     private var holdsTurn = false
     let statements: Statements
     let logger: Logger
+    /// For those who look at the partition from outside.
+    nonisolated let progress: PartitionProgress
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let inbox = Inbox<M>(limit: PartitionWorker.queueLimit)
     private(set) var isStopping = false
@@ -51,7 +53,9 @@ actor PartitionWorker<M: Machine> {
     /// The lease under which events and deadlines are taken; nil while another replica holds it.
     private(set) var lease: (owner: UUID, epoch: Int)?
     /// Why this process can't go on with the partition's log, until it is updated.
-    private(set) var halt: String?
+    private(set) var halt: String? {
+        didSet { if let halt { progress.halted(halt) } }
+    }
 
     // How a batch is put together while something is wrong.
 
@@ -62,6 +66,12 @@ actor PartitionWorker<M: Machine> {
     private var logHadItsTurn = false
     /// Inputs to set aside when they come, by name, with the reason.
     var condemned: [String: String] = [:]
+    /// The input that holds up the log of the partition.
+    var failing: FailingInput?
+    /// When the database first refused a batch for a reason that may be its own; nil once all goes well.
+    var refusedSince: ContinuousClock.Instant?
+    /// When a batch last wrote what an input led to.
+    var lastDataCommit = ContinuousClock.now
     /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
     var noted: String?
     var commandGuard = CommandGuard()
@@ -106,12 +116,14 @@ actor PartitionWorker<M: Machine> {
         self.trials = trials
         self.turns = turns
         self.logger = logger
+        progress = PartitionProgress(partition: partition)
         statements = Statements(service: M.name)
     }
 
     var state: PartitionState {
         if let halt { return .halted(halt) }
         guard lease != nil else { return .elsewhere }
+        if let reason = progress.failure { return .failing(reason) }
         return caution > 0 ? .cautious : .following
     }
 
@@ -145,6 +157,7 @@ actor PartitionWorker<M: Machine> {
     /// What a look at all partitions found: events behind the cursor, and the earliest deadline stored, which another
     /// replica may have written.
     func note(isBehind: Bool, nextDeadline: Instant?) {
+        if !isBehind || lease == nil { progress.idle() }
         guard lease != nil else {
             nextDue = nil
             return
@@ -160,12 +173,16 @@ actor PartitionWorker<M: Machine> {
         lease = (owner, epoch)
         caution = isSuspicious ? Self.trialLimit : 0
         condemned.removeAll()
+        failing = nil
         noted = nil
         told = nil
         wake()
     }
 
-    func letGo() { lease = nil }
+    func letGo() {
+        lease = nil
+        failing = nil
+    }
 
     /// Runs until ``stop()``; then finishes what waits.
     func run() async {
@@ -198,6 +215,8 @@ struct Portion {
     var log: Int?
     /// Its one input is tried under note.
     var isTrial = false
+    /// The input from the log that is set aside, if another one goes well in the same batch.
+    var passing: FailingInput?
 }
 
 extension PartitionWorker {
@@ -217,12 +236,17 @@ extension PartitionWorker {
     /// small.
     private func nextPortion() -> Portion? {
         guard hasWork else { return nil }
-        guard window != .max || caution > 0 else {
+        let isFailing = failing != nil && caution == 0
+        guard window != .max || caution > 0 || isFailing else {
             return Portion(commands: Self.batchLimit, log: takesLog ? Self.inputLimit : nil)
         }
         let limit = caution > 0 ? 1 : window
         logHadItsTurn = takesLog && (inbox.isEmpty || !logHadItsTurn)
         guard logHadItsTurn else { return Portion(commands: min(limit, Self.batchLimit), log: nil) }
+        if isFailing, let failing {
+            return failing.isToBePassed
+                ? Portion(commands: 0, log: failing.width + 1, passing: failing) : Portion(commands: 0, log: 1)
+        }
         return Portion(commands: 0, log: min(limit, Self.inputLimit), isTrial: caution > 0)
     }
 
@@ -252,6 +276,8 @@ extension PartitionWorker {
         do {
             let done = try await commit(waiting.map { $0.submission }, portion)
             isReachable = true
+            if window == .max, failing == nil { refusedSince = nil }
+            noteCommitted(done, portion)
             if window != .max { window = window > Self.batchLimit ? .max : window * 2 }
             take(done, portion)
             answer(waiting, done)
@@ -259,8 +285,13 @@ extension PartitionWorker {
         } catch let bad as BadInput {
             forget()
             narrow(to: bad, waiting, portion)
+        } catch is NoProof {
+            forget()
+            failing?.failedAgain(passing: true)
+            noLookBefore = .now + Self.pauseAfterFailure
         } catch {
             forget()
+            noteFailure(error)
             let truth = (error as? RuntimeError) ?? .databaseUnavailable
             // Said once, not for every batch of an outage.
             logger.log(
@@ -337,17 +368,34 @@ extension PartitionWorker {
 
     /// The database refused what the inputs led to: half of them next time, down to the one at fault.
     private func narrow(to bad: BadInput, _ waiting: [Waiting], _ portion: Portion) {
-        logger.error(
-            "the database refused what a batch's inputs led to",
+        if !bad.isProven {
+            noteFailure(bad.error)
+            refusedSince = refusedSince ?? .now
+        }
+        // Said once of an input that holds up the log.
+        logger.log(
+            level: failing == nil ? .error : .debug, "the database refused what a batch's inputs led to",
             metadata: ["partition": "\(partition)", "inputs": "\(bad.inputs)", "error": "\(bad.error)"])
         if portion.log != nil { lookAtLog = true }
         if portion.log == nil, waiting.count == 1 {
-            return waiting[0].caller.resume(throwing: RuntimeError.failed)
+            let isItsFault = bad.isProven || refusedSince.map { lastDataCommit > $0 } ?? true
+            return waiting[0].caller.resume(throwing: isItsFault ? RuntimeError.failed : .databaseUnavailable)
         }
         inbox.putBack(waiting)
+        if let passed = portion.passing {
+            failing?.failedAgain(passing: true, wasRefused: true)
+            progress.failed(.failing("\(passed.name): \(passed.reason)"))
+            lookAtLog = false
+            return noLookBefore = .now + Self.pauseAfterFailure
+        }
         guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
         if let name = bad.name {
-            condemned[name] = "\(bad.error)"
+            notePinned(name, "\(bad.error)", isProven: bad.isProven)
+            guard failing != nil else { return }
+            // What comes behind it is not at fault.
+            window = .max
+            lookAtLog = false
+            noLookBefore = .now + Self.pauseAfterFailure
         } else {
             // No input was named, so it can't be told which: as with any other failure, the poll looks again.
             lookAtLog = false

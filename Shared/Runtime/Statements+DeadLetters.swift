@@ -4,11 +4,13 @@ import Postgres
 extension Statements {
     static let parkedKeys = Statement(
         "SELECT DISTINCT key FROM bus.dead_letters WHERE partition = $1 AND consumer = $2")
+    // One that is there already was set aside from the same place before: the cursor was moved back by hand since.
     static let setAside = Statement(
         """
         INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
         SELECT $1, $2, d.key, d.log_offset, d.due, d.reason
         FROM unnest($3::text[], $4::int8[], $5::int8[], $6::text[]) AS d (key, log_offset, due, reason)
+        ON CONFLICT (partition, consumer, key, log_offset) DO NOTHING
         """)
     static let suspect = Statement(
         """
@@ -35,7 +37,23 @@ extension Statements {
     static let letters = Statement(
         """
         SELECT partition::int8, key, log_offset, due, reason, set_aside_at FROM bus.dead_letters
-        WHERE consumer = $1 ORDER BY partition, key, log_offset LIMIT $2
+        WHERE consumer = $1 AND (partition, key, log_offset) > ($3, $4, $5) ORDER BY partition, key, log_offset LIMIT $2
         """)
     static let parkedCount = Statement("SELECT coalesce(sum(parked), 0)::int8 FROM bus.cursors WHERE consumer = $1")
+
+    /// Of each partition whether something waits behind the cursor, and the earliest deadline that can fire: those of parked
+    /// keys don't.
+    static func standing(_ service: String) -> Statement {
+        Statement(
+            """
+            SELECT c.partition::int8, p.head > c.log_offset OR c.outage IS NOT NULL,
+                (SELECT s.next_deadline FROM "\(service)".states AS s
+                    WHERE s.partition = c.partition AND s.next_deadline IS NOT NULL
+                        AND (c.parked = 0 OR NOT EXISTS (
+                            SELECT FROM bus.dead_letters AS d
+                            WHERE d.partition = c.partition AND d.consumer = $1 AND d.key = s.key))
+                    ORDER BY s.next_deadline LIMIT 1)
+            FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition) WHERE c.consumer = $1
+            """)
+    }
 }

@@ -8,7 +8,8 @@ struct Statements: Sendable {
     /// What ``StoredState`` is read from.
     static let stateColumns = "key, state, machine_version::int8, event_count, decided_at, version"
 
-    let begin = Statement("BEGIN")
+    /// Whatever the database's default is: a snapshot taken before the wait for the cursor's lock would be stale.
+    let begin = Statement(TransactionLevel.readCommitted.rawValue)
     /// Whoever is stopped in the middle of a batch holds up its own partition, not the connections of all the others.
     /// Ends with the transaction.
     static let limitLocks = Statement("SELECT set_config('lock_timeout', '1s', true)")
@@ -104,10 +105,10 @@ struct Statements: Sendable {
     /// Where an event was committed behind an offset; null where it was not, or for no id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
-    /// A row of `SharedClock.read`, and the partition's head.
+    /// The clock's setting, the partition's head, and the database's own time.
     let clockAndHead = Statement(
         """
-        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head
+        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp()
         FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = $1
         """)
     /// The last event of each key between two offsets that has one of the types. Parameters: partition, offset, offset, keys,

@@ -7,14 +7,15 @@ import Records
 /// The stored states of a machine's aggregates in bulk, for who follows many of them: a page of a partition is one query,
 /// however many aggregates it has.
 public struct StoredStates<M: Machine>: Sendable {
-    /// At most so many states in a page; of 4 KiB each they are 4 MiB.
+    /// So many states are looked at for a page, however few of them are wanted: no statement takes long, and no snapshot is
+    /// held for long. Of 4 KiB each they are 4 MiB.
     public static var limit: Int { 1000 }
 
     private let ask: @Sendable (Call) async throws -> Rows
     private let page = Statement(
         """
-        SELECT \(Statements.stateColumns) FROM "\(M.name)".states
-        WHERE partition = $1 AND key > $2 AND position($3 IN state) > 0 ORDER BY key LIMIT $4
+        SELECT key, CASE WHEN position($3 IN state) > 0 THEN state END, machine_version::int8, event_count, decided_at, version
+        FROM "\(M.name)".states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $4
         """)
 
     /// - Parameter ask: asks the database.
@@ -37,9 +38,12 @@ public struct StoredStates<M: Machine>: Sendable {
                     .int4(Int32(partition)), .text(key?.description ?? ""), .bytes(Array(text.utf8)), .int(Self.limit),
                 ]))
         var states: [(key: AggregateKey, state: M)] = []
-        states.reserveCapacity(rows.count)
-        for row in rows { states.append(try await state(in: row, partition)) }
-        return (states, rows.count == Self.limit ? states.last?.key : nil)
+        for row in rows {
+            guard try row.optionalBytes(1) != nil else { continue }
+            states.append(try await state(in: row, partition))
+        }
+        guard rows.count == Self.limit else { return (states, nil) }
+        return (states, AggregateKey(try rows[rows.count - 1].text(0)))
     }
 
     private func state(in row: Row, _ partition: Int) async throws -> (key: AggregateKey, state: M) {
@@ -100,5 +104,10 @@ public enum Former<M: Machine>: Sendable {
 
 extension DurableRuntime {
     /// All stored states.
-    public var states: StoredStates<M> { StoredStates { [pool] in try await pool.run($0) } }
+    public var states: StoredStates<M> {
+        StoredStates { [pool] in
+            // A page that takes longer holds a snapshot for too long. The limit ends with the flight.
+            try await pool.run([Call(Statement("SELECT set_config('statement_timeout', '5s', true)")), $0])[1]
+        }
+    }
 }

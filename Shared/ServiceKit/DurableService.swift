@@ -104,7 +104,7 @@ public enum DurableService {
             loops: [
                 runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
                 maintenance,
-                RuntimeGauges(runtime: runtime, metrics: base.metrics),
+                RuntimeGauges(runtime: runtime, metrics: base.metrics, clock: base.clock),
             ] + loops)
     }
 }
@@ -174,6 +174,7 @@ extension ServiceConfiguration {
         guard let url = migrationDatabaseURL else {
             throw ConfigurationError("MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate")
         }
-        return try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+        // A migration takes as long as the tables are large.
+        return try await Connection.open(try ConnectionOptions(url: url, flightTimeout: nil), logger: logger)
     }
 }

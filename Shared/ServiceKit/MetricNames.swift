@@ -16,6 +16,14 @@ extension Metric {
         "dormouse_partitions_followed", "Partitions whose events and deadlines this process takes in.", .gauge)
     public static let partitionsHalted = Metric(
         "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
+    public static let partitionsStuck = Metric(
+        "dormouse_partitions_stuck",
+        "Partitions whose batches fail, or wait for another session's lock, for longer than 5 s.", .gauge)
+    public static let clockSkew = Metric(
+        "dormouse_clock_skew_seconds", "Seconds by which the database's clock is ahead of this machine's.", .gauge)
+    public static let consumerAge = Metric(
+        "dormouse_consumer_age_seconds",
+        "Seconds for which the oldest event has waited that a consumer has still to take in, by consumer.", .gauge)
     public static let devicesParked = Metric(
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
     public static let stateCacheBytes = Metric(

@@ -63,14 +63,22 @@ extension DurableRuntime {
     func addParkedDevices(to table: inout RouteTable) {
         table.add(
             .get, "/v1/dead-letters", "What was set aside, and what waits behind it: first by partition, then by key",
-            access: .scope(.read), response: DeadLetterList.self,
+            access: .scope(.read),
+            parameters: [
+                .number("limit", 1...1000, "How many a page holds at most; 1000 if it is left out"),
+                RouteParameter("cursor", in: .query, "The `next` of the former page", ["type": "string"]),
+            ], response: DeadLetterList.self, problems: [.invalidQuery],
             example: """
                 {"items":[{"due":null,"key":"device:d1","offset":17,"partition":3,"reason":"the event can't be read",
                 "setAsideAt":"2026-11-21T07:40:00.000Z"}],"next":null}
                 """
-        ) { _, _ in
+        ) { request, _ in
+            let limit = try request.query("limit", in: 1...1000, default: 1000)
+            let last = try DeadLetter(cursorOf: request)
+            let letters = try await self.deadLetters(after: last, limit: limit + 1)
             var list = DeadLetterList()
-            list.items = try await self.deadLetters().map(DeadLetterDocument.init)
+            list.items = letters.prefix(limit).map(DeadLetterDocument.init)
+            if letters.count > limit { list.next = letters[limit - 1].cursor }
             return Response(list)
         }
         let order = "/v1/parked/{key}/"
@@ -86,6 +94,22 @@ extension DurableRuntime {
         ) { request, context in
             try await release(request, context) { try await self.discard($0, $1) }
         }
+    }
+}
+
+extension DeadLetter {
+    /// Its place, as the `cursor` of a query: `partition:offset:key`.
+    fileprivate var cursor: String { "\(partition):\(offset ?? 0):\(key)" }
+
+    /// What is at the place that a request names; nil where it names none.
+    fileprivate init?(cursorOf request: Request) throws(Problem) {
+        guard let text = request.uri.queryParameters["cursor"] else { return nil }
+        let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let partition = Int32(parts[0]), let offset = Int(parts[1]), !text.utf8.contains(0)
+        else { throw .invalidQuery.because("cursor must be the next of an answer") }
+        self.init(
+            key: AggregateKey(String(parts[2])), partition: Int(partition), offset: offset == 0 ? nil : offset,
+            setAsideAt: .epoch)
     }
 }
 
@@ -127,6 +151,7 @@ extension Problem {
 struct RuntimeGauges<M: Machine>: Service {
     let runtime: DurableRuntime<M>
     let metrics: Metrics
+    let clock: SharedClock
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -139,12 +164,14 @@ struct RuntimeGauges<M: Machine>: Service {
                 upgraded = total
                 let states = await runtime.partitionStates
                 func count(_ isCounted: (PartitionState) -> Bool) -> Double { Double(states.count(where: isCounted)) }
-                metrics.set(.partitionsFollowed, to: count { $0 == .following || $0 == .cautious })
+                metrics.set(.partitionsFollowed, to: count { $0.isFollowed })
                 metrics.set(
                     .partitionsHalted,
                     to: count { state in
                         if case .halted = state { true } else { false }
                     })
+                metrics.set(.partitionsStuck, to: Double(runtime.partitionsStuck(for: .seconds(5)).count))
+                metrics.set(.clockSkew, to: clock.skew.seconds)
                 // While the database is away the last number stands.
                 if let parked = try? await runtime.parkedDevices() {
                     metrics.set(.devicesParked, to: Double(parked))

@@ -31,13 +31,16 @@ struct ServiceBase {
         let options = try options(name, configuration, settings)
         let connection = try await Connection.open(options, logger: logger)
         try await verify(connection, configuration, migrators)
-        let setting = try SharedClock.setting(try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0])
+        let clock = SharedClock()
+        let asked = ContinuousClock.now
+        let row = try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0]
+        clock.take(try ClockSample(row, realAt: 4, asked: asked))
         await connection.close()
         let metrics = Metrics()
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: SharedClock(setting), tokenIssuer: tokenIssuer, migrators: migrators, certificate: certificate,
+            clock: clock, tokenIssuer: tokenIssuer, migrators: migrators, certificate: certificate,
             metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
     }
 

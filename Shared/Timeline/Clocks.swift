@@ -53,7 +53,9 @@ public struct ClockSetting: Sendable, Equatable {
     /// The suite's moment at a real moment.
     public func instant(atReal real: Instant) -> Instant {
         guard isVirtual else { return real }
-        let elapsed = Double((real - realEpoch).milliseconds) * rate
+        // A clock that is behind the one that set the epoch stands still until it gets there, as in SQL: to go back from
+        // the epoch would go back by the rate's multiple.
+        let elapsed = Double(max(0, (real - realEpoch).milliseconds)) * rate
         return virtualEpoch + Interval(milliseconds: Int64(elapsed.rounded(.down)))
     }
 

@@ -18,8 +18,9 @@ public final class Faults: Sendable {
 /// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
 /// schema.
 ///
-/// A ping whose data says `trap` and a negative number end the process, a ping that says `heavy` makes the state too large. It can't read pings
-/// that say `malformed` or `newer`. A deadline changes nothing when it comes.
+/// A ping whose data says `trap` and a negative number end the process, a ping that says `loop` is never decided, a ping that
+/// says `heavy` makes the state too large. It can't read pings that say `malformed` or `newer`. A deadline changes nothing
+/// when it comes.
 ///
 /// It always refuses pings that say `unwelcome`.
 public struct Brittle: Machine, Equatable {
@@ -56,6 +57,7 @@ public struct Brittle: Machine, Equatable {
         case .event(let event):
             let data = String(decoding: event.data, as: UTF8.self)
             if decision.policy.isBroken, data.contains("trap") { preconditionFailure("this event is too much") }
+            while decision.policy.isBroken, data.contains("loop") {}
             if decision.policy.isBroken, data.contains("malformed") {
                 throw Refusal(unreadable: .malformed(type: event.type, DocumentError([])))
             }

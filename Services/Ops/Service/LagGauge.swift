@@ -1,11 +1,14 @@
 import EventLog
 import ServiceKit
 import ServiceLifecycle
+import Timeline
 
-/// Keeps the gauge of how far consumers lag behind the log, by which deployments scale.
+/// Keeps the gauges of how far consumers lag behind the log, by which deployments scale, and for how long.
 struct LagGauge: Service {
     let queries: LogQueries
     let metrics: Metrics
+    /// Real time.
+    var clock: any SuiteClock = RealClock()
 
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
@@ -22,10 +25,13 @@ struct LagGauge: Service {
         // Who is gone lags no more.
         for name in named.subtracting(consumers.map(\.name)) {
             metrics.set(.consumerLag, to: 0, ["consumer": name])
+            metrics.set(.consumerAge, to: 0, ["consumer": name])
         }
         named.formUnion(consumers.map(\.name))
         for (name, places) in consumers {
             metrics.set(.consumerLag, to: Double(places.reduce(0) { $0 + $1.lag }), ["consumer": name])
+            let age = places.compactMap(\.waitingSince).min().map { max(0, clock.now.milliseconds - $0) } ?? 0
+            metrics.set(.consumerAge, to: Double(age) / 1000, ["consumer": name])
         }
     }
 }

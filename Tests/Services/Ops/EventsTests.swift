@@ -162,15 +162,20 @@ import Timeline
             let gauge = LagGauge(
                 queries: LogQueries(pool: bench.pool, partitions: OpsBench.partitions), metrics: metrics)
             var named: Set<String> = []
-            func told() -> [String] {
-                metrics.text.split(separator: "\n").filter { $0.hasPrefix("dormouse_consumer_lag{") }.map(String.init)
+            func told(_ name: String = "lag") -> [String] {
+                metrics.text.split(separator: "\n").filter { $0.hasPrefix("dormouse_consumer_\(name){") }.map(
+                    String.init)
             }
             for _ in 0..<3 { try await bench.append(to: "a") }
+            try await bench.sql("UPDATE bus.events SET appended_at = clock_timestamp() - interval '1 hour'")
             await gauge.note(&named)
             #expect(told() == [#"dormouse_consumer_lag{consumer="counter"} 3"#])
+            let age = told("age_seconds").first?.split(separator: " ").last.flatMap { Double($0) } ?? 0
+            #expect((3600..<4200).contains(age))
             try await bench.sql("DELETE FROM bus.cursors WHERE consumer = 'counter'")
             await gauge.note(&named)
             #expect(told() == [#"dormouse_consumer_lag{consumer="counter"} 0"#])
+            #expect(told("age_seconds") == [#"dormouse_consumer_age_seconds{consumer="counter"} 0"#])
         }
     }
 

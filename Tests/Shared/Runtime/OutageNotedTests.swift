@@ -105,7 +105,8 @@ import Timeline
                 // Another one lived all the while, so the device could have called.
                 try await bench.cluster.sql(
                     """
-                    INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), '-infinity', 0, 'infinity')
+                    INSERT INTO bus.members
+                    VALUES ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() + interval '5.5 seconds')
                     """, database: bench.database)
             }
             try await bench.freeze(at: at(60))

@@ -20,6 +20,11 @@ struct RuntimeBench: Sendable {
 
     var url: String { cluster.url(database: database) }
 
+    /// The database as another role, which is asked for no password.
+    func url(as role: String) -> String {
+        "postgresql://\(role)@/\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&connect_timeout=60"
+    }
+
     init(_ cluster: PrivateCluster? = nil) async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
@@ -46,22 +51,25 @@ struct RuntimeBench: Sendable {
 
     /// Runs a counter while `body` runs, then shuts it down gracefully.
     func running(
-        url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20,
+        url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20, clock: SharedClock = SharedClock(),
+        limits: StallLimits = StallLimits(),
         _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
     ) async throws {
-        try await running(Counter.self, (), url: url, poolSize: poolSize, cacheBytes: cacheBytes, body)
+        try await running(
+            Counter.self, (), url: url, poolSize: poolSize, cacheBytes: cacheBytes, clock: clock, limits: limits, body)
     }
 
     /// Runs a replica of a machine while `body` runs, then shuts it down gracefully.
     func running<M: Machine>(
         _: M.Type, _ policy: M.Policy, url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20,
+        clock: SharedClock = SharedClock(), limits: StallLimits = StallLimits(),
         _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
     ) async throws {
         let options = try ConnectionOptions(url: url ?? self.url)
         let own = ConnectionPool(options, size: poolSize, logger: logger)
         let runtime = DurableRuntime<M>(
-            pool: own, options: options, partitions: partitions, clock: SharedClock(), policy: policy,
-            cacheBytes: cacheBytes, logger: logger)
+            pool: own, options: options, partitions: partitions, clock: clock, policy: policy, cacheBytes: cacheBytes,
+            limits: limits, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }

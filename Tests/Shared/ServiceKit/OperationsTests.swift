@@ -28,6 +28,28 @@ import Testing
         await service.pool.close()
     }
 
+    @Test func `dead letters come page by page`() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            for device in ["d1", "d2", "d3"] { for offset in 1...2 { try await service.park(device, at: offset) } }
+            let all = try await service.send("GET", "/v1/dead-letters").json
+            #expect(all["items"]?.items?.count == 6 && all["next"] == .null)
+            var found: [JSON] = []
+            var query = "?limit=4"
+            while true {
+                let page = try await service.send("GET", "/v1/dead-letters" + query).json
+                found += page["items"]?.items ?? []
+                guard let next = page["next"]?.string else { break }
+                query = "?limit=4&cursor=" + next
+            }
+            #expect(found == all["items"]?.items)
+            for wrong in ["?limit=0", "?limit=x", "?cursor=1", "?cursor=a:b:c"] {
+                #expect(try await service.send("GET", "/v1/dead-letters" + wrong).code == "invalid_query", "\(wrong)")
+            }
+        }
+        await service.pool.close()
+    }
+
     @Test func replicasThatOutnumberThePartitionsAreReady() async throws {
         let service = try await CounterService.prepare(partitions: 1)
         let second = try service.replica()

@@ -25,10 +25,12 @@ struct Replica: Sendable {
     }
 
     func run<M: Machine>(
-        _: M.Type, _ policy: M.Policy, client: @escaping @Sendable (DurableRuntime<M>) async throws -> Void
+        _: M.Type, _ policy: M.Policy, limits: StallLimits = StallLimits(),
+        client: @escaping @Sendable (DurableRuntime<M>) async throws -> Void
     ) async throws {
         let runtime = DurableRuntime<M>(
-            pool: pool, options: options, partitions: partitions, clock: SharedClock(), policy: policy, logger: logger)
+            pool: pool, options: options, partitions: partitions, clock: SharedClock(), policy: policy,
+            limits: limits, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: [

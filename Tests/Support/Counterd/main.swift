@@ -10,7 +10,7 @@ import Timeline
 
 // A replica of the counter as a process of its own, for tests that kill it.
 //
-//     counterd <database URL> <partitions> serve [brittle|mended|punctual]
+//     counterd <database URL> <partitions> serve [brittle|impatient|mended|punctual]
 //     counterd <database URL> <partitions> load <clients> <devices>
 //     counterd <database URL> <partitions> commands
 //     counterd <database URL> <partitions> script <seed> <inputs>
@@ -35,8 +35,10 @@ switch mode {
 case "serve" where arguments.count > 3 && arguments[4] == "punctual":
     try await replica.run(Punctual.self, ()) { _ in try await gracefulShutdown() }
 case "serve" where arguments.count > 3:
-    let faults = Faults(isBroken: arguments[4] == "brittle")
-    try await replica.run(Brittle.self, faults) { _ in try await gracefulShutdown() }
+    let isImpatient = arguments[4] == "impatient"
+    let faults = Faults(isBroken: isImpatient || arguments[4] == "brittle")
+    let limits = isImpatient ? StallLimits(decision: .seconds(1)) : StallLimits()
+    try await replica.run(Brittle.self, faults, limits: limits) { _ in try await gracefulShutdown() }
 case "serve": try await replica.run(Counter.self, ()) { _ in try await gracefulShutdown() }
 case "commands":
     try await replica.run(Brittle.self, Faults()) { try await Repetition(runtime: $0).run() }

@@ -1,0 +1,41 @@
+import Logging
+import Postgres
+
+/// Ends sessions that hold up a partition of this process and stand still, through `bus.end_blockers`: the server does not,
+/// while it waits for the rest of a pipeline.
+///
+/// It looks only while a batch of this process waits for a lock.
+struct BlockerWatch: Sendable {
+    static let pause = Duration.milliseconds(500)
+    static let end = Statement("SELECT pid, role, ended FROM bus.end_blockers($1)")
+
+    /// Of its own, and open only when it was needed: those that wait may have all the others.
+    let pool: ConnectionPool
+    let patience: Duration
+    let progress: [PartitionProgress]
+    let logger: Logger
+
+    /// Runs until it is cancelled.
+    func run() async {
+        while (try? await Task.sleep(for: Self.pause)) != nil {
+            guard progress.contains(where: \.isHeldUp) else { continue }
+            do { try await look() } catch {
+                logger.debug("sessions that hold up the log could not be looked for", metadata: ["error": "\(error)"])
+            }
+        }
+        await pool.close()
+    }
+
+    private func look() async throws(PostgresError) {
+        for row in try await pool.run(Call(Self.end, [.double(patience / .seconds(1))])) {
+            let metadata: Logger.Metadata = ["pid": "\(try row.int(0))", "role": "\(try row.text(1))"]
+            if try row.bool(2) {
+                logger.warning("a session that held up the log and stood still was ended", metadata: metadata)
+            } else {
+                logger.error(
+                    "a session holds up the log and can't be ended: grant its role to the owner of the log",
+                    metadata: metadata)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import EventLog
+import Foundation
+import Logging
+import Postgres
+import Synchronization
+import Testing
+import TestSupport
+import Timeline
+
+@Suite("The shared clock", .timeLimit(.minutes(2))) struct SharedClockTests {
+    private let host = ManualClock(Instant(milliseconds: 1_000_000))
+
+    private func sample(_ real: Int64, rate: Double = 1, asked: ContinuousClock.Instant = .now) -> ClockSample {
+        let setting = ClockSetting(
+            isVirtual: true, realEpoch: .epoch, virtualEpoch: Instant(milliseconds: real), rate: rate)
+        return ClockSample(setting: setting, real: Instant(milliseconds: real), asked: asked)
+    }
+
+    @Test func `an older reading does not replace a newer one that came before it`() {
+        let clock = SharedClock(real: host)
+        let asked = ContinuousClock.now
+        clock.take(sample(1_000_005, rate: 2))
+        clock.take(sample(1_000_003, rate: 1, asked: asked))
+        #expect(clock.current.rate == 2)
+    }
+
+    @Test func `a reading that was asked for later counts, also where the database's clock has gone back`() {
+        let clock = SharedClock(real: host)
+        clock.take(sample(1_000_000, rate: 2))
+        clock.take(sample(400_000, rate: 1))
+        #expect(clock.current.rate == 1)
+        #expect((clock.skew + .seconds(600)).magnitude < .seconds(60))
+    }
+
+    @Test func `the skew moves no further than a reading proves`() {
+        let clock = SharedClock(real: host)
+        // It took up to a minute, so it may have been read at any moment of that.
+        clock.take(sample(999_990, asked: .now - .seconds(60)))
+        #expect(clock.skew == .zero)
+        clock.take(sample(1_005_000))
+        #expect(clock.skew == .milliseconds(5000))
+        #expect(clock.now == clock.current.instant(atReal: host.now + .milliseconds(5000)))
+        clock.take(sample(1_004_900, asked: .now - .seconds(1)))
+        #expect(clock.skew == .milliseconds(5000))
+    }
+
+    @Test func `a clock behind the one that set the epoch does not go back by the rate's multiple`() {
+        let setting = ClockSetting(
+            isVirtual: true, realEpoch: Instant(milliseconds: 10_000), virtualEpoch: Instant(milliseconds: 500_000),
+            rate: 100_000)
+        #expect(setting.instant(atReal: Instant(milliseconds: 9950)) == setting.virtualEpoch)
+        #expect(setting.instant(atReal: Instant(milliseconds: 10_001)).milliseconds == 600_000)
+    }
+
+    @Test func `a machine whose clock differs is told of once`() async throws {
+        let bench = try await OpsBench()
+        let lines = LogLines()
+        let logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
+        let slow = ManualClock(RealClock().now - .hours(1))
+        let clock = SharedClock(real: slow)
+        let sender = HintSender(pool: bench.pool, sender: .init(), logger: bench.logger)
+        let news = HintReceiver(bench.options, sender: sender, logger: bench.logger)
+        let follower = ClockFollower(clock, pool: bench.pool, news: news, poll: .milliseconds(5), logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await follower.run() }
+            try await eventually(describe: "the warning") { lines.count("differs") == 1 }
+            slow.advance(to: RealClock().now)
+            try await eventually(describe: "the clocks to agree") {
+                slow.advance(to: RealClock().now)
+                return lines.count("agrees") == 1
+            }
+            #expect(lines.count("differs") == 1)
+            group.cancelAll()
+        }
+    }
+}
+
+/// What the log was told.
+private final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+    func append(_ line: String) { lines.withLock { $0.append(line) } }
+    func count(_ word: String) -> Int { lines.withLock { $0.count { $0.contains(word) } } }
+}
+
+/// Hands on each message.
+private struct LineHandler: LogHandler {
+    let lines: LogLines
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    init(lines: LogLines) { self.lines = lines }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.append(event.message.description) }
+}

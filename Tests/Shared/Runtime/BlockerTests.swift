@@ -1,0 +1,176 @@
+import EventLog
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// Sessions that hold up the log and stand still.
+@Suite(.timeLimit(.minutes(2))) struct BlockerTests {
+    private static let lockHead = "UPDATE bus.partitions SET head = head WHERE partition = 0"
+
+    /// Its flight has locked the partition's head and does not come to its end: no timeout of the server's runs.
+    @Test func `a client that stops in the middle of a flight does not hold up the other services`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.addService("other", password: "other")
+        let proxy = try await TCPProxy.start(port: bench.cluster.port)
+        let address = "127.0.0.1:\(proxy.port)/\(bench.database)?sslmode=disable&gssencmode=disable"
+        let stopped = try await Connection.open(
+            try ConnectionOptions(url: "postgresql://dormouse_other:other@\(address)", flightTimeout: .seconds(100)),
+            logger: bench.logger)
+        try await proxy.pause()
+        async let flight: Void = {
+            _ = try? await stopped.run([
+                Call(Statement("BEGIN")), Call(Statement(Self.lockHead)),
+                Call(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: 1_000_000))]),
+                Call(.commit),
+            ])
+        }()
+        // Until the server has the first statements and waits for more of the megabyte.
+        let stands = Statement(
+            """
+            SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'dormouse_other'
+                AND state = 'active' AND wait_event = 'ClientRead' AND xact_start IS NOT NULL
+            """)
+        try await eventuallyTrue {
+            try await proxy.letSomeThrough(bytes: 5000)
+            return try await bench.pool.run(Call(stands))[0].int(0) == 1
+        }
+        let device = try #require(bench.oneDeviceInEach.first)
+        let url = bench.url(as: "dormouse_counter")
+        try await bench.running(url: url, limits: StallLimits(blocker: .milliseconds(300))) { runtime in
+            try await withTimeout(seconds: 20, "the append to go on") {
+                // A command waits 5 s for a database that does not answer.
+                while (try? await runtime.submit(.add(1, to: device))) == nil {}
+            }
+            try await eventuallyTrue { runtime.stuckPartitions.isEmpty }
+        }
+        #expect(try await bench.log().count == 1)
+        await stopped.close()
+        await flight
+        try await proxy.stop()
+        await bench.pool.close()
+    }
+
+    @Test func `a partition that another session holds up is shown as such`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.pool.withConnection { holder in
+            _ = try await holder.run([
+                Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
+            ])
+            try await bench.running { runtime in
+                // Nobody sends a command: the lease can't be taken.
+                try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [0] }
+                #expect(runtime.stuckPartitions.first?.cause == .heldUp)
+                _ = try await holder.run(Call(Statement("ROLLBACK")))
+                try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+                _ = try await runtime.submit(.add(1, to: try #require(bench.oneDeviceInEach.first)))
+                #expect(runtime.stuckPartitions.isEmpty)
+            }
+        }
+        await bench.pool.close()
+    }
+
+    struct Blocker: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var role = "dormouse_other"
+        var lock = BlockerTests.lockHead
+        var patience = 0.0
+        var isEnded = false
+    }
+
+    @Test(arguments: [
+        Blocker(testDescription: "one of the suite's that stands still", isEnded: true),
+        Blocker(testDescription: "one that did something just now", patience: 60),
+        Blocker(testDescription: "one of another role", role: "dormouse"),
+        Blocker(
+            testDescription: "one that holds a row of another schema",
+            lock: "UPDATE counter.states SET version = version"),
+    ])
+    func `a session is ended only where all holds`(_ blocker: Blocker) async throws {
+        let bench = try await RuntimeBench()
+        try await bench.addService("other", password: "other")
+        try await bench.cluster.sql(
+            """
+            GRANT ALL ON SCHEMA counter TO dormouse_other;
+            GRANT ALL ON counter.states TO dormouse_other;
+            INSERT INTO counter.states VALUES (0, 'a', '', 1, 1, 1, 0);
+            """, database: bench.database)
+        let holder = try await bench.connection(as: blocker.role)
+        let waiting = try await bench.connection(as: "dormouse_counter")
+        let caller = try await bench.connection(as: "dormouse_counter")
+        _ = try await holder.run([Call(Statement("BEGIN")), Call(Statement(blocker.lock))])
+        async let wait: Void = { _ = try? await waiting.run(Call(Statement(blocker.lock))) }()
+        try await bench.eventuallyCount(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            is: 1)
+        let ended = try await caller.run(Call(BlockerWatch.end, [.double(blocker.patience)]))
+        #expect(try ended.map { try $0.text(1) } == (blocker.isEnded ? ["dormouse_other"] : []))
+        #expect(try ended.allSatisfy { try $0.bool(2) })
+        if !blocker.isEnded { _ = try await holder.run(Call(Statement("ROLLBACK"))) }
+        await wait
+        for connection in [holder, waiting, caller] { await connection.close() }
+        await bench.pool.close()
+    }
+
+    @Test func `of those that wait for one another only the first is ended`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.addService("other", password: "other")
+        let holder = try await bench.connection(as: "dormouse_other")
+        let waiting = [
+            try await bench.connection(as: "dormouse_counter"), try await bench.connection(as: "dormouse_counter"),
+        ]
+        let pid = await holder.backendPID
+        _ = try await holder.run([Call(Statement("BEGIN")), Call(Statement(Self.lockHead))])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for connection in waiting { group.addTask { _ = try await connection.run(Call(Statement(Self.lockHead))) } }
+            try await bench.eventuallyCount(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+                is: 2)
+            let ended = try await bench.pool.run(Call(BlockerWatch.end, [.double(0)]))
+            #expect(try ended.map { try $0.int(0) } == [pid])
+            // Both go on.
+            try await group.waitForAll()
+        }
+        for connection in waiting + [holder] { await connection.close() }
+        await bench.pool.close()
+    }
+
+    @Test func `nobody but the services may end sessions`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.cluster.sql(
+            """
+            DO $$ BEGIN CREATE ROLE passer_by LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+            GRANT USAGE ON SCHEMA bus TO passer_by;
+            """, database: bench.database)
+        let connection = try await bench.connection(as: "passer_by")
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await connection.run(Call(BlockerWatch.end, [.double(0)]))
+        }
+        #expect(error?.sqlState == "42501")
+        await connection.close()
+        await bench.pool.close()
+    }
+}
+
+extension RuntimeBench {
+    /// The role of another service of the log.
+    func addService(_ name: String, password: String) async throws {
+        try await pool.withConnection { try await LogSchema.grant(service: name, password: password, $0) }
+        // It appends in its own name only; what it locks is the same.
+        try await cluster.sql(
+            "GRANT UPDATE ON bus.partitions TO dormouse_\(name), dormouse_counter", database: database)
+    }
+
+    func connection(as role: String) async throws -> Connection {
+        let url = role == "dormouse" ? url : url(as: role)
+        return try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+    }
+
+    /// Waits until a query that counts gives a number.
+    func eventuallyCount(_ query: String, is count: Int) async throws {
+        try await eventuallyTrue { try await pool.run(Call(Statement(query)))[0].int(0) == count }
+    }
+}

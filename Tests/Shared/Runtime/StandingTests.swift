@@ -1,0 +1,84 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Records
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// What is asked of all partitions, or of all states, at once.
+@Suite(.timeLimit(.minutes(2))) struct StandingTests {
+    @Test func `the deadlines of parked keys wake nobody`() async throws {
+        let bench = try await RuntimeBench()
+        let home = AggregateKey.device("a").partition(of: bench.partitions)
+        try await bench.cluster.sql(
+            """
+            INSERT INTO counter.states (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
+            VALUES (\(home), 'device:a', '', 1, 1, 1, 0, 1), (\(home), 'device:b', '', 1, 1, 1, 0, 2);
+            """, database: bench.database)
+        func earliest() async throws -> Int? {
+            let rows = try await bench.pool.run(Call(Statements.standing(Counter.name), [.text(Counter.name)]))
+            return try rows.first { try $0.int(0) == home }?.optionalInt(2)
+        }
+        #expect(try await earliest() == 1)
+        try await bench.cluster.sql(
+            """
+            INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
+            VALUES (\(home), 'counter', 'device:a', 0, 1, 'test');
+            UPDATE bus.cursors SET parked = 1 WHERE partition = \(home);
+            """, database: bench.database)
+        #expect(try await earliest() == 2)
+        await bench.pool.close()
+    }
+
+    @Test func `dead letters come page by page`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.cluster.sql(
+            """
+            INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
+            SELECT p, 'counter', 'device:' || k, o, CASE WHEN o = 0 THEN 7 END, 'test'
+            FROM generate_series(0, 1) AS p, unnest(ARRAY['a', 'b']) AS k, unnest(ARRAY[0, 5]) AS o
+            """, database: bench.database)
+        let runtime = try bench.observer()
+        let all = try await runtime.deadLetters()
+        #expect(all.count == 8)
+        var pages: [DeadLetter] = []
+        while true {
+            let page = try await runtime.deadLetters(after: pages.last, limit: 3)
+            #expect(page.count <= 3)
+            if page.isEmpty { break }
+            pages += page
+        }
+        #expect(pages == all)
+        await bench.pool.close()
+    }
+
+    @Test func `a page of states looks at so many and no more`() async throws {
+        let bench = try await RuntimeBench()
+        let (common, rare) = (UUID().uuidString, UUID().uuidString)
+        func state(_ ping: String) -> [UInt8] {
+            var state = Brittle()
+            state.lastPing = ping
+            return state.binary
+        }
+        let count = StoredStates<Brittle>.limit + 200
+        let insert = Statement(
+            """
+            INSERT INTO counter.states (partition, key, state, machine_version, version, event_count, decided_at)
+            SELECT 0, 'device:' || lpad(n::text, 6, '0'), CASE WHEN n = $1 THEN $3 ELSE $2 END, 1, 1, 1, 0
+            FROM generate_series(1, $1) AS n
+            """)
+        _ = try await bench.pool.run(Call(insert, [.int(count), .bytes(state(common)), .bytes(state(rare))]))
+        let states = StoredStates<Brittle> { try await bench.pool.run($0) }
+        let first = try await states.page(of: 0, mentioning: rare)
+        #expect(first.states.isEmpty)
+        #expect(first.last == .device("001000"))
+        let second = try await states.page(of: 0, mentioning: rare, after: first.last)
+        #expect(second.states.map(\.key) == [.device("001200")])
+        #expect(second.last == nil)
+        await bench.pool.close()
+    }
+}

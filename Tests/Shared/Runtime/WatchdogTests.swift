@@ -1,0 +1,108 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// A process whose own work makes no progress leaves.
+@Suite(.timeLimit(.minutes(5))) struct WatchdogTests {
+    private let progress = (0..<2).map { PartitionProgress(partition: $0) }
+
+    private func watchdog(
+        decision: Duration = .milliseconds(300), call: Duration = .milliseconds(300), _ calls: [CallDeadline] = []
+    ) -> Watchdog {
+        Watchdog(
+            StallLimits(decision: decision, overdueCall: call), progress: progress, calls: { calls },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test func `a decision that is under way in too many looks is a stall`() {
+        let watchdog = watchdog()
+        var looks = Watchdog.Looks()
+        progress[1].deciding {
+            // Three pauses of 100 ms lie between four looks.
+            for _ in 1...4 { #expect(watchdog.look(&looks) == nil) }
+            #expect(watchdog.look(&looks) == .decision(partition: 1))
+        }
+        #expect(watchdog.look(&looks) == nil)
+    }
+
+    @Test func `each decision has its own time`() {
+        let watchdog = watchdog()
+        var looks = Watchdog.Looks()
+        for _ in 0..<10 {
+            progress[0].deciding { for _ in 1...4 { #expect(watchdog.look(&looks) == nil) } }
+        }
+    }
+
+    @Test func `a call that does not return after its deadline is a stall`() async throws {
+        let deadline = CallDeadline()
+        let watchdog = watchdog(call: .milliseconds(300), [CallDeadline(), deadline])
+        var looks = Watchdog.Looks()
+        deadline.begin(.seconds(60))
+        for _ in 0..<10 { #expect(watchdog.look(&looks) == nil) }
+        deadline.begin(.zero)
+        try await eventually(describe: "the deadline to be over") { deadline.overdueCall != nil }
+        for _ in 1...4 { #expect(watchdog.look(&looks) == nil) }
+        #expect(watchdog.look(&looks) == .call)
+        deadline.end()
+        #expect(watchdog.look(&looks) == nil)
+    }
+
+    @Test func `the watchdog looks from a thread of its own`() async throws {
+        let left = Signal<Void>()
+        let watchdog = Watchdog(
+            StallLimits(decision: .milliseconds(100)), progress: progress, calls: { [] },
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, leave: { left.fire() })
+        watchdog.start()
+        let isOver = DispatchSemaphore(value: 0)
+        Thread.detachNewThread { [progress] in progress[0].deciding { _ = isOver.wait(timeout: .now() + 60) } }
+        try await withTimeout(seconds: 60) { try await left.value() }
+        watchdog.stop()
+        isOver.signal()
+    }
+
+    @Test func `an input whose decision does not end is set aside as one that ends the process`() async throws {
+        let bench = try await RuntimeBench()
+        let before = try await bench.append(to: "d1")
+        let bad = try await bench.append(ping: #"{"loop":true}"#, to: "d3")
+        let after = try await bench.append(to: "d5")
+        var deaths = 0
+        while try await bench.letters() == 0 {
+            let replica = try await Counterd(bench, "serve", "impatient")
+            let status = try await withThrowingTaskGroup(of: Optional<TestSupport.ExitStatus>.self) { group in
+                group.addTask { Optional(try await replica.process.exit(within: 60)) }
+                group.addTask {
+                    try await eventuallyTrue { try await bench.letters() > 0 }
+                    return nil
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? nil
+            }
+            guard let status else {
+                try await bench.counted([before, after])
+                try await replica.stop()
+                break
+            }
+            #expect(status == .exited(Watchdog.exitStatus))
+            #expect(replica.process.errors.lines.contains { $0.contains("a decision does not end") })
+            deaths += 1
+            try #require(deaths < 12)
+            try await bench.expireLeases()
+        }
+        // As with a trap: two that may have been chance, then four trials.
+        #expect(deaths == 6)
+        let mended = try await Counterd(bench, "serve", "mended")
+        try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
+            let replayed = try await runtime.replay(.device("d3"))
+            #expect(replayed == 1)
+        }
+        try await bench.counted([bad])
+        try await mended.stop()
+        await bench.pool.close()
+    }
+}
