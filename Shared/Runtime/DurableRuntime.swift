@@ -208,6 +208,7 @@ public final class DurableRuntime<M: Machine>: Service {
                 group.addTask { await self.blockers.run() }
                 group.addTask { await self.tick() }
                 group.addTask { await self.sweeper.run() }
+                group.addTask { await self.refuseStale() }
                 await group.waitForAll()
             }
         }
@@ -224,6 +225,13 @@ public final class DurableRuntime<M: Machine>: Service {
             for worker in workers where worker.isDue(at: now) || isGlance && worker.isToGlance() { await worker.wake() }
             try? await Task.sleep(for: .milliseconds(10))
         }
+    }
+
+    /// Apart from the tick, which may wait for the database.
+    private func refuseStale() async {
+        repeat {
+            for worker in workers { worker.refuseStale(at: .now) }
+        } while (try? await Task.sleep(for: .milliseconds(500))) != nil
     }
 
     /// One question for all partitions, so that an idle suite costs next to nothing. It is no part of the hot path.

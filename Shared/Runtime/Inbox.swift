@@ -12,6 +12,7 @@ final class Inbox<M: Machine>: Sendable {
         let id: UInt64
         let submission: Submission<M>
         let caller: CheckedContinuation<Answer, any Error>
+        let since = ContinuousClock.now
 
         init(id: UInt64, submission: Submission<M>, caller: CheckedContinuation<Answer, any Error>) {
             self.id = id
@@ -67,6 +68,16 @@ final class Inbox<M: Machine>: Sendable {
             state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0) }
         }
         found?.caller.resume(throwing: CancellationError())
+    }
+
+    /// Refuses those that wait since before a moment. Whoever came first stands first, also when put back.
+    func refuse(before moment: ContinuousClock.Instant) {
+        let stale = state.withLock { state in
+            let stale = Array(state.waiting.prefix { $0.since < moment })
+            state.waiting.removeFirst(stale.count)
+            return stale
+        }
+        for one in stale { one.caller.resume(throwing: RuntimeError.overloaded) }
     }
 
     var count: Int { state.withLock { $0.waiting.count } }

@@ -11,7 +11,9 @@ import Timeline
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
 actor PartitionWorker<M: Machine> {
     /// At most so many commands wait; more are refused as overloaded.
-    static var queueLimit: Int { 4096 }
+    static var queueLimit: Int { 256 }
+    /// A command waits no longer than that for its batch; then it is refused as overloaded.
+    static var queuePatience: Duration { .seconds(5) }
     static var batchLimit: Int { 500 }
     static var inputLimit: Int { 200 }
     /// So many inputs are tried one by one after an owner died: more than the batch that ended it can have held.
@@ -130,6 +132,11 @@ actor PartitionWorker<M: Machine> {
     /// Queues a command and waits until it is committed or refused. Cancelled before a batch took it, it is not run.
     nonisolated func submit(_ submission: Submission<M>) async throws -> Answer {
         try await inbox.submit(submission) { signal.continuation.yield() }
+    }
+
+    /// Refuses the commands that have waited too long. Also while a batch does not come to its end.
+    nonisolated func refuseStale(at now: ContinuousClock.Instant) {
+        inbox.refuse(before: now - Self.queuePatience)
     }
 
     /// Looks at the log and the deadlines in the next batch, which comes now.
@@ -355,7 +362,8 @@ extension PartitionWorker {
             logger.error(
                 "an input was set aside and its device parked",
                 metadata: [
-                    "partition": "\(partition)", "key": "\(one.key)", "offset": "\(one.offset)", "reason": "\(reason)",
+                    "partition": "\(partition)", "aggregate": "\(one.key)", "offset": "\(one.offset)",
+                    "reason": "\(reason)",
                 ])
         }
         for key in done.batch.changed.keys {

@@ -76,6 +76,52 @@ import Testing
         }
     }
 
+    @Test func `a command that has waited too long is refused as overloaded, and later ones wait on`() async throws {
+        let inbox = Inbox<Counter>(limit: 10)
+        try await withThrowingTaskGroup(of: Result<Answer, any Error>.self) { group in
+            func add(_ amount: Int) async {
+                group.addTask {
+                    do { return .success(try await submit(amount, to: inbox)) } catch { return .failure(error) }
+                }
+                while inbox.count < amount { await Task.yield() }
+            }
+            for amount in 1...3 { await add(amount) }
+            // What a batch gave back waits since it came.
+            inbox.putBack(inbox.take(1))
+            let moment = ContinuousClock.now
+            await add(4)
+            inbox.refuse(before: moment)
+            for _ in 1...3 {
+                let refused = try #require(try await group.next())
+                #expect(throws: RuntimeError.overloaded) { try refused.get() }
+            }
+            let rest = inbox.take(.max)
+            #expect(amounts(rest) == [4])
+            for one in rest {
+                one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `a partition whose batch does not end refuses what waits for the next one`() async throws {
+        let bench = try await RuntimeBench()
+        let worker = bench.worker()
+        let device = try #require(bench.oneDeviceInEach.first)
+        let answered = Signal<Void>()
+        let waiting = Task {
+            defer { answered.fire(()) }
+            return try await worker.submit(.add(1, to: device))
+        }
+        // The worker does not run, so nothing takes the command.
+        try await eventually(describe: "the command is refused") {
+            worker.refuseStale(at: .now + PartitionWorker<Counter>.queuePatience)
+            return answered.hasFired
+        }
+        await #expect(throws: RuntimeError.overloaded) { try await waiting.value }
+        await bench.pool.close()
+    }
+
     @Test func whoeverStopsWaitingIsNotRun() async throws {
         let inbox = Inbox<Counter>(limit: 2)
         let first = Signal<Void>()
@@ -98,7 +144,7 @@ import Testing
         let worker = bench.worker()
         let device = try #require(bench.oneDeviceInEach.first)
         let limit = PartitionWorker<Counter>.queueLimit
-        #expect(limit == 4096)
+        #expect(limit == 256)
         try await withThrowingTaskGroup(of: Result<Int, any Error>.self) { group in
             for _ in 0...limit {
                 group.addTask {
