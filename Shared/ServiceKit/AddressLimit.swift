@@ -1,10 +1,24 @@
 public import NIOCore
 import Synchronization
 
-/// How many connections each address may have. One more is closed as soon as it is accepted.
+/// How many connections each address may have. A few more are a reserve in which probes are answered; any other is closed
+/// as soon as it is accepted.
 ///
 /// An IPv6 client has a whole network of addresses, so 64 bits of them count as one.
 public final class AddressLimit: Sendable {
+    /// How a connection is let in.
+    enum Admission: Sendable {
+        case full
+        /// Beyond the limit: for one short request.
+        case reserve
+        case refused
+    }
+
+    /// So many connections of an address go beyond its limit.
+    static let reserve = 16
+    /// A connection of the reserve gets so long for its request.
+    static let reservePatience = TimeAmount.seconds(2)
+
     private let limit: Int
     private let open = Mutex<[[UInt8]: Int]>([:])
 
@@ -12,20 +26,29 @@ public final class AddressLimit: Sendable {
     public init(_ limit: Int) { self.limit = limit }
 
     /// Counts a connection until it is closed.
+    func admit(_ channel: any Channel) -> Admission {
+        guard limit > 0, let key = channel.remoteAddress?.network else { return .full }
+        let admission = enter(key)
+        if admission != .refused { channel.closeFuture.whenComplete { _ in self.leave(key) } }
+        return admission
+    }
+
+    /// Counts a connection until it is closed, where there is no reserve.
     ///
     /// - Returns: false where its address has as many as it may.
-    public func admit(_ channel: any Channel) -> Bool {
+    public func admitFully(_ channel: any Channel) -> Bool {
         guard limit > 0, let key = channel.remoteAddress?.network else { return true }
-        guard enter(key) else { return false }
+        guard enter(key, reserve: 0) == .full else { return false }
         channel.closeFuture.whenComplete { _ in self.leave(key) }
         return true
     }
 
-    func enter(_ key: [UInt8]) -> Bool {
+    func enter(_ key: [UInt8], reserve: Int = AddressLimit.reserve) -> Admission {
         open.withLock { open in
-            guard open[key, default: 0] < limit else { return false }
-            open[key, default: 0] += 1
-            return true
+            let count = open[key, default: 0]
+            guard count < limit + reserve else { return .refused }
+            open[key] = count + 1
+            return count < limit ? .full : .reserve
         }
     }
 

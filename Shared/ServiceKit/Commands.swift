@@ -45,7 +45,7 @@ public struct Commands<M: Machine>: Sendable {
     ) async throws -> Response {
         let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
-        try await waitForPosition(request)
+        try await waitForPosition(request, context)
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
@@ -86,11 +86,11 @@ public struct Commands<M: Machine>: Sendable {
     ) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let caller = try context.requireCaller(.read)
         try caller.requireOwn(key)
-        try await waitForPosition(request)
+        try await waitForPosition(request, context)
         var found = try await asProblem { try await runtime.state(key) }
         let isEnough = found.map { caller.hasFleet(of: $0.aggregate, registers: false) && suffices($0.aggregate.state) }
         if isEnough != true {
-            try await asProblem { try await runtime.catchUp(with: key) }
+            try await asProblem { try await context.waiting { try await runtime.catchUp(with: key) } }
             found = try await asProblem { try await runtime.state(key) }
         }
         try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
@@ -108,31 +108,34 @@ public struct Commands<M: Machine>: Sendable {
     }
 
     /// Read your writes: waits until this service has taken in what another one answered for.
-    private func waitForPosition(_ request: Request) async throws {
+    private func waitForPosition(_ request: Request, _ context: ServiceContext) async throws {
         guard let text = request.headers[.position] else { return }
         guard let point = ResumePoint(text) else {
             throw Problem.invalidHeader.because("Dormouse-Position must be partition:offset")
         }
         for (partition, offset) in point.offsets {
-            try await waitFor(LogPlace(partition: partition, offset: Int(offset)))
+            try await waitFor(LogPlace(partition: partition, offset: Int(offset)), context)
         }
     }
 
-    private func waitFor(_ place: LogPlace) async throws {
+    private func waitFor(_ place: LogPlace, _ context: ServiceContext) async throws {
         @Sendable func hasReached(within patience: Duration) async throws -> Bool {
             try await asProblem {
                 try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
             }
         }
+        // A place that is reached already takes no slot of those that wait.
         guard try await !hasReached(within: .zero) else { return }
-        async let isThere = hasReached(within: .seconds(2))
-        // No service has answered for a place beyond the end of the log, so nobody waits for it.
-        guard let head = try await heads.value()[place.partition] else {
-            throw Problem.invalidHeader.because("Dormouse-Position names a partition that the log does not have")
-        }
-        guard place.offset <= head else { throw Problem.beyondLog(place, head: head) }
-        guard try await isThere else {
-            throw Problem.behind.because("It has not reached \(place) of Dormouse-Position within 2 s.")
+        try await context.waiting {
+            async let isThere = hasReached(within: .seconds(2))
+            // No service has answered for a place beyond the end of the log, so nobody waits for it.
+            guard let head = try await heads.value()[place.partition] else {
+                throw Problem.invalidHeader.because("Dormouse-Position names a partition that the log does not have")
+            }
+            guard place.offset <= head else { throw Problem.beyondLog(place, head: head) }
+            guard try await isThere else {
+                throw Problem.behind.because("It has not reached \(place) of Dormouse-Position within 2 s.")
+            }
         }
     }
 }

@@ -92,13 +92,20 @@ public struct DeviceTokens: Sendable {
 
 /// Verifies tokens with public keys that may be replaced while it runs.
 public final class DeviceTokenVerifier: Sendable {
-    private let keys: Mutex<JWTKeyCollection>
+    /// The most tokens whose claims are remembered. A signature takes a hundred times as long as looking there.
+    static let remembered = 10_000
+
+    private struct State {
+        var keys = JWTKeyCollection()
+        var ids: Set<String> = []
+        /// The claims of tokens that one of the keys has signed.
+        var verified: [String: TokenClaims] = [:]
+    }
+
+    private let state = Mutex(State())
     private let clock: any SuiteClock
 
-    public init(clock: any SuiteClock = RealClock()) {
-        keys = Mutex(JWTKeyCollection())
-        self.clock = clock
-    }
+    public init(clock: any SuiteClock = RealClock()) { self.clock = clock }
 
     /// Trusts these keys from now on, and no others.
     ///
@@ -107,16 +114,79 @@ public final class DeviceTokenVerifier: Sendable {
     public func trust(_ pems: [String: String]) async throws {
         let fresh = JWTKeyCollection()
         for (id, pem) in pems { try await fresh.add(ecdsa: ES256PublicKey(pem: pem), kid: JWKIdentifier(string: id)) }
-        keys.withLock { $0 = fresh }
+        state.withLock { $0 = State(keys: fresh, ids: Set(pems.keys)) }
     }
+
+    /// Whether a key is trusted.
+    func trusts(_ keyID: String) -> Bool { state.withLock { $0.ids.contains(keyID) } }
 
     /// What the token says; nil where it is not signed by a trusted key, is expired, or is issued more than a minute ahead.
     public func claims(of token: String) async -> TokenClaims? {
-        let trusted = keys.withLock { $0 }
-        guard let claims = try? await trusted.verify(token, as: Payload.self).claims else { return nil }
-        let now = Int(clock.now.milliseconds / 1000)
-        guard claims.iss == DeviceTokens.issuer, claims.exp > now, claims.iat <= now + 60 else { return nil }
+        if let known = verifiedClaims(of: token) { return known }
+        let keys = state.withLock { $0.keys }
+        guard let claims = try? await keys.verify(token, as: Payload.self).claims, isValid(claims) else { return nil }
+        state.withLock { state in
+            // Not where the keys were replaced meanwhile.
+            guard state.keys === keys else { return }
+            if state.verified.count >= Self.remembered { state.verified.removeAll(keepingCapacity: true) }
+            state.verified[token] = claims
+        }
         return claims
+    }
+
+    /// The claims of a token that was verified before and is still valid.
+    func verifiedClaims(of token: String) -> TokenClaims? {
+        guard let claims = state.withLock({ $0.verified[token] }), isValid(claims) else { return nil }
+        return claims
+    }
+
+    private func isValid(_ claims: TokenClaims) -> Bool {
+        let now = Int(clock.now.milliseconds / 1000)
+        return claims.iss == DeviceTokens.issuer && claims.exp > now && claims.iat <= now + 60
+    }
+}
+
+/// The id of the key that a token names, read without any verification.
+struct TokenHead {
+    /// The longest token that is looked at, in bytes. Those that are issued have about 500.
+    static let longest = 4096
+
+    let keyID: String
+
+    /// Nil where the text is no JSON Web Token (RFC 7519) that is signed by ES256 and names a key.
+    init?(_ token: String) {
+        guard token.utf8.count <= Self.longest else { return nil }
+        let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty }), let bytes = [UInt8](base64URL: parts[0]),
+            let header = try? JSON(parsing: bytes), header["alg"]?.string == "ES256",
+            let keyID = header["kid"]?.string
+        else { return nil }
+        self.keyID = keyID
+    }
+}
+
+extension [UInt8] {
+    /// The bytes of text in base64url without padding (RFC 4648 section 5); nil where it is none.
+    fileprivate init?(base64URL text: Substring.UTF8View) {
+        self = []
+        reserveCapacity(text.count * 3 / 4)
+        var (bits, count): (UInt32, Int) = (0, 0)
+        for character in text {
+            let value: UInt8
+            switch character {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = character - UInt8(ascii: "A")
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = character - UInt8(ascii: "a") + 26
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = character - UInt8(ascii: "0") + 52
+            case UInt8(ascii: "-"): value = 62
+            case UInt8(ascii: "_"): value = 63
+            default: return nil
+            }
+            bits = (bits << 6 | UInt32(value)) & 0xFFFFFF
+            count += 6
+            guard count >= 8 else { continue }
+            count -= 8
+            append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+        }
     }
 }
 

@@ -15,8 +15,11 @@ struct GuardedChannel: ServerChildChannel {
 
     let base: HTTP1Channel
     let addresses: AddressLimit
+    let connections: ConnectionCount
     let certificate: ServerCertificate?
     let requestTimeout: TimeAmount
+    /// The least rate of bodies, in bytes a second; 0 is none.
+    let bodyRate: Int
     let idleTimeout: TimeAmount
     /// Takes connections that begin with the preface of HTTP/2; nil where the service has none.
     let http2: HTTP2Acceptor?
@@ -24,11 +27,14 @@ struct GuardedChannel: ServerChildChannel {
     struct Refused: Error {}
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        guard addresses.admit(channel) else {
-            logger.debug("a connection was refused: its address has as many as it may")
+        let admission = addresses.admit(channel)
+        guard admission != .refused else {
+            logger.debug("refuse a connection: its address has as many as it may")
             channel.close(promise: nil)
             return channel.eventLoop.makeFailedFuture(Refused())
         }
+        connections.add(channel)
+        let isReserve = admission == .reserve
         if let certificate {
             do {
                 // Whoever is connected stays on its certificate; the next one gets the newest.
@@ -39,8 +45,8 @@ struct GuardedChannel: ServerChildChannel {
                 return channel.eventLoop.makeFailedFuture(error)
             }
         }
-        guard let http2 else {
-            return setUpHTTP1(channel, logger).map { value in
+        guard let http2, !isReserve else {
+            return setUpHTTP1(channel, isReserve, logger).map { value in
                 Value(channel: channel, http1: channel.eventLoop.makeSucceededFuture(value))
             }
         }
@@ -48,7 +54,7 @@ struct GuardedChannel: ServerChildChannel {
         let look = PrefaceHandler.look(channel, within: requestTimeout)
         let http1 = look.flatMap { preface -> EventLoopFuture<HTTP1Channel.Value> in
             guard preface.value.isHTTP2 else {
-                return setUpHTTP1(channel, logger).map { value in
+                return setUpHTTP1(channel, false, logger).map { value in
                     preface.value.release()
                     return value
                 }
@@ -64,16 +70,20 @@ struct GuardedChannel: ServerChildChannel {
     }
 
     private func setUpHTTP1(
-        _ channel: any Channel, _ logger: Logger
+        _ channel: any Channel, _ isReserve: Bool, _ logger: Logger
     ) -> EventLoopFuture<HTTP1Channel.Value> {
         base.setup(channel: channel, logger: logger).flatMapThrowing { value in
             // Where requests and answers go by, before anything waits for anything.
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            let requests = RequestGuard(isReserve: isReserve)
+            let patience = isReserve ? min(requestTimeout, AddressLimit.reservePatience) : requestTimeout
             try pipeline.addHandler(
-                SlowClientHandler(request: requestTimeout, idle: idleTimeout), position: .after(decoder))
+                SlowClientHandler(requests, request: patience, idle: idleTimeout, rate: bodyRate),
+                position: .after(decoder))
             try pipeline.addHandler(TrailerHandler(), position: .after(decoder))
-            try pipeline.addHandler(VersionHandler(), position: .after(decoder))
+            try pipeline.addHandler(requests, position: .after(decoder))
+            try pipeline.addHandler(HeadMeter(requests), position: .before(decoder))
             return value
         }
     }

@@ -1,4 +1,3 @@
-import DequeModule
 public import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -13,7 +12,7 @@ extension ServiceContext {
         let channel = channel
         try? await channel.eventLoop.submit {
             let pipeline = channel.pipeline.syncOperations
-            guard try pipeline.handler(type: VersionHandler.self).version == .http1_1 else { return }
+            guard try pipeline.handler(type: RequestGuard.self).version == .http1_1 else { return }
             let context = try pipeline.context(handlerType: HTTPResponseEncoder.self)
             guard let encoder = context.handler as? HTTPResponseEncoder else { return }
             let head = HTTPResponseHead(
@@ -23,31 +22,6 @@ extension ServiceContext {
             encoder.write(context: context, data: NIOAny(HTTPServerResponsePart.head(head)), promise: nil)
             context.flush()
         }.get()
-    }
-}
-
-/// Keeps the versions of requests until these are answered. A connection may bring several requests before the first answer.
-///
-/// The web framework does not hand them on, but an older client must not be sent what it does not know.
-final class VersionHandler: ChannelDuplexHandler {
-    typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
-    typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
-
-    private var waiting: Deque<HTTPVersion> = []
-
-    /// That of the request that is at its turn.
-    var version: HTTPVersion? { waiting.first }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if case .head(let head) = unwrapInboundIn(data) { waiting.append(head.version) }
-        context.fireChannelRead(data)
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .end = unwrapOutboundIn(data) { _ = waiting.popFirst() }
-        context.write(data, promise: promise)
     }
 }
 

@@ -21,6 +21,12 @@ public enum LogKey {
     public static let error = "error"
     /// The name of a health check.
     public static let check = "check"
+    /// The key of an aggregate, such as `device:d1`. A name that ends in `key` is taken for a secret.
+    public static let aggregate = "aggregate"
+    /// Of a client.
+    public static let address = "address"
+    /// How many requests a line is about.
+    public static let requests = "requests"
 }
 
 /// Writes log lines, standard error by default. Values under names that speak of secrets are never written, nor passwords in

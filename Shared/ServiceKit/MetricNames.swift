@@ -7,6 +7,10 @@ extension Metric {
         .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
     public static let requestsInFlight = Metric(
         "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
+    public static let authFailures = Metric(
+        "dormouse_auth_failures_total",
+        "Requests refused for their credential, by reason: invalid, or limited for the failures of their address.",
+        .counter)
     public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
 
     public static let checkFailing = Metric(

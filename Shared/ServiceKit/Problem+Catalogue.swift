@@ -19,12 +19,16 @@ extension Problem {
     public static let invalidCredential = Problem(
         .unauthorized, "invalid_credential", "The credential is not valid",
         headers: [.wwwAuthenticate: #"Bearer realm="dormouse", error="invalid_token""#])
+    /// What any route may answer that asks for a credential.
+    static let ofCredentials = [
+        unauthenticated, invalidCredential, rateLimited, tooManyInFlight, tooManyFailedCredentials,
+    ]
     public static let forbidden = Problem(.forbidden, "forbidden", "The credential does not allow this")
 
     /// What does not exist, and what belongs to another.
-    public static let notFound = Problem(.notFound, "not_found", "There is no such thing")
+    public static let notFound = Problem(.notFound, "not_found", "There is no such resource")
     public static let methodNotAllowed = Problem(
-        .methodNotAllowed, "method_not_allowed", "The resource has no such method")
+        .methodNotAllowed, "method_not_allowed", "The resource does not have this method")
     public static let beyondRetention = Problem(
         .gone, "beyond_retention", "The log does not go back so far any more")
     public static let preconditionFailed = Problem(
@@ -32,6 +36,10 @@ extension Problem {
 
     public static let rateLimited = Problem(
         .tooManyRequests, "rate_limited", "The credential makes too many requests", retryAfter: 1)
+    /// Written by the connection itself, which is closed then.
+    public static let requestTimeout = Problem(
+        .requestTimeout, "request_timeout", "The body came too slowly",
+        detail: "Send the body without long pauses.")
     public static let busy = Problem(.serviceUnavailable, "busy", "Too many requests are under way", retryAfter: 1)
     /// Sends the caller to another replica, which may be of a newer program already.
     public static let newerProgramNeeded = Problem(
@@ -42,8 +50,7 @@ extension Problem {
 
     /// The problem of a document that could not be read.
     public init(_ error: DocumentError) {
-        self = .invalidDocument.because(
-            error.faults.count == 1 ? "1 fault" : "\(error.faults.count) faults", faults: error.faults)
+        self = .invalidDocument.because(error.faults)
     }
 
     /// The problem of a text that is no JSON.

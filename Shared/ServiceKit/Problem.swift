@@ -41,6 +41,17 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         return problem
     }
 
+    /// The same problem with what is wrong with what was sent: the first fault in words, and all of them by themselves.
+    public func because(_ faults: [Fault]) -> Problem {
+        guard let first = faults.first else { return self }
+        // Of a query the pointer is a parameter's name.
+        let place = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
+        let words = place.isEmpty ? first.detail : "\(place) \(first.detail)"
+        let rest = faults.count - 1
+        return because(
+            rest == 0 ? words : "\(words); and \(rest) more \(rest == 1 ? "fault" : "faults")", faults: faults)
+    }
+
     public var description: String { "\(status.code) \(code): \(detail ?? title)" }
 
     /// The body of the answer.

@@ -37,7 +37,9 @@ public struct ProblemMiddleware: RouterMiddleware {
 
     private func problem(of error: any Error, _ request: Request, _ context: ServiceContext) -> Problem {
         switch error {
-        case let problem as Problem: return problem
+        case let problem as Problem:
+            guard problem.code == Problem.notFound.code, problem.detail == nil else { return problem }
+            return problem.because("This credential opens nothing at \(table.shown(request)).")
         case let error as DocumentError: return Problem(error)
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge
@@ -62,11 +64,7 @@ public struct ProblemMiddleware: RouterMiddleware {
     private func problem(of error: HTTPError, _ request: Request, _ context: ServiceContext) -> Problem {
         switch error.status {
         case .notFound:
-            let allowed = table.methods(at: request.uri.path)
-            guard !allowed.isEmpty else { return .notFound }
-            var problem = Problem.methodNotAllowed
-            problem.headers[.allow] = allowed.map(\.rawValue).sorted().joined(separator: ", ")
-            return problem
+            return table.missing(request)
         case .contentTooLarge: return .bodyTooLarge
         default:
             let code = error.status.reasonPhrase.lowercased().split(separator: " ").joined(separator: "_")

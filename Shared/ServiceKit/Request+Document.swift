@@ -18,7 +18,7 @@ extension Request {
         let json = try JSON(received: bytes.readableBytesView)
         // Each item takes at least two bytes, so most documents need no counting.
         if bytes.readableBytes > 2 * Self.lengthLimit, let fault = json.excess(over: Self.lengthLimit) {
-            throw Problem.invalidDocument.because("1 fault", faults: [fault])
+            throw Problem.invalidDocument.because([fault])
         }
         return try R(json: json)
     }

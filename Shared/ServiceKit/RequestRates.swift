@@ -1,5 +1,3 @@
-import Synchronization
-
 /// How many requests a credential may make: a bucket of tokens for each, in real time whatever the suite's clock says.
 ///
 /// A bucket holds what four seconds fill, so a client may be quiet and then busy. Devices are told apart by their names, not
@@ -23,14 +21,8 @@ public final class RequestRates: Sendable {
         }
     }
 
-    fileprivate struct State {
-        /// By credential: when its bucket is full again. All else follows from that.
-        var full: [Caller: ContinuousClock.Instant] = [:]
-        var forgetsAt = RequestRates.remembered
-    }
-
     private let limits: Limits
-    private let state = Mutex(State())
+    private let buckets = RateBuckets<Caller>()
 
     public init(_ limits: Limits = Limits()) { self.limits = limits }
 
@@ -40,19 +32,7 @@ public final class RequestRates: Sendable {
     func admit(_ caller: Caller, at now: ContinuousClock.Instant = .now) throws(Problem) {
         let rate = limit(of: caller)
         guard rate > 0 else { return }
-        let one = Duration.seconds(1) / rate
-        let wait = state.withLock { state -> Duration? in
-            let full = max(state.full[caller] ?? now, now) + one
-            let excess = now.duration(to: full) - one * (rate * Self.burst)
-            guard excess <= .zero else { return excess }
-            state.full[caller] = full
-            state.forgetIfNeeded(at: now)
-            return nil
-        }
-        guard let wait else { return }
-        var problem = Problem.rateLimited
-        problem.retryAfter = Int((wait / .seconds(1)).rounded(.up))
-        throw problem
+        if let wait = buckets.take(caller, rate: rate, at: now) { throw .rateLimited.after(wait) }
     }
 
     private func limit(of caller: Caller) -> Int {
@@ -64,14 +44,5 @@ public final class RequestRates: Sendable {
     }
 
     /// How many credentials are remembered.
-    var count: Int { state.withLock { $0.full.count } }
-}
-
-extension RequestRates.State {
-    /// A full bucket is as good as none. Looked for each time that the number has doubled, so it costs little.
-    fileprivate mutating func forgetIfNeeded(at now: ContinuousClock.Instant) {
-        guard full.count > forgetsAt else { return }
-        full = full.filter { $0.value > now }
-        forgetsAt = max(RequestRates.remembered, full.count * 2)
-    }
+    var count: Int { buckets.count }
 }

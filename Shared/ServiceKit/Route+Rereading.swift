@@ -18,7 +18,9 @@ extension Route {
         return { [handler] request, context in
             do { return try await handler(request, context) } catch let refusal as Problem where refusal.mayBeEarly {
                 let device = AggregateKey.device(try context.parameters.identifier("device"))
-                do { try await catchUp(device) } catch let error as RuntimeError { throw Problem(error) }
+                do { try await context.waiting { try await catchUp(device) } } catch let error as RuntimeError {
+                    throw Problem(error)
+                }
                 return try await handler(request, context)
             }
         }

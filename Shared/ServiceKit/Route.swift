@@ -14,6 +14,16 @@ public struct Route: Sendable {
         case scope(Caller.Scope)
     }
 
+    /// What becomes of query parameters that the route does not describe.
+    public enum UnknownQuery: Sendable {
+        /// The request is refused before the handler has it.
+        case refused
+        /// The handler refuses the request, and tells of all other faults with it.
+        case refusedByHandler
+        /// Clients may add any query, as to a file of a web page.
+        case ignored
+    }
+
     public typealias Handler = @Sendable (Request, ServiceContext) async throws -> Response
 
     public let method: HTTPRequest.Method
@@ -44,6 +54,9 @@ public struct Route: Sendable {
     public let isDescribed: Bool
     /// Whether an `Idempotency-Key` has the effect that it is to have.
     public let honoursIdempotencyKey: Bool
+    /// Whether its body is no document, and may be large: such requests have slots of their own.
+    public let takesContent: Bool
+    public let unknownQuery: UnknownQuery
     let handler: Handler
 
     /// A handler before which the document of a request that may be repeated is read: its fingerprint is made of it.
@@ -74,15 +87,17 @@ public struct Route: Sendable {
     var allProblems: [Problem] {
         guard reasons.isEmpty else { return [] }
         var all = problems
+        if queryRule != nil { all.append(.invalidQuery) }
         // What is understood at a path is told whatever it names.
         if !identifiers.isEmpty, method != .options { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
+        if request != nil || takesContent { all.append(.requestTimeout) }
         if honoursIdempotencyKey { all += [.invalidHeader, .idempotencyConflict] }
         if isOfDevice { all += isRead ? Problem.ofReads : Problem.ofCommands }
         switch access {
         case .open: break
         case .caller, .scope:
-            all += [.unauthenticated, .invalidCredential, .rateLimited, .forbidden, .busy] + Problem.ofDatabase
+            all += Problem.ofCredentials + [.forbidden, .busy] + Problem.ofDatabase
         }
         return all + [.internalError]
     }
@@ -100,13 +115,16 @@ public struct RouteTable: Sendable {
 
     /// Adds a route. All but the method, the path, the access and the handler only describes it.
     ///
-    /// - Parameter honoursIdempotencyKey: by default each `POST` whose caller is known does.
+    /// - Parameters:
+    ///   - honoursIdempotencyKey: by default each `POST` whose caller is known does.
+    ///   - takesContent: whether its body is no document, and may be large.
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
         status: HTTPResponse.Status = .ok, further: [HTTPResponse.Status] = [], text: TextContent? = nil,
         bytes: String? = nil, problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil,
-        isDescribed: Bool = true, honoursIdempotencyKey: Bool? = nil, use handler: @escaping Route.Handler
+        isDescribed: Bool = true, honoursIdempotencyKey: Bool? = nil, takesContent: Bool = false,
+        unknownQuery: Route.UnknownQuery = .refused, use handler: @escaping Route.Handler
     ) {
         let isOpen = if case .open = access { true } else { false }
         routes.append(
@@ -114,7 +132,8 @@ public struct RouteTable: Sendable {
                 method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
                 response: response, status: status, further: further, text: text, bytes: bytes, problems: problems,
                 reasons: reasons, example: example, isDescribed: isDescribed,
-                honoursIdempotencyKey: honoursIdempotencyKey ?? (method == .post && !isOpen), handler: handler))
+                honoursIdempotencyKey: honoursIdempotencyKey ?? (method == .post && !isOpen),
+                takesContent: takesContent, unknownQuery: unknownQuery, handler: handler))
     }
 
     /// The methods that a path has; empty where there is no such path.
@@ -130,40 +149,21 @@ public struct RouteTable: Sendable {
     ///
     /// - Parameters:
     ///   - rates: how many requests a credential may make.
-    ///   - limit: how many requests may be under way; open routes are not counted, so that a full service still tells that
-    ///     it is alive.
+    ///   - slots: how many requests may be under way. Open routes take none, so that a full service still tells that it is
+    ///     alive; and nobody without a valid credential takes one.
     public func responder(
-        authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(), limit: Int = 1024
+        authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
+        slots: RequestSlots = RequestSlots()
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
         router.add(middleware: NotModifiedMiddleware())
         router.add(middleware: ContinueMiddleware())
-        let guarded = router.group().add(middleware: InFlightLimit(limit))
+        let entrance = Entrance(authenticator: authenticator, rates: rates, slots: slots)
         for route in routes {
-            let path = RouterPath(route.path)
-            let handler = route.repeatable(route.rereading(catchUp))
-            switch route.access {
-            case .open: router.on(path, method: route.method, use: route.handler)
-            case .caller:
-                guarded.on(path, method: route.method) { request, context in
-                    var context = context
-                    let admission = try await authenticator.admit(request)
-                    try rates.admit(admission.caller)
-                    context.admission = admission
-                    return try await handler(request, context)
-                }
-            case .scope(let scope):
-                guarded.on(path, method: route.method) { request, context in
-                    var context = context
-                    let admission = try await authenticator.admit(request)
-                    try rates.admit(admission.caller)
-                    try admission.caller.require(scope)
-                    context.admission = admission
-                    return try await handler(request, context)
-                }
-            }
+            let handler = entrance.handler(of: route, route.repeatable(route.rereading(catchUp)))
+            router.on(RouterPath(route.path), method: route.method, use: handler)
         }
         return router.buildResponder()
     }

@@ -1,4 +1,5 @@
 public import Records
+import Timeline
 
 /// Something that a route takes beside its document and the identifiers of its path, as the API description tells it.
 public struct RouteParameter: Sendable {
@@ -24,6 +25,16 @@ public struct RouteParameter: Sendable {
         return RouteParameter(name, in: .query, summary, schema)
     }
 
+    /// Text of the query.
+    public static func text(_ name: String, _ summary: String) -> RouteParameter {
+        RouteParameter(name, in: .query, summary, String.schema)
+    }
+
+    /// A moment in the query, by RFC 3339.
+    public static func moment(_ name: String, _ summary: String) -> RouteParameter {
+        RouteParameter(name, in: .query, summary, Instant.schema)
+    }
+
     /// A part of the path that is one of a few words.
     public static func word<W: Word>(_ name: String, _ words: W.Type, _ summary: String) -> RouteParameter {
         RouteParameter(name, in: .path, summary, words.schema)
@@ -40,6 +51,14 @@ public struct RouteParameter: Sendable {
             "description": .string(summary), "schema": schema,
         ]
     }
+}
+
+extension [RouteParameter] {
+    /// Of a list that is read page by page.
+    public static let pages: [RouteParameter] = [
+        .number("limit", 1...200, "The most items of the answer; 50 by default"),
+        .number("cursor", 1...Int.max, "The `next` of the former answer: the items after it follow"),
+    ]
 }
 
 /// What a route answers that is no JSON document, as the API description tells it.

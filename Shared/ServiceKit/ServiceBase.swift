@@ -96,7 +96,9 @@ struct ServiceBase {
         try await revocations.catchUp()
         let authenticator = Authenticator(
             operators: try configuration.operatorKeys(), tokens: keyring.verifier, void: void,
-            insecure: configuration.isInsecure, refresh: { await keyring.refresh() })
+            insecure: configuration.isInsecure,
+            failures: FailedCredentials(perSecond: configuration.failedCredentials, metrics: metrics),
+            refresh: { await keyring.refresh() })
         let host = ServiceHost(
             name: name, configuration: configuration,
             responder: table.responder(

@@ -21,6 +21,9 @@ public struct ServiceConfiguration: Sendable {
             Setting("TLS_KEY", nil, "file with the private key of TLS_CERTIFICATE in PEM"),
             .number(
                 "REQUEST_TIMEOUT", 10, 1...3600, "seconds that a client gets for a request's head, and for a document"),
+            .number(
+                "BODY_BYTES_PER_SECOND", 500, 0...1_000_000_000,
+                "the least rate of a request's body; a slower one gets 408; 0 is no limit"),
             .number("IDLE_TIMEOUT", 60, 1...3600, "seconds after which a connection without requests is closed"),
             .number(
                 "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000, "connections that an address may have; 0 is no limit"),
@@ -29,6 +32,10 @@ public struct ServiceConfiguration: Sendable {
                 "requests a second of a device's token, with four seconds' worth at once; 0 is no limit"),
             .number("FLEET_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of a fleet's token"),
             .number("OPERATOR_REQUESTS_PER_SECOND", 0, 0...1_000_000, "the same of an operator's key"),
+            .number(
+                "FAILED_CREDENTIALS_PER_SECOND", 20, 0...1_000_000,
+                "invalid credentials a second that an address may send, with four seconds' worth at once; 0 is no limit"
+            ),
             .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
             .number(
                 "STATE_CACHE_MIB", 256, 1...1_048_576, "memory for states of devices that were used lately, in MiB"),
@@ -100,6 +107,8 @@ public struct ServiceConfiguration: Sendable {
     public var requestTimeout: Int { number("REQUEST_TIMEOUT") ?? 10 }
     public var idleTimeout: Int { number("IDLE_TIMEOUT") ?? 60 }
     public var connectionsPerAddress: Int { number("CONNECTIONS_PER_ADDRESS") ?? 0 }
+    public var failedCredentials: Int { number("FAILED_CREDENTIALS_PER_SECOND") ?? 0 }
+    public var bodyRate: Int { number("BODY_BYTES_PER_SECOND") ?? 0 }
     public var requestRates: RequestRates.Limits {
         RequestRates.Limits(
             device: number("DEVICE_REQUESTS_PER_SECOND") ?? 0, fleet: number("FLEET_REQUESTS_PER_SECOND") ?? 0,

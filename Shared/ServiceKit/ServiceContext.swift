@@ -13,6 +13,8 @@ public struct ServiceContext: RequestContext {
     var admission: Admission?
     /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; nil of all others.
     var document: [UInt8]?
+    /// Nil on routes that are open to all.
+    var held: HeldSlot?
     /// This request's place in its trace; goes along into the log.
     public var traceparent: Traceparent = .random()
 

@@ -48,8 +48,9 @@ public struct ServiceHost: Sendable {
     public func group(
         signals: [UnixSignal] = [], ready: @escaping @Sendable (Int) async -> Void
     ) -> ServiceGroup {
+        let connections = ConnectionCount()
         let server = Application(
-            responder: responder, server: builder,
+            responder: responder, server: builder(counting: connections),
             configuration: .init(
                 address: .hostname(configuration.host, port: configuration.port), backlog: Self.backlog),
             onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
@@ -59,23 +60,26 @@ public struct ServiceHost: Sendable {
             Drain(readiness: $0, duration: configuration.drainTime)
         }
         var settings = ServiceGroupConfiguration(
-            services: services + warnings + [certificate].compactMap { $0 } + [server] + drains,
+            services: services + warnings + [MemoryReturn(connections: connections, logger: logger)]
+                + [certificate].compactMap { $0 } + [server] + drains,
             gracefulShutdownSignals: signals, logger: logger)
         settings.maximumGracefulShutdownDuration = configuration.drainTime + configuration.shutdownTimeout
         return ServiceGroup(configuration: settings)
     }
 
-    private var builder: HTTPServerBuilder {
+    private func builder(counting connections: ConnectionCount) -> HTTPServerBuilder {
         let (request, idle) = (Int64(configuration.requestTimeout), Int64(configuration.idleTimeout))
         let http = HTTP1Channel.Configuration(
             idleTimeout: .seconds(idle),
             httpDecoderConfiguration: .init(
-                maxHeaderFieldSize: 16 * 1024, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))
+                maxHeaderFieldSize: RequestGuard.longestField, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))
         let addresses = AddressLimit(configuration.connectionsPerAddress)
+        let bodyRate = configuration.bodyRate
         return HTTPServerBuilder { [certificate, http2] responder in
             GuardedChannel(
                 base: HTTP1Channel(responder: responder, configuration: http), addresses: addresses,
-                certificate: certificate, requestTimeout: .seconds(request), idleTimeout: .seconds(idle), http2: http2)
+                connections: connections, certificate: certificate, requestTimeout: .seconds(request),
+                bodyRate: bodyRate, idleTimeout: .seconds(idle), http2: http2)
         }
     }
 

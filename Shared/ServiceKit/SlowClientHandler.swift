@@ -6,13 +6,15 @@ import NIOHTTP1
 /// next request. However they trickle: these are limits on the whole, not on the pause between two bytes. Also of clients that
 /// do not take what they asked for.
 ///
-/// Content of other types, or larger than any document, has no such limit; there the connection's idle timeout holds.
+/// Content of other types, or larger than any document, must come at a least rate.
 final class SlowClientHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    private let requests: RequestGuard
+    private let rate: Int
     private let requestTimeout: TimeAmount
     private let idleTimeout: TimeAmount
     /// When the client must have sent what is waited for.
@@ -24,14 +26,22 @@ final class SlowClientHandler: ChannelDuplexHandler {
     private var isReading = false
     /// The head of a request that has not come as a whole yet, until it was looked at.
     private var head: HTTPRequestHead?
+    private var isDocument = false
+    /// The client sends its body when it is asked to.
+    private var waitsForContinue = false
+    private var meter: BodyMeter?
     /// What of the request's body has come, in bytes.
     private var received = 0
     private var unanswered = 0
 
     /// - Parameters:
+    ///   - requests: answers the requests whose bodies do not come.
     ///   - request: for the head of the first request, TLS included, and for the rest of a document.
     ///   - idle: from an answer to the next head, and for taking a part of an answer.
-    init(request: TimeAmount, idle: TimeAmount) {
+    ///   - rate: the least rate of content, in bytes a second; 0 is none.
+    init(_ requests: RequestGuard, request: TimeAmount, idle: TimeAmount, rate: Int) {
+        self.requests = requests
+        self.rate = rate
         requestTimeout = request
         idleTimeout = idle
     }
@@ -62,11 +72,12 @@ final class SlowClientHandler: ChannelDuplexHandler {
             self.head = head
         case .body(let part):
             received += part.readableBytes
-            if received > Request.documentLimit { deadline = nil }
+            meter?.take(part.readableBytes)
         case .end:
             isReading = false
             head = nil
             deadline = nil
+            meter = nil
             if unanswered == 0 { expect(within: idleTimeout, context) }
         }
         context.fireChannelRead(data)
@@ -74,9 +85,38 @@ final class SlowClientHandler: ChannelDuplexHandler {
 
     /// Most requests come as a whole; only for the others it matters what they are.
     func channelReadComplete(context: ChannelHandlerContext) {
-        if let head, head.isDocument, received <= Request.documentLimit { expect(within: requestTimeout, context) }
-        head = nil
+        if isReading { readPart(context) }
         context.fireChannelReadComplete()
+    }
+
+    private func readPart(_ context: ChannelHandlerContext) {
+        let now = NIODeadline.now()
+        if let head {
+            isDocument = head.isDocument
+            waitsForContinue = head.headers.contains(name: "Expect")
+            if isDocument, received <= Request.documentLimit { expect(within: requestTimeout, context) }
+        }
+        head = nil
+        if isDocument, received > Request.documentLimit {
+            isDocument = false
+            deadline = nil
+        }
+        guard !isDocument, rate > 0 else { return }
+        if meter != nil {
+            meter?.rest(at: now)
+            if meter?.isTooSlow(at: now) == true { requests.cut() }
+        } else if received > 0 || !waitsForContinue {
+            // Longer than for a document: a client of content may pause for a moment.
+            let window = TimeAmount.nanoseconds(2 * requestTimeout.nanoseconds)
+            meter = BodyMeter(rate: rate, window: window)
+            wake(at: now + window, context)
+        }
+    }
+
+    /// The server takes more.
+    func read(context: ChannelHandlerContext) {
+        if meter != nil { meter?.want(at: .now()) }
+        context.read()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -118,12 +158,17 @@ final class SlowClientHandler: ChannelDuplexHandler {
 
     private func look(_ context: ChannelHandlerContext) {
         alarm = nil
-        guard let next = [deadline, stall].compactMap({ $0 }).min() else { return }
-        if NIODeadline.now() >= next { context.close(promise: nil) } else { set(next, context) }
+        let now = NIODeadline.now()
+        if let stall, now >= stall { return context.close(promise: nil) }
+        // Without a head nobody knows what to answer.
+        if let deadline, now >= deadline { return isReading ? requests.cut() : context.close(promise: nil) }
+        if meter?.isTooSlow(at: now) == true { return requests.cut() }
+        guard let next = [deadline, stall, meter?.nextLook(after: now)].compactMap({ $0 }).min() else { return }
+        set(next, context)
     }
 
     private func stop() {
-        (deadline, stall) = (nil, nil)
+        (deadline, stall, meter) = (nil, nil, nil)
         alarm?.task.cancel()
         alarm = nil
     }

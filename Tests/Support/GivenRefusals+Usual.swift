@@ -46,6 +46,7 @@ extension GivenRefusals {
         for query in scene.queries where operation.hasParameter(String(query.prefix { $0 != "=" })) {
             try await refuse("invalid_query", operation.path(scene.values) + "?" + query)
         }
+        try await refuse("invalid_query", operation.path(scene.values) + "?nonsense=1")
         try await refuse("malformed_json", body: "{")
         try await refuse("unsupported_media_type", type: "text/plain")
         try await refuse("body_too_large", body: String(repeating: " ", count: 70_000))

@@ -22,9 +22,9 @@ public final class GivenRefusals: Sendable {
 
     /// What depends on the service's own state or on who asks, not on what is asked; the tests of `ServiceKit` provoke it.
     public static let circumstances: Set<String> = [
-        "unauthenticated", "forbidden", "behind", "rate_limited", "busy", "overloaded", "stopping",
-        "database_unavailable", "outcome_unknown", "parked", "state_too_large", "newer_program_needed",
-        "internal_error",
+        "unauthenticated", "forbidden", "behind", "rate_limited", "too_many_in_flight", "too_many_failed_credentials",
+        "request_timeout", "busy", "overloaded", "stopping", "database_unavailable", "outcome_unknown", "parked",
+        "state_too_large", "newer_program_needed", "internal_error",
     ]
 
     private let description: APIDescription

@@ -62,7 +62,7 @@ extension FetchRoutes {
     private func addRuns(_ table: inout RouteTable) {
         table.add(
             .get, Self.app + "/task-runs", "The runs of an app's task requests, newest first", access: .caller,
-            response: TaskRunPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
+            parameters: .pages, response: TaskRunPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
             let cursor = try request.query("cursor", in: 1...Int.max, default: Int.max)
@@ -118,8 +118,6 @@ extension BackgroundTaskRequest {
             (requiresNetworkConnectivity, "/requiresNetworkConnectivity"),
         ].filter(\.0)
         guard !required.isEmpty else { return }
-        throw .invalidDocument.because(
-            required.count == 1 ? "1 fault" : "\(required.count) faults",
-            faults: required.map { Fault(pointer: $0.1, detail: "is for processing alone") })
+        throw .invalidDocument.because(required.map { Fault(pointer: $0.1, detail: "is for processing alone") })
     }
 }

@@ -77,7 +77,7 @@ struct FetchRoutes: Sendable {
     private func addHistory(_ table: inout RouteTable) {
         table.add(
             .get, Self.app + "/fetches", "The refreshes of an app, newest first", access: .caller,
-            response: FetchPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
+            parameters: .pages, response: FetchPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
             let cursor = try request.query("cursor", in: 1...Int.max, default: Int.max)

@@ -27,8 +27,12 @@ struct DashboardRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         for file in Self.files {
-            table.add(.get, file.path, "A part of the dashboard", access: .open, isDescribed: false) { _, _ in
-                file.response
+            // Monitors ask for the head.
+            for method in [HTTPRequest.Method.get, .head] {
+                table.add(
+                    method, file.path, "A part of the dashboard", access: .open, isDescribed: false,
+                    unknownQuery: .ignored
+                ) { _, _ in file.response }
             }
         }
     }

@@ -12,7 +12,13 @@ struct DeviceRoutes: Sendable {
         table.add(
             .get, "/v1/devices",
             "The registered devices by name, with the state of each app: ?prefix=, fleet, limit, cursor",
-            access: .scope(.read), response: DeviceList.self, problems: [.invalidQuery] + Problem.ofLog
+            access: .scope(.read),
+            parameters: [
+                .text("prefix", "What the devices' names begin with"), .text("fleet", "Of this fleet only"),
+                .number("limit", 1...1000, "The most devices of the answer; 100 by default"),
+                .text("cursor", "The `next` of the former answer"),
+            ],
+            response: DeviceList.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try DeviceQuery(request)
             return Response(try await asking { try await list(query) })

@@ -11,6 +11,8 @@ struct EventQuery {
     static let filters = ["type", "service", "device", "app", "since", "until", "cause"]
     static let paging = ["order", "limit", "cursor"]
 
+    static let ofDevice = filters.filter { $0 != "device" } + paging
+
     private(set) var filter = EventFilter()
     private(set) var order = EventOrder.newest
     private(set) var limit = 100
@@ -44,6 +46,23 @@ struct EventQuery {
         }
         guard faults.isEmpty else {
             throw .query(faults)
+        }
+    }
+
+    /// Parameters as the API description tells them.
+    static func described(_ names: [String]) -> [RouteParameter] {
+        names.map { name in
+            switch name {
+            case "type": .text(name, "Of these types only, with commas")
+            case "service": .text(name, "Of these services only, with commas")
+            case "device", "app": .text(name, "Of this \(name) only")
+            case "since": .moment(name, "From this moment on")
+            case "until": .moment(name, "Before this moment")
+            case "cause": .text(name, "Of this correlation id only")
+            case "order": .text(name, "`oldest` or `newest` first; newest by default")
+            case "limit": .number(name, 1...1000, "The most events of the answer; 100 by default")
+            default: .text(name, "The `next` of the former answer")
+            }
         }
     }
 

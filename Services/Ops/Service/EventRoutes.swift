@@ -19,8 +19,9 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/events",
             "Events of all services: type, service, device, app, since, until, cause; order, limit, cursor",
-            access: .scope(.read),
-            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog, .notFound, .notAcceptable] + Problem.ofLog
+            access: .scope(.read), parameters: EventQuery.described(EventQuery.filters + EventQuery.paging),
+            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog, .notFound, .notAcceptable] + Problem.ofLog,
+            unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
             let form = try EventForm(request)
@@ -30,8 +31,9 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/events/stream",
             "Events as they are appended (server-sent events), after Last-Event-ID; the same filters",
-            access: .scope(.read),
-            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .placeBeyondLog] + Problem.ofLog
+            access: .scope(.read), parameters: EventQuery.described(EventQuery.filters) + [.lastEventID],
+            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
+            unknownQuery: .refusedByHandler
         ) { request, context in
             let query = try EventQuery(request, EventQuery.filters)
             let place = try request.resumePoint()?.place
@@ -60,11 +62,11 @@ struct EventRoutes: Sendable {
         }
         table.add(
             .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
-            access: .scope(.read), problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog
+            access: .scope(.read), parameters: EventQuery.described(EventQuery.ofDevice),
+            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, context in
             let device = try context.parameters.identifier("device")
-            let names = EventQuery.filters.filter { $0 != "device" } + EventQuery.paging
-            let query = try EventQuery(request, names, device: device)
+            let query = try EventQuery(request, EventQuery.ofDevice, device: device)
             let page = try await page(query)
             let next = page.isComplete ? nil : PlaceCursor(place: page.next, order: query.order).text
             return Response(json: Listing(page.events.map { TimelineEntry($0).jsonBytes }, next: next).bytes)

@@ -23,7 +23,13 @@ struct LogRoutes: Sendable {
         }
         table.add(
             .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; limit, cursor",
-            access: .scope(.read), problems: [.invalidQuery] + Problem.ofLog
+            access: .scope(.read),
+            parameters: [
+                .text("service", "Of this service only"),
+                .number("limit", 1...1000, "The most of the answer; 100 by default"),
+                .text("cursor", "The `next` of the former answer"),
+            ],
+            problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try LetterQuery(request)
             let letters = try await asking {
@@ -38,7 +44,12 @@ struct LogRoutes: Sendable {
             .get, "/v1/log/check",
             "Whether offsets are dense and states are what the log makes of them: ?partition=, and ?folds= states of each "
                 + "service and partition, chosen by chance (default 1)",
-            access: .scope(.read), response: LogCheck.self,
+            access: .scope(.read),
+            parameters: [
+                .number("partition", -1...queries.partitions - 1, "Of this partition only; -1, the default, is all"),
+                .number("folds", 0...1000, "How many states of each service and partition; 1 by default"),
+            ],
+            response: LogCheck.self,
             problems: [.invalidQuery, .newerProgramNeeded] + Problem.ofLog
         ) { request, _ in
             let only = try request.query("partition", in: -1...queries.partitions - 1, default: -1)

@@ -8,9 +8,7 @@ import ServiceKit
 
 extension Problem {
     /// What is wrong with the parameters of a query, all of it.
-    static func query(_ faults: [Fault]) -> Problem {
-        .invalidQuery.because(faults.count == 1 ? "1 fault" : "\(faults.count) faults", faults: faults)
-    }
+    static func query(_ faults: [Fault]) -> Problem { .invalidQuery.because(faults) }
 
     static let notAcceptable = Problem(.notAcceptable, "not_acceptable", "No such form of the answer")
     static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite follows real time")

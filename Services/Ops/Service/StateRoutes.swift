@@ -17,8 +17,14 @@ struct StateRoutes: Sendable {
         table.add(
             .get, "/v1/devices/{device}/state",
             "What a service knew about a device: ?service=, and ?at= a time or a place of the log (default now)",
-            access: .scope(.read), response: PastState.self,
-            problems: [.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog
+            access: .scope(.read),
+            parameters: [
+                .text("service", "The service"),
+                .text("at", "A time by RFC 3339, or a place of the log, partition:offset; now by default"),
+            ],
+            response: PastState.self,
+            problems: [.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog,
+            unknownQuery: .refusedByHandler
         ) { request, context in
             let key = AggregateKey.device(try context.parameters.identifier("device"))
             let partition = key.partition(of: queries.partitions)

@@ -12,7 +12,13 @@ struct StatsRoutes: Sendable {
         table.add(
             .get, "/v1/stats",
             "What happened how often: ?interval= seconds of a point; since, until (default the last 60 points)",
-            access: .scope(.read), response: Stats.self, problems: [.invalidQuery] + Problem.ofLog
+            access: .scope(.read),
+            parameters: [
+                .number("interval", 60...86_400, "Seconds of a point, whole minutes; 60 by default"),
+                .moment("since", "The first point has this moment in it"),
+                .moment("until", "The points end before this moment; now by default"),
+            ],
+            response: Stats.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try StatsQuery(request)
             return Response(try await asking { try await stats(query) })

@@ -87,7 +87,8 @@ struct Upkeep: Service {
             } catch PushRefusal.deviceNotRegistered {
                 // Whoever is gone hears nothing.
             } catch {
-                logger.warning("a device can't leave a channel", metadata: [LogKey.error: "\(error)", "key": "\(key)"])
+                logger.warning(
+                    "a device can't leave a channel", metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
                 continue
             }
             told.append(key)

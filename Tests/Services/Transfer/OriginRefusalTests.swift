@@ -21,6 +21,9 @@ import Testing
             try await given.refuse(
                 "invalid_credential", operation.method, operation.path([:]), headers: ["Authorization": "bearer none"])
         }
+        for operation in operations where operation.errors.contains("invalid_query") {
+            try await given.refuse("invalid_query", operation.method, operation.path([:]) + "?nonsense=1")
+        }
         let refusals = OriginRefusals(given: given, replica: replica, rival: rival, suite: suite)
         try await refusals.ofContents()
         try await refusals.ofTus()

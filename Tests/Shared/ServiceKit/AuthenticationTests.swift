@@ -24,7 +24,7 @@ import Timeline
     @Test func anOperatorsKeyOpensWhatItsScopesAllow() async throws {
         try await TestService.run { service in
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
-            let answer = try await service.send("POST", "/v1/operate")
+            let answer = try await service.send("POST", "/v1/operate", key: TestService.readersKey)
             #expect(answer.status == 403)
             #expect(answer.code == "forbidden")
             #expect(try await service.send("GET", "/v1/devices/d1", key: "correct-horsf").code == "invalid_credential")

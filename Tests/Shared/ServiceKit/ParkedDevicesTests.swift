@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Logging
 import Postgres
 import Records
 import ServiceKit
@@ -28,6 +29,16 @@ import Testing
             let again = try await service.send("POST", replay)
             #expect(again.status == 404 && again.code == "not_parked")
         }
+    }
+
+    @Test func `the log names the device that is parked`() async throws {
+        let lines = LogLines()
+        let logger = Logger(label: "counter") {
+            LogOutput(label: $0, level: .error, format: .json, write: lines.append)
+        }
+        try await withBrittle(logger: logger) { service, _ in _ = try await park("sick", service) }
+        let line = try #require(lines.all.first { $0.contains("its device parked") })
+        #expect(line.contains("device:sick"), "\(line)")
     }
 
     @Test func discardingForgetsWhatIsAtFaultAlone() async throws {
@@ -81,13 +92,14 @@ import Testing
     }
 
     private func withBrittle(
-        _ body: @Sendable @escaping (CounterService, Faults) async throws -> Void
+        logger: Logger? = nil, _ body: @Sendable @escaping (CounterService, Faults) async throws -> Void
     ) async throws {
         let service = try await CounterService.prepare()
         let faults = Faults()
         try await service.run(serving: {
             try await DurableService.serve(
-                Brittle.self, service.configuration, policy: faults, tokenIssuer: "counter", logger: service.logger
+                Brittle.self, service.configuration, policy: faults, tokenIssuer: "counter",
+                logger: logger ?? service.logger
             ) { _, _ in [] }
         }) { try await body(service, faults) }
         await service.pool.close()

@@ -48,6 +48,7 @@ struct Answer {
 /// A small service on a free port, and a client for it.
 struct TestService: Sendable {
     static let operatorKey = "correct-horse"
+    static let readersKey = "battery-staple"
 
     let port: Int
     let tokens: DeviceTokens
@@ -57,8 +58,11 @@ struct TestService: Sendable {
 
     /// Runs the service for as long as the body runs.
     static func run(
-        limit: Int = 64, insecure: Bool = false, checks: [HealthCheck] = [], void: VoidTokens = VoidTokens(),
-        rates: RequestRates = RequestRates(), settings: [String] = [], certificate: PEMCertificate? = nil,
+        slots: RequestSlots = RequestSlots(), insecure: Bool = false, checks: [HealthCheck] = [],
+        void: VoidTokens = VoidTokens(),
+        rates: RequestRates = RequestRates(), failures: Int = 0,
+        refresh: @escaping @Sendable () async -> Bool = { false }, settings: [String] = [],
+        certificate: PEMCertificate? = nil,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -67,7 +71,10 @@ struct TestService: Sendable {
         let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
         let verifier = DeviceTokenVerifier()
         try await verifier.trust(["k1": tokens.publicKey])
-        let line = OperatorKeys.line(name: "alice", scopes: [.read], key: operatorKey)
+        let keys = [
+            OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: operatorKey),
+            OperatorKeys.line(name: "bob", scopes: [.read], key: readersKey),
+        ]
         var table = RouteTable()
         addRoutes(&table)
         more(&table)
@@ -80,8 +87,9 @@ struct TestService: Sendable {
         table.addOpenAPI(title: "naps", version: "1")
         let responder = table.responder(
             authenticator: Authenticator(
-                operators: try OperatorKeys(file: "# keys\n\(line)\n"), tokens: verifier, void: void,
-                insecure: insecure), metrics: metrics, rates: rates, limit: limit)
+                operators: try OperatorKeys(file: "# keys\n\(keys.joined(separator: "\n"))\n"), tokens: verifier,
+                void: void, insecure: insecure, failures: FailedCredentials(perSecond: failures, metrics: metrics),
+                refresh: refresh), metrics: metrics, rates: rates, slots: slots)
         let host = ServiceHost(
             name: "naps", configuration: try configuration(["--port", "0"] + settings), responder: responder,
             services: [readiness], readiness: readiness,

@@ -31,10 +31,12 @@ extension LifecycleRoutes {
             let key = AggregateKey.device(id)
             let after = try await start(request, of: key)
             guard request.uri.queryParameters["wait"] != nil else {
+                // It ends the stream that the device has.
+                try context.requireCaller(.operate)
                 return try stream(id, after: after, context)
             }
             let wait = try request.query("wait", in: 0...60, default: 30)
-            return Response(try await poll(key, after: after, wait: .seconds(wait)))
+            return Response(try await poll(key, after: after, wait: .seconds(wait), context))
         }
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
@@ -94,7 +96,9 @@ extension LifecycleRoutes {
     }
 
     /// The orders that the log has already; where it has none, the first that comes within the time.
-    private func poll(_ key: AggregateKey, after: Int, wait: Duration) async throws -> OrderList {
+    private func poll(
+        _ key: AggregateKey, after: Int, wait: Duration, _ context: ServiceContext
+    ) async throws -> OrderList {
         var items: [Order] = []
         var last = after
         var isAtHead = false
@@ -109,7 +113,8 @@ extension LifecycleRoutes {
                 break
             }
         }
-        if items.isEmpty, let order = try await first(of: key, after: last, within: wait) {
+        if items.isEmpty, let order = try await context.waiting({ try await first(of: key, after: last, within: wait) })
+        {
             items = [order.order]
             last = order.offset
         }

@@ -17,10 +17,7 @@ extension LifecycleRoutes {
         table.add(
             .get, app + "/terminations",
             "How the app's processes ended, the latest first, and how many for each reason", access: .caller,
-            parameters: [
-                .number("limit", 1...200, "At most so many records; 50 where it is missing"),
-                .number("cursor", 1...Int.max, "The `next` of the former answer: what comes after it"),
-            ],
+            parameters: .pages,
             response: Terminations.self, problems: .ofApp() + [.invalidQuery], example: Example.terminations
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)

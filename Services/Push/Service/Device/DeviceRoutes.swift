@@ -68,6 +68,8 @@ struct DeviceRoutes: Sendable {
             response: NotificationList.self, text: .events(example: NotificationStream.example),
             problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork) + [.invalidQuery]
         ) { request, context in
+            // It connects the device, whoever asks.
+            try context.requireCaller(.operate)
             let found = try await self.device(request, context)
             let key = try key(context)
             guard request.uri.queryParameters["wait"] != nil else {
@@ -75,7 +77,7 @@ struct DeviceRoutes: Sendable {
             }
             let wait = try request.query("wait", in: 0...60, default: 30)
             return Response(
-                try await stream.poll(key, after: found.version, wait: .seconds(Int64(wait)), context.traceparent))
+                try await stream.poll(key, after: found.version, wait: .seconds(Int64(wait)), context))
         }
         table.add(
             .post, device + "/notifications/{notification}/ack", "The device has a notification", status: .noContent,

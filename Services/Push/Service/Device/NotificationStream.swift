@@ -66,10 +66,10 @@ struct NotificationStream: Sendable {
 
     /// Answers what the device was sent and has not acknowledged; where that is nothing, waits for the next notification.
     func poll(
-        _ key: AggregateKey, after offset: Int, wait: Interval, _ traceparent: Traceparent
+        _ key: AggregateKey, after offset: Int, wait: Interval, _ context: ServiceContext
     ) async throws -> NotificationList {
         let command = PushCommand.poll(connection: UUID.random().lowercased, wait: wait)
-        let origin = Origin(id: UUID.random(), traceparent: traceparent.description)
+        let origin = Origin(id: UUID.random(), traceparent: context.traceparent.description)
         let answer: [UInt8]
         do {
             answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
@@ -78,7 +78,7 @@ struct NotificationStream: Sendable {
         } catch let refusal as PushRefusal { throw refusal.problem }
         let list = try NotificationList(jsonBytes: answer)
         guard list.items.isEmpty, wait > .zero,
-            let event = try await delivery(to: key, after: offset, within: wait),
+            let event = try await context.waiting({ try await delivery(to: key, after: offset, within: wait) }),
             let found = try await commands.runtime.state(key)
         else { return list }
         var waiting = NotificationList(inFlight: found.aggregate.state)

@@ -140,7 +140,8 @@ final class BroadcastRelay: Service {
             case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown, .newerState: throw error
             case .failed, .idempotencyConflict, .parked, .malformedState, .stateTooLarge:
                 // A device that can take nothing must not keep the broadcast from the others.
-                logger.error("a device can't take a broadcast", metadata: [LogKey.error: "\(error)", "key": "\(key)"])
+                logger.error(
+                    "a device can't take a broadcast", metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
                 return true
             }
         }

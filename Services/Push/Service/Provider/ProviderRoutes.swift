@@ -41,7 +41,9 @@ struct ProviderRoutes: Sendable {
     }
 
     private func refuse(_ method: HTTPRequest.Method, _ path: String, _ table: inout RouteTable) {
-        table.add(method, path, "APNs's own error", access: .open, isDescribed: false) { try await answer($0, $1) }
+        table.add(method, path, "APNs's own error", access: .open, isDescribed: false, unknownQuery: .ignored) {
+            try await answer($0, $1)
+        }
     }
 
     private func addChannels(_ table: inout RouteTable) {

@@ -25,7 +25,7 @@ struct ContentRoutes: Sendable {
                 .put, path, "Puts a file there, in place of another", access: .scope(.operate),
                 parameters: [Self.path] + Self.preconditions, response: ContentDocument.self, status: .created,
                 further: [.ok], problems: .ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
-                isDescribed: isDescribed
+                isDescribed: isDescribed, takesContent: true
             ) { request, context in try await withStorage { try await put(request, context) } }
             table.add(
                 .delete, path, "Removes a file", access: .scope(.operate), parameters: [Self.path] + Self.preconditions,
@@ -36,12 +36,13 @@ struct ContentRoutes: Sendable {
                     method, path, "A file, or ranges of it", access: .open,
                     parameters: [Self.path] + Self.preconditions + Self.wishes,
                     further: method == .get ? [.partialContent] : [], bytes: "*/*",
-                    problems: Self.problems(of: method), isDescribed: isDescribed
+                    problems: Self.problems(of: method), isDescribed: isDescribed, unknownQuery: .ignored
                 ) { request, context in try await withStorage { try await get(request, context) } }
             }
         }
         for method in [HTTPRequest.Method.post, .patch] {
-            table.add(method, path + "/**", "Is not there", access: .open, isDescribed: false) { _, _ in
+            table.add(method, path + "/**", "Is not there", access: .open, isDescribed: false, unknownQuery: .ignored) {
+                _, _ in
                 var problem = Problem.methodNotAllowed
                 problem.headers[.allow] = "DELETE, GET, HEAD, PUT"
                 throw problem

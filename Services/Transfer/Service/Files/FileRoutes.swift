@@ -24,7 +24,8 @@ struct FileRoutes: Sendable {
         let file = Self.files + "/{name}"
         table.add(
             .put, file, "Puts a file there, in place of another", response: FileDocument.self, status: .created,
-            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring
+            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring,
+            takesContent: true
         ) { request, context in try await withStorage { try await put(request, context) } }
         for method in [HTTPRequest.Method.get, .head] {
             table.add(

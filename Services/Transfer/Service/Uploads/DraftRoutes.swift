@@ -26,7 +26,7 @@ struct DraftRoutes: Sendable {
             problems: [
                 .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut,
             ] + .ofStoring,
-            honoursIdempotencyKey: false
+            honoursIdempotencyKey: false, takesContent: true
         ) { request, context in
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }
@@ -41,7 +41,7 @@ struct DraftRoutes: Sendable {
             problems: [
                 .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset,
                 .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
-            ] + .ofStoring
+            ] + .ofStoring, takesContent: true
         ) { request, context in
             try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
         }

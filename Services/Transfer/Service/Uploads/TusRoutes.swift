@@ -29,7 +29,7 @@ struct TusRoutes: Sendable {
             problems: [
                 .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
                 .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut,
-            ] + .ofStoring, honoursIdempotencyKey: false
+            ] + .ofStoring, honoursIdempotencyKey: false, takesContent: true
         ) { request, context in
             try await answer(request) {
                 switch method(of: request) {
@@ -59,7 +59,8 @@ struct TusRoutes: Sendable {
             table.add(
                 method, one, summary, status: statuses[0], further: Array(statuses.dropFirst()),
                 bytes: statuses.contains(.partialContent) ? "application/octet-stream" : nil,
-                problems: [.uploadGone] + problems, honoursIdempotencyKey: false
+                problems: [.uploadGone] + problems, honoursIdempotencyKey: false,
+                takesContent: [.patch, .post].contains(method)
             ) { request, context in
                 try await answer(request) { try await serve(request, context) }
             }

@@ -84,7 +84,7 @@ final class ProviderServer: Service {
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .childChannelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        guard self.addresses.admit(channel) else { return channel.close(promise: nil) }
+                        guard self.addresses.admitFully(channel) else { return channel.close(promise: nil) }
                         try tls.configure(channel, handshake: self.limits.handshake) { certificate in
                             try self.accept(channel, certificate: certificate)
                         }

@@ -1,0 +1,42 @@
+import Hummingbird
+
+/// The way into a route: credential, rate, query, slot, in this order. A request that is refused has cost little.
+struct Entrance: Sendable {
+    let authenticator: Authenticator
+    let rates: RequestRates
+    let slots: RequestSlots
+
+    /// A route's handler behind the entrance.
+    ///
+    /// - Parameter handler: what is called for those who are let in.
+    func handler(of route: Route, _ handler: @escaping Route.Handler) -> Route.Handler {
+        let query = route.queryRule
+        let scope: Caller.Scope?
+        switch route.access {
+        case .open:
+            return { request, context in
+                try query?.check(request)
+                return try await route.handler(request, context)
+            }
+        case .caller: scope = nil
+        case .scope(let needed): scope = needed
+        }
+        let changes = !route.isRead
+        let kind: RequestSlots.Kind = route.takesContent ? .body : .work
+        return { request, context in
+            var context = context
+            let admission = try await authenticator.admit(request, context)
+            let caller = admission.caller
+            try rates.admit(caller)
+            if let scope { try caller.require(scope) }
+            context.admission = admission
+            // Whatever the handler does: a key that may only read calls nothing that could change something.
+            if changes { try context.requireCaller(.operate) }
+            try query?.check(request)
+            try slots.enter(kind, caller)
+            defer { slots.leave(kind, caller) }
+            context.held = HeldSlot(slots: slots, kind: kind, caller: caller)
+            return try await handler(request, context)
+        }
+    }
+}

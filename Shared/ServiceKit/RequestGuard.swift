@@ -1,0 +1,216 @@
+import DequeModule
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import Records
+
+/// Answers on a connection what never becomes a request of the router: heads that are faulty or too long, bodies that do not
+/// come. And it ends the connection where the client or its version of HTTP wants that.
+///
+/// The web framework hands on neither the version of a request nor the faults of a head, so both are dealt with beneath it.
+final class RequestGuard: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// The longest target of a request, in bytes.
+    static let longestTarget = 8 * 1024
+    /// The longest field of a head, and the longest line before them.
+    static let longestField = 16 * 1024
+    /// What a connection beyond the limit of its address may ask for: probes see a service that is full of others.
+    static let probes: Set<String> = ["/healthz", "/readyz", "/metrics"]
+    /// A closed connection takes in for so long what its client still sends, so that the client sees the answer.
+    private static let linger = TimeAmount.seconds(2)
+
+    private struct Pending {
+        let version: HTTPVersion
+        let isLast: Bool
+    }
+
+    private let isReserve: Bool
+    /// The requests that are not answered, in order.
+    private var waiting: Deque<Pending> = []
+    private var isReading = false
+    private var isAnswering = false
+    /// Nothing more is taken in.
+    private var isOver = false
+    /// Told once the requests before it are answered.
+    private var refusal: Problem?
+    private var end: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+
+    /// How long the first line of the head that comes is, as far as it has come.
+    private var line = (length: 0, isComplete: false)
+    /// Whether the bytes that came last end with the end of a head.
+    private var endsWithHead = false
+
+    /// - Parameter isReserve: whether the connection is one beyond the limit of its address.
+    init(isReserve: Bool = false) { self.isReserve = isReserve }
+
+    /// Of the request that is at its turn.
+    var version: HTTPVersion? { waiting.first?.version }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        end?.cancel()
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end?.cancel()
+        context.fireChannelInactive()
+    }
+
+    // MARK: What comes
+
+    /// Counts the bytes of a head's first line.
+    func look(at bytes: ByteBuffer) {
+        let view = bytes.readableBytesView
+        endsWithHead = view.suffix(4).elementsEqual("\r\n\r\n".utf8)
+        guard !isReading, !line.isComplete else { return }
+        let end = view.firstIndex(of: UInt8(ascii: "\n"))
+        line = (line.length + view.distance(from: view.startIndex, to: end ?? view.endIndex), end != nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver, refusal == nil else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            if let problem = fault(of: head) { return refuse(problem) }
+            isReading = true
+            waiting.append(Pending(version: head.version, isLast: isReserve || !head.isKeepAlive))
+        case .body: break
+        case .end:
+            isReading = false
+            // The next head may have begun in the same bytes. Then its first line is not measured.
+            line = (0, !endsWithHead)
+        }
+        context.fireChannelRead(data)
+    }
+
+    private func fault(of head: HTTPRequestHead) -> Problem? {
+        if head.uri.utf8.count > Self.longestTarget { return .targetTooLong }
+        let hosts = head.headers["host"].count
+        if hosts > 1 || hosts == 0 && head.version != .http1_0 {
+            return .invalidHeader.because("Host must be sent once (RFC 9112 section 3.2); it was sent \(hosts) times")
+        }
+        guard isReserve, !Self.probes.contains(String(head.uri.prefix { $0 != "?" })) else { return nil }
+        return .tooManyConnections
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Within a body the route that reads it is told.
+        guard let error = error as? HTTPParserError, !isReading else { return context.fireErrorCaught(error) }
+        switch error {
+        case .headerOverflow: refuse(line.length > Self.longestField ? .targetTooLong : .headTooLarge)
+        case .invalidVersion: refuse(.unknownVersion)
+        default: refuse(.malformedRequest)
+        }
+    }
+
+    // MARK: What is answered
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard !isOver else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            isAnswering = true
+            guard let request = waiting.first, request.isLast || request.version == .http1_0 else { break }
+            let isLast = request.isLast || !head.hasKnownLength
+            // Who speaks the older version knows no chunks, and keeps a connection only where it is told to.
+            if request.version == .http1_0 { head.version = .http1_0 }
+            if isLast != request.isLast { waiting[0] = Pending(version: request.version, isLast: isLast) }
+            head.headers.replaceOrAdd(name: "Connection", value: isLast ? "close" : "keep-alive")
+            return context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body: break
+        case .end:
+            isAnswering = false
+            context.write(data, promise: promise)
+            let request = waiting.popFirst()
+            if request?.isLast == true { return finish(context) }
+            if waiting.isEmpty, let refusal { answer(refusal, context) }
+            return
+        }
+        context.write(data, promise: promise)
+    }
+
+    /// Answers with a problem instead of taking anything more in, after what is under way was answered.
+    private func refuse(_ problem: Problem) {
+        guard let context, !isOver, refusal == nil else { return }
+        refusal = problem
+        if waiting.isEmpty { answer(problem, context) }
+    }
+
+    /// Ends a request whose body does not come: with 408 where nothing was answered yet.
+    func cut() {
+        guard let context, !isOver else { return }
+        guard waiting.count == 1, isReading, !isAnswering else { return context.close(promise: nil) }
+        answer(.requestTimeout, context)
+    }
+
+    private func answer(_ problem: Problem, _ context: ChannelHandlerContext) {
+        let body = problem.json.bytes
+        var headers = HTTPHeaders(problem.headers.map { ($0.name.rawName, $0.value) })
+        headers.add(name: "Content-Type", value: "application/problem+json")
+        headers.add(name: "Content-Length", value: String(body.count))
+        headers.add(name: "Connection", value: "close")
+        if let seconds = problem.retryAfter { headers.add(name: "Retry-After", value: String(seconds)) }
+        let status = HTTPResponseStatus(statusCode: problem.status.code, reasonPhrase: problem.status.reasonPhrase)
+        let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
+        context.write(wrapOutboundOut(.end(nil)), promise: nil)
+        finish(context)
+    }
+
+    /// Closes the connection for what goes out, and a little later as a whole: a connection that is closed while its client
+    /// still sends is reset, and the client may not see the answer.
+    private func finish(_ context: ChannelHandlerContext) {
+        isOver = true
+        context.flush()
+        let channel = context.channel
+        let closed = context.eventLoop.makePromise(of: Void.self)
+        closed.futureResult.whenFailure { _ in channel.close(promise: nil) }
+        context.close(mode: .output, promise: closed)
+        end = context.eventLoop.scheduleTask(in: Self.linger) { channel.close(promise: nil) }
+    }
+}
+
+extension HTTPResponseHead {
+    /// Whether a client sees the end of the answer without the end of the connection.
+    fileprivate var hasKnownLength: Bool {
+        headers.contains(name: "Content-Length") || status == .noContent || status == .notModified
+    }
+}
+
+/// Looks at the bytes of heads before they are decoded.
+final class HeadMeter: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let requests: RequestGuard
+
+    init(_ requests: RequestGuard) { self.requests = requests }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        requests.look(at: unwrapInboundIn(data))
+        context.fireChannelRead(data)
+    }
+}
+
+extension Problem {
+    static let targetTooLong = Problem(
+        .uriTooLong, "target_too_long", "The request's target is too long",
+        detail: "A target has at most \(RequestGuard.longestTarget) bytes.")
+    static let headTooLarge = Problem(
+        .requestHeaderFieldsTooLarge, "head_too_large", "The request's head is too large",
+        detail: "A head has at most 100 fields of 16 KiB each and 32 KiB together.")
+    static let malformedRequest = Problem(.badRequest, "malformed_request", "The request is not HTTP/1.1")
+    static let unknownVersion = Problem(
+        .httpVersionNotSupported, "unknown_version", "This port speaks HTTP/1.1 and HTTP/1.0")
+    static let tooManyConnections = Problem(
+        .tooManyRequests, "too_many_connections", "The address has too many connections",
+        detail: "Close connections, or use them again. CONNECTIONS_PER_ADDRESS is the limit.", retryAfter: 1)
+}

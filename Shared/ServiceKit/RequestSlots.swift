@@ -1,0 +1,130 @@
+import HTTPTypes
+import Synchronization
+
+/// Bounds how many requests are under way: in the whole process, and for each credential.
+///
+/// Each ``Kind`` has a limit of its own, so that devices that wait, or uploads that drip, leave room for commands.
+public final class RequestSlots: Sendable {
+    /// What a request does while it holds a slot.
+    public enum Kind: Int, Sendable, CaseIterable {
+        /// It is carried out.
+        case work
+        /// It waits for something to happen, as a long poll does. That costs memory and no work.
+        case wait
+        /// Its body, which is no document, comes in and is stored.
+        case body
+    }
+
+    /// How many requests may be under way at a time.
+    public struct Limits: Sendable {
+        /// Over all credentials.
+        public var work = 1024
+        public var waits = 16_384
+        public var bodies = 512
+        /// Of one device. A fleet's token and an operator's key may have half of all.
+        public var deviceWork = 32
+        public var deviceWaits = 16
+        public var deviceBodies = 16
+
+        public init() {}
+
+        func total(_ kind: Kind) -> Int {
+            switch kind {
+            case .work: work
+            case .wait: waits
+            case .body: bodies
+            }
+        }
+
+        func share(_ kind: Kind, of caller: Caller) -> Int {
+            guard case .device = caller else { return max(1, total(kind) / 2) }
+            return switch kind {
+            case .work: deviceWork
+            case .wait: deviceWaits
+            case .body: deviceBodies
+            }
+        }
+    }
+
+    private struct State {
+        var total = 0
+        var byCaller: [Caller: Int] = [:]
+    }
+
+    private let limits: Limits
+    private let states = Kind.allCases.map { _ in Guarded(State()) }
+
+    public init(_ limits: Limits = Limits()) { self.limits = limits }
+
+    /// Takes a slot.
+    ///
+    /// - Throws: `busy` where all are taken, `too_many_in_flight` where the caller has its share.
+    func enter(_ kind: Kind, _ caller: Caller) throws(Problem) {
+        let (limit, share) = (limits.total(kind), limits.share(kind, of: caller))
+        let problem = states[kind.rawValue].value.withLock { state -> Problem? in
+            guard state.total < limit else { return .busy }
+            let own = state.byCaller[caller, default: 0]
+            guard own < share else { return .tooManyInFlight }
+            state.total += 1
+            state.byCaller[caller] = own + 1
+            return nil
+        }
+        if let problem { throw problem }
+    }
+
+    /// Takes a slot for a request that had one before. It is not refused now.
+    func reenter(_ kind: Kind, _ caller: Caller) {
+        states[kind.rawValue].value.withLock { state in
+            state.total += 1
+            state.byCaller[caller, default: 0] += 1
+        }
+    }
+
+    func leave(_ kind: Kind, _ caller: Caller) {
+        states[kind.rawValue].value.withLock { state in
+            state.total -= 1
+            guard let own = state.byCaller[caller], own > 1 else { return state.byCaller[caller] = nil }
+            state.byCaller[caller] = own - 1
+        }
+    }
+
+    /// How many slots of a kind are taken.
+    func count(_ kind: Kind) -> Int { states[kind.rawValue].value.withLock { $0.total } }
+
+    /// A mutex that an array can hold.
+    private final class Guarded: Sendable {
+        let value: Mutex<State>
+        init(_ state: sending State) { value = Mutex(state) }
+    }
+}
+
+/// The slot that a request holds.
+struct HeldSlot: Sendable {
+    let slots: RequestSlots
+    let kind: RequestSlots.Kind
+    let caller: Caller
+}
+
+extension ServiceContext {
+    /// Waits for something to happen. Meanwhile the request holds a slot for waits, and leaves its own to others.
+    ///
+    /// - Throws: `busy` or `too_many_in_flight` where too many wait already; what the body throws.
+    public func waiting<T>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T
+    ) async throws -> T {
+        guard let held else { return try await body() }
+        try held.slots.enter(.wait, held.caller)
+        held.slots.leave(held.kind, held.caller)
+        defer {
+            held.slots.leave(.wait, held.caller)
+            held.slots.reenter(held.kind, held.caller)
+        }
+        return try await body()
+    }
+}
+
+extension Problem {
+    public static let tooManyInFlight = Problem(
+        .tooManyRequests, "too_many_in_flight", "The credential has too many requests under way",
+        detail: "Wait for answers before you send more requests with this credential.", retryAfter: 1)
+}

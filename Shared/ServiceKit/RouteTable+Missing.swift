@@ -1,0 +1,27 @@
+import HTTPTypes
+import Hummingbird
+
+extension RouteTable {
+    /// What is told of a request that no route takes: the methods that its path has, and the service that serves it.
+    func missing(_ request: Request) -> Problem {
+        let (method, path) = (request.method, request.uri.path)
+        let allowed = Set(methods(at: path).map(\.rawValue)).sorted().joined(separator: ", ")
+        let other = SuiteRoutes.service(of: method.rawValue, path).map { service in
+            " The service `\(service.name)` serves it, by default on port \(service.port)."
+        }
+        guard allowed.isEmpty else {
+            var problem = Problem.methodNotAllowed.because(
+                "\(method.rawValue) is not allowed at \(shown(request)); allowed: \(allowed).\(other ?? "")")
+            problem.headers[.allow] = allowed
+            return problem
+        }
+        return .notFound.because(
+            "This service has no route for \(method.rawValue) \(shown(request)).\(other ?? "")")
+    }
+
+    /// A request's path, at most so much of it as anybody reads.
+    func shown(_ request: Request) -> String {
+        let path = request.uri.path
+        return path.utf8.count > 200 ? "\(path.prefix(200))…" : path
+    }
+}

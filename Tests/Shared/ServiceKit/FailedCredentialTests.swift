@@ -1,0 +1,90 @@
+import Logging
+import Records
+import Synchronization
+import TestSupport
+import Testing
+import Timeline
+
+@testable import ServiceKit
+
+/// What bad credentials cost, and whom.
+@Suite("Failed credentials", .timeLimit(.minutes(5))) struct FailedCredentialTests {
+    @Test func `an address that sends many bad credentials is told to wait, and known ones go on`() async throws {
+        try await TestService.run(failures: 1) { service in
+            let device = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            #expect(try await service.send("GET", "/v1/devices/d1", key: device).status == 200)
+            var codes: [String?] = []
+            var last: ServiceKitTests.Answer?
+            while codes.count < 40, last?.status != 429 {
+                last = try await service.send("GET", "/v1/devices/d1", key: "garbage-\(codes.count)")
+                codes.append(last?.code)
+            }
+            // Four seconds' worth, and what a slow machine gave back meanwhile.
+            #expect(codes.dropLast().count >= 4 && codes.dropLast().allSatisfy { $0 == "invalid_credential" })
+            #expect(last?.code == "too_many_failed_credentials" && last?.headers["retry-after"] == "1")
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: device).status == 200)
+            let metrics = try await service.send("GET", "/metrics", key: nil).body
+            #expect(metrics.contains(#"dormouse_auth_failures_total{reason="limited"}"#))
+            #expect(metrics.contains(#"dormouse_auth_failures_total{reason="invalid"}"#))
+            let lines = service.log.all.filter { $0.contains("invalid credentials") }
+            #expect(lines.count == 1 && lines.first?.contains(#""address":"127.0.0.1""#) == true)
+        }
+    }
+
+    @Test func `only a token of an unknown key has the keys read anew`() async throws {
+        let reads = Counted()
+        let refresh: @Sendable () async -> Bool = {
+            reads.add()
+            return false
+        }
+        try await TestService.run(refresh: refresh) { service in
+            let good = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            let parts = good.split(separator: ".")
+            let garbled = [
+                "garbage", "a.b.c", "\(parts[0]).\(parts[1])", "\(parts[0]).\(parts[1]).", good + ".x",
+                "\(parts[0]).\(parts[1]).AAAA", String(repeating: "a", count: 5000),
+            ]
+            for token in garbled {
+                for _ in 0..<2 {
+                    #expect(try await service.send("GET", "/v1/devices/d1", key: token).code == "invalid_credential")
+                }
+            }
+            #expect(reads.count == 0)
+            let stranger = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k2")
+            let token = try await stranger.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            #expect(try await service.send("GET", "/v1/devices/d1", key: token).code == "invalid_credential")
+            #expect(reads.count == 1)
+        }
+    }
+
+    @Test func `a verified token is refused once its key is no longer trusted`() async throws {
+        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
+        let verifier = DeviceTokenVerifier()
+        try await verifier.trust(["k1": tokens.publicKey])
+        let token = try await tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+        #expect(verifier.verifiedClaims(of: token) == nil)
+        #expect(await verifier.claims(of: token)?.device == "d1")
+        #expect(verifier.verifiedClaims(of: token)?.device == "d1")
+        try await verifier.trust([:])
+        #expect(verifier.verifiedClaims(of: token) == nil)
+        #expect(await verifier.claims(of: token) == nil)
+    }
+
+    @Test func `a refused credential is remembered for a while`() {
+        let failures = FailedCredentials()
+        let start = ContinuousClock.now
+        failures.remember("a", at: start)
+        #expect(failures.contains("a", at: start + .seconds(9)) && !failures.contains("b", at: start))
+        #expect(!failures.contains("a", at: start + .seconds(11)))
+        failures.remember("a", at: start)
+        failures.forget()
+        #expect(!failures.contains("a", at: start))
+    }
+}
+
+private final class Counted: Sendable {
+    private let value = Mutex(0)
+    var count: Int { value.withLock { $0 } }
+    func add() { value.withLock { $0 += 1 } }
+}

@@ -1,0 +1,58 @@
+import Hummingbird
+import Records
+import ServiceKit
+import Testing
+
+/// What is asked for beyond what there is.
+@Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
+    @Test func `an unknown query parameter is refused with those that there are`() async throws {
+        try await TestService.run(routes: { table in
+            table.add(.get, "/v1/list", "Lists", parameters: .pages) { _, _ in Response(json: Array("[]".utf8)) }
+            table.add(.get, "/page", "A page", access: .open, unknownQuery: .ignored) { _, _ in Response(status: .ok) }
+        }) { service in
+            #expect(try await service.send("GET", "/v1/list?limit=3&cursor=4").status == 200)
+            let typo = try await service.send("GET", "/v1/list?limt=3&limit=3")
+            #expect(typo.status == 400 && typo.code == "invalid_query")
+            #expect(typo.json["detail"] == "limt is no parameter here; there are limit, cursor")
+            #expect(typo.json["faults"]?[0]?["pointer"] == "/limt")
+            let twice = try await service.send("GET", "/v1/list?limit=3&limit=4&x=1")
+            #expect(twice.json["detail"] == "limit is given twice; and 1 more fault")
+            #expect(try await service.send("GET", "/healthz?x=1", key: nil).code == "invalid_query")
+            #expect(try await service.send("GET", "/page?x=1", key: nil).status == 200)
+            // Whoever is not let in is not told what there is.
+            #expect(try await service.send("GET", "/v1/list?x=1", key: nil).status == 401)
+        }
+    }
+
+    @Test func `a key that may only read changes nothing whatever the route does`() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send(
+                "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, key: TestService.readersKey)
+            #expect(answer.status == 403 && answer.code == "forbidden")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: TestService.readersKey).status == 200)
+        }
+    }
+
+    @Test func `a path that nobody serves is named`() async throws {
+        try await TestService.run { service in
+            let answer = try await service.send("GET", "/v1/nothing")
+            #expect(answer.json["detail"] == "This service has no route for GET /v1/nothing.")
+            let other = try await service.send("GET", "/v1/devices/d/apps/a/fetches")
+            #expect(
+                other.json["detail"]?.string
+                    == "This service has no route for GET /v1/devices/d/apps/a/fetches. The service `fetch` serves it, by "
+                    + "default on port 8082.")
+            let method = try await service.send("PUT", "/v1/naps", "{}")
+            #expect(method.json["detail"] == "PUT is not allowed at /v1/naps; allowed: POST.")
+        }
+    }
+
+    @Test func `a faulty document is told by its first fault`() async throws {
+        try await TestService.run { service in
+            let one = try await service.send("POST", "/v1/naps", #"{"name":"a","minutes":61}"#)
+            #expect(one.json["detail"]?.string?.hasPrefix("/minutes must be") == true, "\(one.body)")
+            let more = try await service.send("POST", "/v1/naps", #"{"name":"a b","minutes":61,"pillow":1}"#)
+            #expect(more.json["detail"]?.string?.hasSuffix("; and 2 more faults") == true, "\(more.body)")
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import AsyncHTTPClient
+import Hummingbird
+import NIOHTTP1
+import Postgres
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import ServiceKit
+
+extension RequestSlots {
+    /// So many for work, and each credential may have all of them.
+    static func of(_ work: Int, waits: Int = 8, deviceWork: Int = 32) -> RequestSlots {
+        var limits = Limits()
+        (limits.work, limits.waits, limits.deviceWork) = (work, waits, deviceWork)
+        return RequestSlots(limits)
+    }
+}
+
+/// Who may have how many requests under way.
+@Suite("Request slots", .timeLimit(.minutes(5))) struct SlotTests {
+    @Test func `a request without a valid credential takes no slot`() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        let refresh: @Sendable () async -> Bool = {
+            entered.open()
+            await mayGo.wait()
+            return false
+        }
+        try await TestService.run(slots: .of(1), refresh: refresh) { service async throws in
+            let stranger = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "unknown")
+            let token = try await stranger.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
+            async let refused = service.send("GET", "/v1/devices/d1", key: token)
+            await entered.wait()
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+            mayGo.open()
+            #expect(try await refused.code == "invalid_credential")
+        }
+    }
+
+    @Test func `a device has no more than its share of the slots`() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        try await TestService.run(
+            slots: .of(64, deviceWork: 1),
+            routes: { table in
+                table.add(.get, "/v1/slow", "Waits") { _, _ in
+                    entered.open()
+                    await mayGo.wait()
+                    return Response(json: Array("{}".utf8))
+                }
+            }
+        ) { service async throws in
+            func token(_ device: String) async throws -> String {
+                try await service.tokens.issue(device: device, fleet: "f1", id: "t", lifetime: .hours(1))
+            }
+            let (own, other) = (try await token("d1"), try await token("d2"))
+            async let slow = service.send("GET", "/v1/slow", key: own)
+            await entered.wait()
+            let refused = try await service.send("GET", "/v1/devices/d1", key: own)
+            #expect(refused.status == 429 && refused.code == "too_many_in_flight")
+            #expect(refused.headers["retry-after"] == "1")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: other).status == 404)
+            mayGo.open()
+            #expect(try await slow.status == 200)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: own).status == 200)
+        }
+    }
+
+    @Test func `a long poll leaves its slot to work`() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        try await TestService.run(
+            slots: .of(1, waits: 2),
+            routes: { table in
+                table.add(.get, "/v1/news", "Waits for news") { _, context in
+                    try await context.waiting {
+                        entered.open()
+                        await mayGo.wait()
+                    }
+                    return Response(json: Array("{}".utf8))
+                }
+            }
+        ) { service async throws in
+            async let poll = service.send("GET", "/v1/news")
+            await entered.wait()
+            // Half of two waits is the share of one credential.
+            let second = try await service.send("GET", "/v1/news")
+            #expect(second.status == 429 && second.code == "too_many_in_flight")
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+            mayGo.open()
+            #expect(try await poll.status == 200)
+        }
+    }
+
+    @Test func `uploads leave the slots of commands alone`() async throws {
+        let (entered, mayGo) = (Gate(), Gate())
+        try await TestService.run(
+            slots: .of(1),
+            routes: { table in
+                table.add(.put, "/v1/content", "Takes content", takesContent: true) { _, _ in
+                    entered.open()
+                    await mayGo.wait()
+                    return Response(json: Array("{}".utf8))
+                }
+            }
+        ) { service async throws in
+            async let upload = service.send("PUT", "/v1/content", "x", ["Content-Type": "text/plain"])
+            await entered.wait()
+            #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+            mayGo.open()
+            #expect(try await upload.status == 200)
+        }
+    }
+
+    @Test func `a slot that was taken is given back`() throws {
+        let slots = RequestSlots.of(2)
+        let device = Caller.device("d1", fleet: "f1")
+        for _ in 0..<3 {
+            try slots.enter(.work, device)
+            try slots.enter(.work, device)
+            #expect(throws: Problem.busy) { try slots.enter(.work, device) }
+            slots.leave(.work, device)
+            slots.leave(.work, device)
+        }
+        #expect(slots.count(.work) == 0)
+    }
+
+    @Test func `a device waits for at most sixteen positions at a time`() async throws {
+        let service = try await CounterService.prepare()
+        let client = HTTPClient(
+            eventLoopGroupProvider: .singleton,
+            configuration: {
+                var configuration = HTTPClient.Configuration()
+                configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+                return configuration
+            }())
+        try await service.run { () async throws in
+            let token = try await service.device("d1")
+            let codes = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        var request = HTTPClientRequest(url: "http://127.0.0.1:\(service.port)/v1/devices/d1")
+                        request.headers.add(name: "Authorization", value: "Bearer \(token)")
+                        request.headers.add(name: "Dormouse-Position", value: "0:999999999")
+                        let response = try await client.execute(request, timeout: .seconds(60))
+                        let body = try await response.body.collect(upTo: 1 << 16)
+                        return try JSON(parsing: body.readableBytesView)["code"]?.string
+                    }
+                }
+                return try await group.reduce(into: [String: Int]()) { $0[$1 ?? "", default: 0] += 1 }
+            }
+            #expect(codes == ["behind": 16, "too_many_in_flight": 4])
+        }
+        try await client.shutdown()
+        await service.pool.close()
+    }
+}
