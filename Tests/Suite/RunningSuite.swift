@@ -20,6 +20,8 @@ enum SuiteService: String, CaseIterable, Sendable {
 /// All processes end with it.
 final class RunningSuite: Sendable {
     static let operatorKey = "correct-horse"
+    /// Of an operator who may only read.
+    static let readersKey = "battery-staple"
 
     let cluster: PrivateCluster
     let database: String
@@ -64,12 +66,17 @@ final class RunningSuite: Sendable {
         repeat { apns = try freePort() } while ports.values.contains(apns)
         self.apns = apns
         proxy = try await TCPProxy.start(port: ports[.transfer] ?? 0)
-        let keys = OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: Self.operatorKey)
-        try write(keys, to: "operator-keys")
+        let keys = [
+            OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: Self.operatorKey),
+            OperatorKeys.line(name: "bob", scopes: [.read], key: Self.readersKey),
+        ]
+        try write(keys.joined(separator: "\n"), to: "operator-keys")
         for service in SuiteService.allCases { try write("secret-of-\(service.rawValue)", to: service.rawValue) }
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
+
+    func port(_ service: SuiteService) -> Int { ports[service] ?? 0 }
 
     func address(_ service: SuiteService) -> String { "http://127.0.0.1:\(ports[service] ?? 0)" }
 

@@ -32,6 +32,8 @@ public struct APIDescription: Sendable {
             return common.contains { path.hasPrefix($0) }
         }
         public var takesDocument: Bool { document["requestBody"] != nil }
+        /// Whether it asks who calls.
+        public var needsCredential: Bool { document["security"]?.items?.isEmpty == false }
         /// The names of the parameters of its path.
         public var places: [String] {
             path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }

@@ -1,0 +1,62 @@
+import Foundation
+import Glibc
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+/// What a crowd of clients leaves behind.
+@Suite("Crowds", .timeLimit(.minutes(5))) struct CrowdTests {
+    private static let count = 3000
+
+    @Test func `memory returns to the system after thousands of connections have left`() async throws {
+        allowManyFiles()
+        let suite = try await RunningSuite.start([.lifecycle])
+        let before = try suite.residentBytes(of: .lifecycle)
+        let crowd = try await withThrowingTaskGroup(of: (any Channel).self) { group in
+            var crowd: [any Channel] = []
+            for index in 0..<Self.count {
+                if index >= 100, let next = try await group.next() { crowd.append(next) }
+                group.addTask { try await visitor(suite.port(.lifecycle)) }
+            }
+            for try await next in group { crowd.append(next) }
+            return crowd
+        }
+        let crowded = try suite.residentBytes(of: .lifecycle)
+        #expect(crowded > before + 40 << 20, "the crowd took \((crowded - before) >> 20) MiB")
+        for visitor in crowd { try await visitor.close() }
+        try await eventually(within: 90, describe: "most of what the crowd took is given back") {
+            try suite.residentBytes(of: .lifecycle) < before + (crowded - before) / 2
+        }
+        _ = try await suite.stop()
+        try await suite.cluster.destroy()
+    }
+
+    /// A connection that has been answered once.
+    private func visitor(_ port: Int) async throws -> any Channel {
+        let answered = Signal<Void>()
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelInitializer { $0.pipeline.addHandler(FirstAnswer(answered)) }
+            .connect(host: "127.0.0.1", port: port).get()
+        try await channel.writeAndFlush(ByteBuffer(string: "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"))
+        try await answered.value()
+        return channel
+    }
+
+    private func allowManyFiles() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    private final class FirstAnswer: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        private let signal: Signal<Void>
+
+        init(_ signal: Signal<Void>) { self.signal = signal }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { signal.fire(()) }
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
