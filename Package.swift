@@ -208,6 +208,13 @@ targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])
 targets += [
+    // What the doors of all services accept, read by all of its readers.
+    tests(
+        "DoorsTests", "Doors",
+        durable + [
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
+            "PushService", "TransferService", "OpsService", "Lives", "TestSupport", httpClient, nioCore, nioHTTP1,
+        ]),
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
         name: "Lives",
@@ -220,7 +227,7 @@ targets += [
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer",
-            "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+            "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1, nioSSL,
         ],
         resources: [.copy("Python")]),
 ]

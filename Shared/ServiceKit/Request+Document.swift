@@ -15,12 +15,7 @@ extension Request {
     public func document<R: Record>(as type: R.Type = R.self, limit: Int = Request.documentLimit) async throws -> R {
         guard headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.unsupportedMediaType }
         let bytes = try await Self.collecting(upTo: limit) { try await body.collect(upTo: $0) }
-        let json = try JSON(received: bytes.readableBytesView)
-        // Each item takes at least two bytes, so most documents need no counting.
-        if bytes.readableBytes > 2 * Self.lengthLimit, let fault = json.excess(over: Self.lengthLimit) {
-            throw Problem.invalidDocument.because([fault])
-        }
-        return try R(json: json)
+        return try R(received: bytes.readableBytesView)
     }
 
     /// Reads a body, with the problems of one that does not come as it should.
@@ -51,6 +46,20 @@ extension Request {
             throw .invalidQuery.because("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
+    }
+}
+
+extension Record {
+    /// Reads the body of a request: strictly, at most ``JSON/receivedDepth`` levels and `Request.lengthLimit` items.
+    ///
+    /// - Throws: `JSONSyntaxError`, `DocumentError`, or ``Problem``: `invalid_document`.
+    package init(received bytes: some Collection<UInt8>) throws {
+        let json = try JSON(received: bytes)
+        // Each item takes at least two bytes, so most documents need no counting.
+        if bytes.count > 2 * Request.lengthLimit, let fault = json.excess(over: Request.lengthLimit) {
+            throw Problem.invalidDocument.because([fault])
+        }
+        self = try Self(json: json)
     }
 }
 

@@ -24,11 +24,15 @@ public struct ServerSentEvent: Sendable, Hashable {
         if let id { text += "id: \(id)\n" }
         if let event { text += "event: \(event)\n" }
         if let data {
-            for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
-                text += "data: \(line)\n"
-            }
+            for line in Self.lines(data) { text += "data: \(line)\n" }
         }
         return text + "\n"
+    }
+
+    /// Lines end with CR, LF or both. Clients know no other end: U+0085 and U+2028 stay within their line.
+    private static func lines(_ text: String) -> [Substring] {
+        guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return [text[...]] }
+        return text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
     }
 }
 

@@ -125,11 +125,8 @@ struct ProviderEndpoint: Sendable {
         _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String
     ) async throws(APNsReason) -> ProviderAnswer {
         let id = NotificationID(token, random: UUID.random()).description
-        let push = IncomingPush(
-            token: token.description, app: draft.app, topic: draft.topic, pushType: draft.pushType,
-            environment: environment, apnsID: draft.apnsID, notification: id, priority: draft.priority,
-            collapseID: draft.collapseID, expiration: suiteTime(ofExpiration: draft.expiration),
-            neverStored: draft.expiration == 0, payload: draft.payload)
+        let push = draft.push(
+            as: id, to: token, in: environment, expiration: suiteTime(ofExpiration: draft.expiration))
         var origin = Origin(id: UUID.random(), traceparent: traceparent)
         // By this the timeline finds a notification by its `apns-id`.
         origin.correlation = UUID(uuidString: draft.apnsID) ?? origin.id
@@ -163,12 +160,8 @@ struct ProviderEndpoint: Sendable {
         return found
     }
 
-    /// Providers tell real time: what counts is how far ahead it is.
     func suiteTime(ofExpiration seconds: Int64?) -> Instant? {
-        guard let seconds, seconds > 0 else { return nil }
-        let latest = real.now + .days(31)
-        let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
-        return clock.now + (moment - real.now)
+        ProviderRules.suiteTime(ofExpiration: seconds, at: clock.now, real: real.now)
     }
 
     private func answer(to refusal: PushRefusal, _ draft: ProviderRules.Draft) -> ProviderAnswer {

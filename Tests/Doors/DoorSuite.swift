@@ -1,0 +1,113 @@
+import Contracts
+import FetchMachine
+import LifecycleMachine
+import Lives
+import Machines
+import OrderedCollections
+import PushMachine
+import Records
+import TestSupport
+import Timeline
+import TransferMachine
+
+/// The machines of all services in memory, each of which takes in what the others tell, with one device.
+struct DoorSuite: Sendable {
+    typealias Place<M: Machine> = any WritableKeyPath<DoorSuite, InMemoryRuntime<M>> & Sendable
+
+    static let key = AggregateKey.device("d1")
+    static let app = "com.example.app"
+    static let session = "s"
+    static let channel = "AAAAAAAAAAAAAAAAAAAAAA=="
+    static let policy = PushPolicy(partitions: 16)
+
+    var lifecycle = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
+    var fetch = InMemoryRuntime<FetchMachine>(policy: .forTests)
+    var push = InMemoryRuntime<PushMachine>(policy: Self.policy)
+    var transfer = InMemoryRuntime<TransferMachine>(policy: TransferPolicy())
+    private(set) var now = Instant.monday
+    /// What the last step appended, in order.
+    private(set) var appended: [Event] = []
+    private var offset = 0
+
+    /// Has a machine decide a command, and every machine take in what follows.
+    mutating func submit<M: Machine>(_ command: M.Command, _ place: Place<M>) throws {
+        now = now + .milliseconds(10)
+        appended = []
+        try follow(self[keyPath: place].submit(command, to: Self.key, at: now))
+    }
+
+    /// Lets time pass to the next deadline of any machine; nothing where there is none.
+    mutating func advance() throws {
+        let deadlines = [lifecycle.nextDeadline, fetch.nextDeadline, push.nextDeadline, transfer.nextDeadline]
+        guard let next = deadlines.compactMap({ $0 }).min() else { return }
+        now = max(now, next)
+        appended = []
+        try follow(
+            lifecycle.advance(to: now) + fetch.advance(to: now) + push.advance(to: now) + transfer.advance(to: now))
+    }
+
+    private mutating func follow(_ events: [Event]) throws {
+        var rest = events[...]
+        while var event = rest.popFirst(), appended.count < 500 {
+            offset += 1
+            event.offset = offset
+            appended.append(event)
+            rest += try deliver(event, \.lifecycle) + deliver(event, \.fetch)
+            rest += try deliver(event, \.push) + deliver(event, \.transfer)
+        }
+    }
+
+    private mutating func deliver<M: Machine>(_ event: Event, _ place: Place<M>) throws -> [Event] {
+        do { return try self[keyPath: place].deliver(event) } catch let refusal as M.Refusal {
+            guard let reason = refusal.unreadable else { return [] }
+            throw DoorFault("\(M.name) can't read \(String(decoding: event.cloudEvent, as: UTF8.self)): \(reason)")
+        }
+    }
+
+    /// The device's push token.
+    var token: PushToken? {
+        push.state(Self.key).apps[Self.app]?.registration.flatMap { PushToken($0.token) }
+    }
+}
+
+/// A law of the doors was broken.
+struct DoorFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+extension DoorSuite {
+    /// Devices with much under way: an app on screen, one in the background, one of an old generation.
+    static func devices() throws -> [DoorSuite] {
+        let onScreen = try DoorSuite(.ios18)
+        var inBackground = onScreen
+        try inBackground.submit(.beginTask(app: app, TaskRequest(name: "t")), \.lifecycle)
+        try inBackground.submit(.transition(app: app, .home), \.lifecycle)
+        return [onScreen, inBackground, try DoorSuite(.ios6)]
+    }
+
+    private init(_ profile: ProfileName) throws {
+        let app = Self.app
+        try submit(.register(Registration(profile: profile)), \.lifecycle)
+        var manifest = Manifest(backgroundModes: BackgroundMode.allCases, handlersReturn: .reported)
+        manifest.permittedTaskIdentifiers = ["task"]
+        try submit(.install(app: app, manifest), \.lifecycle)
+        var settings = AppSettings()
+        settings.locationAuthorization = .always
+        try submit(.changeSettings(app: app, settings), \.lifecycle)
+        try submit(.transition(app: app, .launch), \.lifecycle)
+        try submit(.completeCallback(app: app, .didFinishLaunching, CallbackCompletion()), \.lifecycle)
+        try? submit(.setInterval(app: app, .minimum), \.fetch)
+        try? submit(.submitTask(app: app, BackgroundTaskRequest("task", .processing)), \.fetch)
+        try submit(.register(app: app, .sandbox, channels: [Self.channel]), \.push)
+        try submit(.connect(connection: "c"), \.push)
+        try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
+        try submit(
+            .download(app: app, session: Self.session, TransferRequest(url: "http://files.example/f")), \.transfer)
+        try submit(.resume(Self.task), \.transfer)
+        try submit(.startAttempt(Self.claim), \.transfer)
+    }
+
+    static let task = TaskPlace(app: app, session: session, task: 1)
+    static let claim = AttemptClaim(task, epoch: 1, mover: "m")
+}

@@ -1,0 +1,66 @@
+import Contracts
+import LifecycleMachine
+import Records
+
+@testable import LifecycleService
+
+extension Door {
+    private static let app = DoorSuite.app
+
+    static let lifecycle: [Door] = [
+        .rest(
+            Registration.self,
+            [
+                "profile": "ios18", "model": "iPhone 16", "memoryMB": 8192, "fleet": "f", "timeZone": "Europe/Zurich",
+                "gps": true, "cellular": true, "multitasking": true,
+            ], \.lifecycle
+        ) { .register($0) },
+        .rest(
+            ConditionsReport.self,
+            [
+                "battery": ["level": 0.5, "charging": true], "locked": true, "lowPowerMode": false,
+                "memoryPressure": "warning", "thermal": "fair", "tower": "228-1-7",
+                "network": ["kind": "wifi", "expensive": false, "constrained": false, "shape": "lte"],
+                "location": ["latitude": 47.37, "longitude": 8.54, "accuracyMeters": 10],
+            ], \.lifecycle
+        ) { .updateConditions($0) },
+        .rest(Power.self, ["event": "reboot"], \.lifecycle) { .power($0.event) },
+        .rest(Interruption.self, ["kind": "call"], \.lifecycle) { .interrupt($0.kind) },
+        .rest(
+            DeviceSettings.self, ["backgroundRefresh": "on", "restrictions": ["backgroundRefresh": false]], \.lifecycle
+        ) { .changeDeviceSettings($0) },
+        .rest(
+            Manifest.self,
+            [
+                "backgroundModes": ["audio", "location", "fetch", "remote-notification", "processing"],
+                "permittedTaskIdentifiers": ["task", "other"], "exitsOnSuspend": false, "memoryMB": 300,
+                "handlersReturn": "reported",
+            ], \.lifecycle
+        ) { .install(app: app, $0) },
+        .rest(
+            AppSettings.self, ["backgroundRefresh": "off", "locationAuthorization": "always", "notifications": "on"],
+            \.lifecycle
+        ) { .changeSettings(app: app, $0) },
+        .rest(Transition.self, ["event": "home"], \.lifecycle) { .transition(app: app, $0.event) },
+        .rest(Contracts.CallbackCompletion.self, ["snapshotLabel": "inbox"], \.lifecycle) {
+            .completeCallback(app: app, .didEnterBackground, $0)
+        },
+        .rest(TaskRequest.self, ["name": "sync", "expirationHandler": true], \.lifecycle) {
+            .beginTask(app: app, $0)
+        },
+        .rest(
+            WakeCompletion.self, ["bytesReceived": 1000, "result": "newData", "snapshot": "s", "success": true],
+            \.lifecycle
+        ) { .completeWake(app: app, wake: "w", $0) },
+        .rest(
+            ActivityRequest.self,
+            ["allowsBackgroundLocationUpdates": true, "pausesLocationUpdatesAutomatically": false], \.lifecycle
+        ) { .startActivity(app: app, .location, $0) },
+        .rest(ActionReport.self, ["kind": "fileLock", "thread": "main"], \.lifecycle) { .act(app: app, $0) },
+        .rest(
+            Region.self,
+            ["latitude": 47.37, "longitude": 8.54, "radiusMeters": 100, "notifyOnEntry": true, "notifyOnExit": true],
+            \.lifecycle
+        ) { .monitorRegion(app: app, region: "r", $0) },
+    ]
+}

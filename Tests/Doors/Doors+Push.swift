@@ -1,0 +1,101 @@
+import Contracts
+import Foundation
+import Lives
+import PushMachine
+import Records
+import TestSupport
+import Timeline
+
+@testable import PushService
+
+extension Door {
+    static let push: [Door] = [
+        .rest(RegistrationDocument.self, ["environment": "sandbox", "channels": [.string(DoorSuite.channel)]], \.push) {
+            .register(app: DoorSuite.app, $0.environment, channels: $0.channels)
+        },
+        .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
+        .rest(
+            "push", ProviderKeyDocument.self,
+            ["keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "environment": "sandbox", "publicKey": "", "topics": ["a"]]),
+        Door("push payload", alert, isFreeForm: true) { document, suite, documents in
+            var headers = [
+                "apns-topic": DoorSuite.app, "apns-push-type": documents.pick(["alert", "background", "voip"]),
+            ]
+            if headers["apns-push-type"] == "voip" { headers["apns-topic"] = DoorSuite.app + ".voip" }
+            try send(document, headers, &suite)
+        },
+        Door("push headers", alert) { _, suite, documents in
+            var headers = ["apns-topic": DoorSuite.app]
+            for _ in 0...documents.below(2) {
+                let name = documents.pick([
+                    "apns-collapse-id", "apns-expiration", "apns-priority", "apns-id", "apns-push-type", "apns-topic",
+                ])
+                headers[name] = String(decoding: documents.nextHeaderValue(), as: UTF8.self)
+            }
+            try send(alert.bytes, headers, &suite)
+        },
+        Door(
+            "broadcast", ["aps": ["event": "update", "content-state": ["score": 1], "timestamp": 1_750_000_000]],
+            isFreeForm: true
+        ) {
+            document, suite, documents in
+            try broadcast(
+                document, ["apns-expiration": documents.pick(["0", "1760000000", "9223372036854775807"])], &suite)
+        },
+        Door("broadcast headers", ["aps": ["event": "update"]]) { _, suite, documents in
+            let name = documents.pick(["apns-expiration", "apns-priority", "apns-channel-id", "apns-push-type"])
+            let value = String(decoding: documents.nextHeaderValue(), as: UTF8.self)
+            try broadcast(Array(#"{"aps":{"event":"update"}}"#.utf8), [name: value], &suite)
+        },
+        Door("channel", ["message-storage-policy": 1, "push-type": "LiveActivity"]) { document, _, _ in
+            let read = try ChannelConfiguration(document)
+            guard try ChannelConfiguration(read.json.bytes) == read else { throw DoorFault("it reads otherwise") }
+        },
+    ]
+
+    private static let alert: JSON = [
+        "aps": ["alert": ["title": "t", "body": "b"], "content-available": 1, "badge": 3, "sound": "default"],
+        "id": 7, "state": ["list": [1, 2.5, "x", .null, true]],
+    ]
+
+    private static func request(_ path: String, _ headers: [String: String], _ body: [UInt8]) -> ProviderRequest {
+        ProviderRequest(
+            method: "POST", path: path,
+            headers: headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
+            body: body.count > ProviderRequest.bodyLimit ? nil : body)
+    }
+
+    /// As the provider endpoint does.
+    private static func send(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
+        guard let token = suite.token else { return }
+        let request = request("/3/device/\(token)", headers, body)
+        guard PushToken(try ProviderRules.token(request)) == token else { throw DoorFault("another token") }
+        try ProviderRules.requireSingleHeaders(request)
+        let draft = try ProviderRules.draft(
+            request, apnsID: try ProviderRules.apnsID(request), grant: ProviderGrant(topics: []))
+        let expiration = ProviderRules.suiteTime(ofExpiration: draft.expiration, at: suite.now, real: .monday)
+        let id = NotificationID(token, random: UUID()).description
+        try suite.submit(.receive(draft.push(as: id, to: token, in: .sandbox, expiration: expiration)), \.push)
+    }
+
+    /// As the provider endpoint does, and the relay after it.
+    private static func broadcast(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
+        let standard = ["apns-channel-id": DoorSuite.channel, "apns-push-type": "liveactivity"]
+        let request = request("/4/broadcasts/apps/\(DoorSuite.app)", standard.merging(headers) { $1 }, body)
+        guard try ChannelRequest(request).action == .broadcast else { throw DoorFault("another action") }
+        let draft = try BroadcastDraft(request)
+        try draft.requireExpiration(of: ChannelConfiguration(stores: true))
+        let stored: JSON
+        do { stored = try JSON(parsing: draft.payload.bytes) } catch {
+            throw DoorFault("the relay can't read: \(error)")
+        }
+        try suite.submit(
+            .receiveBroadcast(
+                IncomingBroadcast(
+                    app: DoorSuite.app, channel: draft.channel.description, environment: .sandbox,
+                    requestID: try ChannelRequest.requestID(request), priority: draft.priority,
+                    expiration: ProviderRules.suiteTime(
+                        ofExpiration: draft.expiration, at: suite.now, real: .monday),
+                    neverStored: draft.expiration == 0, payload: stored)), \.push)
+    }
+}
