@@ -220,7 +220,8 @@ private struct JSONParser {
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger, let number = Int(text) { return .int(number) }
         guard let number = Double(text), number.isFinite else { throw error("a number out of range") }
-        return .double(number)
+        // Without the sign of -0, which the writer drops: what is decided live is what is read back.
+        return .double(number == 0 ? 0 : number)
     }
 
     private mutating func digits() throws(JSONSyntaxError) {

@@ -200,7 +200,7 @@ extension LifecycleMachine {
     private mutating func apply(_ event: LifecycleEvent.WakeCompleted, at time: Instant) {
         change(event.app, at: time) { app in
             app.close(event.wake)
-            app.energy.bytesReceived += event.bytesReceived ?? 0
+            app.energy.receive(event.bytesReceived ?? 0)
             app.takeSnapshot(at: time, event.snapshotLabel)
         }
     }

@@ -138,6 +138,13 @@ public struct EnergyLedger: Record, Equatable {
     /// A wake of any kind: starting the processor, and the app where it has no process.
     static let wakeCost = 500
 
+    private static let mostBytes = 1 << 60
+
+    /// Adds what a device says, as often as it says it: past an exbibyte it makes no difference.
+    mutating func receive(_ bytes: Int) {
+        bytesReceived = min(bytesReceived + min(max(0, bytes), Self.mostBytes), Self.mostBytes)
+    }
+
     /// What it has cost by a moment.
     public func metered(at now: Instant) -> EnergyLedger {
         let span = Int(max(.zero, now - meteredAt).milliseconds)

@@ -55,6 +55,16 @@ import Timeline
         #expect(app?.snapshotTakenAt == at(5) && app?.snapshotLabel == "map")
     }
 
+    @Test mutating func `bytes that a device reports again and again do not overflow`() throws {
+        var state = runtime.state(Self.key)
+        var completed = LifecycleEvent.WakeCompleted(app: "a", reason: .fetch, wake: "w")
+        for bytes in [Int.max, .max, .min, 7] {
+            completed.bytesReceived = bytes
+            state.apply(.wakeCompleted(completed), at: at(5))
+        }
+        #expect(state.apps["a"]?.energy.bytesReceived == 1 << 60)
+    }
+
     @Test mutating func aSnapshotIsTakenWhereTheAppLeavesTheScreen() throws {
         try submit(.transition(app: "a", .home), 7)
         #expect(app?.snapshotTakenAt == at(7) && app?.snapshotLabel == nil)

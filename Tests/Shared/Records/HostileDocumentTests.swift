@@ -23,6 +23,17 @@ import Testing
         #expect(throws: JSONSyntaxError.self) { try JSON(parsing: Array(text.utf8)) }
     }
 
+    @Test(arguments: ["-0.0", "-0e5", "-1e-400"])
+    func `zero has no sign, neither stored nor written`(text: String) throws {
+        let zero = try #require(try JSON(parsing: Array(text.utf8)).double)
+        #expect(zero.sign == .plus)
+        #expect(JSON.double(-0.0).bytes == Array("0".utf8))
+        var (one, other) = (BinaryWriter(), BinaryWriter())
+        0.0.write(to: &one)
+        (-0.0).write(to: &other)
+        #expect(one.bytes == other.bytes)
+    }
+
     @Test func `a document from outside has at most 24 levels, and a stored one has room for them`() throws {
         func nested(_ depth: Int) -> [UInt8] {
             Array(repeating: 0x5B, count: depth) + Array(repeating: 0x5D, count: depth)
