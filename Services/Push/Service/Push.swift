@@ -68,7 +68,8 @@ public enum Push {
             parts, table in
             let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(tables)
-            let relay = BroadcastRelay(pool: parts.pool, runtime: parts.runtime, logger: logger)
+            let relay = BroadcastRelay(
+                pool: parts.pool, runtime: parts.runtime, metrics: parts.metrics, logger: logger)
             let channels = ProviderChannels(
                 tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
                 feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)

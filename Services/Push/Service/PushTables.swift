@@ -19,6 +19,7 @@ struct PushTables: Sendable {
             ("0005_channels.sql", PackageResources._005_channels_sql),
             ("0006_timelines.sql", PackageResources._006_timelines_sql),
             ("0007_connection_positions.sql", PackageResources._007_connection_positions_sql),
+            ("0008_undelivered_broadcasts.sql", PackageResources._008_undelivered_broadcasts_sql),
         ]
         return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }

@@ -137,6 +137,37 @@ import Testing
         }
     }
 
+    @Test func `broadcasts are kept for a device that can't take them, and reach it in order`() async throws {
+        try await PushSuite.run { suite in
+            let channel = try await suite.makeChannel(stores: true)
+            for device in ["sick", "well"] {
+                _ = try await suite.makeDevice(device)
+                #expect(try await suite.subscribe(device, to: [channel]).status == 200)
+            }
+            let forgetsCache = Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()"))
+            let texts = ["one", "two", "three"]
+            try await suite.withDatabase { pool in
+                let sick = Statement("SELECT state FROM push.states WHERE key = 'device:sick'")
+                let state = try await pool.run(Call(sick))[0].bytes(0)
+                let write = Statement("UPDATE push.states SET state = $1 WHERE key = 'device:sick'")
+                _ = try await pool.run([Call(write, [.bytes([0])]), forgetsCache])
+                for text in texts { #expect(try await suite.broadcast(channel, text).status == 200) }
+                try await suite.relayed()
+                #expect(try await suite.received() == ["device:well": texts])
+                _ = try await pool.run([Call(write, [.bytes(state)]), forgetsCache])
+                try await eventually(within: 60, describe: "the device has them") {
+                    // A minute later.
+                    _ = try await pool.run(
+                        Call(Statement("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity'")))
+                    return try await suite.received()["device:sick"] == texts
+                }
+                try await eventually(within: 60, describe: "nothing is left of them") {
+                    try await pool.run(Call(Statement("SELECT FROM push.broadcasts"))).isEmpty
+                }
+            }
+        }
+    }
+
     @Test func whoDoesNotHearAChannelGetsNothingOfIt() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)

@@ -96,6 +96,8 @@ private struct Sent: Sendable {
         ),
         (.badCollapseID, .header("apns-collapse-id", String(repeating: "x", count: 65))),
         (.badCollapseID, .header("apns-collapse-id", String(repeating: "é", count: 33))),
+        (.badCollapseID, .header("apns-collapse-id", "a\u{0}b")),
+        (.badCollapseID, .header("apns-collapse-id", "a\u{1B}b")),
         (.invalidPushType, .header("apns-push-type", "shout")),
         (.forbidden, .header("apns-push-type", "mdm")),
         (.missingTopic, .header("apns-topic", nil)),

@@ -25,6 +25,12 @@ struct BroadcastOutbox: Sendable {
     /// How long others leave to its owner what was claimed or came further.
     private static let lease = "interval '10 seconds'"
 
+    /// What a message is read from.
+    static let columns = """
+        b.environment, b.app, b.channel, b.request_id, b.priority::int8, b.expiration, b.never_stored, b.payload,
+            b.traceparent
+        """
+
     // Of each channel the oldest broadcast goes first in each partition, so that the latest is what a device stores.
     private static let claim = Statement(
         """
@@ -38,8 +44,7 @@ struct BroadcastOutbox: Sendable {
             UPDATE push.broadcast_relays AS r SET owner = $1, leased_until = clock_timestamp() + \(lease)
             FROM free WHERE r.partition = free.partition AND r.broadcast = free.broadcast
             RETURNING r.partition, r.broadcast, r.after)
-        SELECT c.partition::int8, c.broadcast, c.after, b.environment, b.app, b.channel, b.request_id, b.priority::int8,
-            b.expiration, b.never_stored, b.payload, b.traceparent
+        SELECT c.partition::int8, c.broadcast, c.after, \(columns)
         FROM claimed AS c JOIN push.broadcasts AS b USING (broadcast)
         """)
     private static let advance = Statement(
@@ -55,11 +60,12 @@ struct BroadcastOutbox: Sendable {
     private static let finish = Statement(
         "DELETE FROM push.broadcast_relays WHERE partition = $1 AND broadcast = $2 AND owner = $3")
     // Of two that finish the last parts at once, the second waits here, and sees then that nothing is left.
-    private static let lock = Statement("SELECT FROM push.broadcasts WHERE broadcast = $1 FOR UPDATE")
-    private static let sweep = Statement(
+    static let lock = Statement("SELECT FROM push.broadcasts WHERE broadcast = $1 FOR UPDATE")
+    static let sweep = Statement(
         """
         DELETE FROM push.broadcasts WHERE broadcast = $1
             AND NOT EXISTS (SELECT FROM push.broadcast_relays WHERE broadcast = $1)
+            AND NOT EXISTS (SELECT FROM push.undelivered_broadcasts WHERE broadcast = $1)
         """)
     private static let candidates = Statement(
         """
@@ -75,17 +81,7 @@ struct BroadcastOutbox: Sendable {
 
     /// Takes on what nobody works on.
     func claim(limit: Int) async throws -> [Relay] {
-        try await pool.run(Call(Self.claim, [.uuid(owner), .int(limit)])).map { row in
-            let message = IncomingBroadcast(
-                app: try row.text(4), channel: try row.text(5),
-                environment: PushEnvironment(rawValue: try row.text(3)) ?? .sandbox,
-                requestID: try row.uuid(6).lowercased, priority: try row.int(7),
-                expiration: try row.optionalInt(8).map { Instant(milliseconds: Int64($0)) },
-                neverStored: try row.bool(9), payload: try JSON(parsing: try row.bytes(10)))
-            return Relay(
-                broadcast: try row.int(1), partition: try row.int(0), after: try row.text(2), message: message,
-                traceparent: try row.text(11))
-        }
+        try await pool.run(Call(Self.claim, [.uuid(owner), .int(limit)])).map { try Relay($0) }
     }
 
     private func place(_ relay: Relay) -> [Parameter] {
@@ -126,5 +122,20 @@ struct BroadcastOutbox: Sendable {
         _ = try await pool.run([
             Call(Self.lock, [broadcast]), Call(Self.finish, place(relay)), Call(Self.sweep, [broadcast]),
         ])
+    }
+}
+
+extension BroadcastOutbox.Relay {
+    /// - Parameter row: partition, broadcast, the key after which it goes on, and ``BroadcastOutbox/columns``.
+    init(_ row: Row) throws {
+        let message = IncomingBroadcast(
+            app: try row.text(4), channel: try row.text(5),
+            environment: PushEnvironment(rawValue: try row.text(3)) ?? .sandbox,
+            requestID: try row.uuid(6).lowercased, priority: try row.int(7),
+            expiration: try row.optionalInt(8).map { Instant(milliseconds: Int64($0)) },
+            neverStored: try row.bool(9), payload: try JSON(parsing: try row.bytes(10)))
+        self.init(
+            broadcast: try row.int(1), partition: try row.int(0), after: try row.text(2), message: message,
+            traceparent: try row.text(11))
     }
 }

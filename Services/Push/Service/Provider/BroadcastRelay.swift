@@ -24,15 +24,20 @@ final class BroadcastRelay: Service {
     private static let page = 128
     private static let poll = Duration.milliseconds(500)
 
+    /// What devices could not take is handed to them again: looked for so often.
+    private static let retryPause = Duration.seconds(5)
+
     private let outbox: BroadcastOutbox
     private let runtime: DurableRuntime<PushMachine>
+    private let metrics: Metrics
     private let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let underWay = Mutex(0)
 
-    init(pool: ConnectionPool, runtime: DurableRuntime<PushMachine>, logger: Logger) {
+    init(pool: ConnectionPool, runtime: DurableRuntime<PushMachine>, metrics: Metrics, logger: Logger) {
         outbox = BroadcastOutbox(pool: pool)
         self.runtime = runtime
+        self.metrics = metrics
         self.logger = logger
     }
 
@@ -47,6 +52,12 @@ final class BroadcastRelay: Service {
                     while !Task.isCancelled {
                         self.wake()
                         try? await Task.sleep(for: Self.poll)
+                    }
+                }
+                group.addTask {
+                    while !Task.isCancelled {
+                        await self.retry()
+                        try? await Task.sleep(for: Self.retryPause)
                     }
                 }
                 for await _ in self.signal.stream {
@@ -84,7 +95,9 @@ final class BroadcastRelay: Service {
             while true {
                 let keys = try await outbox.candidates(relay, limit: Self.page)
                 guard let last = keys.last else { break }
-                try await outbox.forget(try await submit(relay, to: keys), relay)
+                let outcomes = try await submit(relay, to: keys)
+                try await outbox.forget(outcomes.strangers, relay)
+                try await outbox.keep(relay, for: outcomes.undelivered)
                 relay.after = last.description
                 guard try await outbox.advance(relay) else { return }
             }
@@ -99,27 +112,46 @@ final class BroadcastRelay: Service {
         }
     }
 
-    /// - Returns: the devices that do not hear the channel.
+    /// What became of a broadcast at one device.
+    private enum Outcome {
+        case taken
+        /// It does not hear the channel.
+        case stranger
+        /// It can't take anything now.
+        case undelivered(String)
+    }
+
+    private typealias Outcomes = (strangers: [AggregateKey], undelivered: [(key: AggregateKey, reason: String)])
+
     /// - Throws: what may pass: the whole page is then to be handed over again.
-    private func submit(_ relay: BroadcastOutbox.Relay, to keys: [AggregateKey]) async throws -> [AggregateKey] {
-        try await withThrowingTaskGroup(of: AggregateKey?.self) { group in
+    private func submit(_ relay: BroadcastOutbox.Relay, to keys: [AggregateKey]) async throws -> Outcomes {
+        try await withThrowingTaskGroup(of: (AggregateKey, Outcome).self) { group in
             var rest = keys[...]
-            var strangers: [AggregateKey] = []
+            var outcomes: Outcomes = ([], [])
             func start() {
                 guard let key = rest.popFirst() else { return }
-                group.addTask { try await self.submit(relay, to: key) ? nil : key }
+                group.addTask { (key, try await self.submit(relay, to: key)) }
             }
             for _ in 0..<Self.deviceLimit { start() }
-            while let stranger = try await group.next() {
-                if let stranger { strangers.append(stranger) }
+            while let (key, outcome) = try await group.next() {
+                switch outcome {
+                case .taken: break
+                case .stranger: outcomes.strangers.append(key)
+                case .undelivered(let reason):
+                    outcomes.undelivered.append((key, reason))
+                    logger.error(
+                        "keep a broadcast for a device that can't take it",
+                        metadata: [
+                            LogKey.error: "\(reason)", "device": "\(key)", "broadcast": "\(relay.broadcast)",
+                        ])
+                }
                 start()
             }
-            return strangers
+            return outcomes
         }
     }
 
-    /// - Returns: whether the device hears the channel.
-    private func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Bool {
+    private func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Outcome {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
             derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
@@ -131,19 +163,43 @@ final class BroadcastRelay: Service {
         ) { _, _ in [] }
         do {
             _ = try await runtime.submit(submission)
-            return true
+            return .taken
         } catch is PushRefusal {
-            return false
+            return .stranger
         } catch let error as RuntimeError {
             switch error {
             // A newer program has the device: one of its replicas goes on with the broadcast.
             case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown, .newerState: throw error
             case .failed, .idempotencyConflict, .parked, .malformedState, .stateTooLarge:
                 // A device that can take nothing must not keep the broadcast from the others.
-                logger.error(
-                    "a device can't take a broadcast", metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
-                return true
+                return .undelivered("\(error)")
             }
         }
     }
+
+    /// Hands broadcasts over again to devices that could not take them.
+    private func retry() async {
+        do {
+            while true {
+                let due = try await outbox.claimUndelivered(limit: Self.deviceLimit)
+                for device in due {
+                    switch try await submit(device, to: AggregateKey(device.after)) {
+                    case .taken, .stranger: try await outbox.settle(device)
+                    case .undelivered(let reason): try await outbox.note(reason, device)
+                    }
+                }
+                if due.isEmpty { break }
+            }
+            metrics.set(.broadcastsUndelivered, to: Double(try await outbox.undelivered()))
+        } catch {
+            guard !Task.isCancelled else { return }
+            logger.warning("hand kept broadcasts over later", metadata: [LogKey.error: "\(error)"])
+        }
+    }
+}
+
+extension Metric {
+    static let broadcastsUndelivered = Metric(
+        "dormouse_push_broadcasts_undelivered",
+        "Broadcasts that are kept for a device which can't take them, over all devices and replicas.", .gauge)
 }

@@ -39,6 +39,8 @@ extension ChannelTables {
         SELECT key FROM push.subscriptions
         WHERE partition = $1 AND app = $2 AND channel = $3 AND touched_at < clock_timestamp() - interval '10 minutes'
             AND NOT EXISTS (SELECT FROM push.broadcast_relays AS r WHERE r.partition = $1 AND r.channel = $3)
+            AND NOT EXISTS (
+                SELECT FROM push.undelivered_broadcasts AS u WHERE u.partition = $1 AND u.key = subscriptions.key)
         ORDER BY key LIMIT $4
         """)
     private static let forget = Statement(

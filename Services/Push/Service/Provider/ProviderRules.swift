@@ -21,6 +21,30 @@ struct ProviderRules: Sendable {
         /// The topic without the suffix of its type.
         var app: String
         var payload: JSON
+
+        /// What the device is handed.
+        ///
+        /// - Parameter expiration: by the suite's clock.
+        func push(
+            as notification: String, to token: PushToken, in environment: PushEnvironment, expiration: Instant?
+        ) -> IncomingPush {
+            IncomingPush(
+                token: token.description, app: app, topic: topic, pushType: pushType, environment: environment,
+                apnsID: apnsID, notification: notification, priority: priority, collapseID: collapseID,
+                expiration: expiration, neverStored: self.expiration == 0, payload: payload)
+        }
+    }
+
+    /// Providers tell real time: what counts is how far ahead it is.
+    ///
+    /// - Parameters:
+    ///   - seconds: of real time since 1970.
+    ///   - now: the suite's time at the moment `real`.
+    static func suiteTime(ofExpiration seconds: Int64?, at now: Instant, real: Instant) -> Instant? {
+        guard let seconds, seconds > 0 else { return nil }
+        let latest = real + .days(31)
+        let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
+        return now + (moment - real)
     }
 
     /// The token's text in the path.
@@ -63,7 +87,7 @@ struct ProviderRules: Sendable {
         let expiration = try expiration(request)
         let priority = try priority(request)
         let collapseID = request.header("apns-collapse-id")
-        guard collapseID.map({ (1...64).contains($0.utf8.count) }) ?? true else { throw .badCollapseID }
+        guard collapseID.map(isCollapseID) ?? true else { throw .badCollapseID }
         // The payload is judged last, but the type of a push that does not name it follows from its payload.
         let payload = request.body.flatMap { try? JSON(received: $0) }
         let pushType = try pushType(request, payload, priority, grant)
@@ -75,6 +99,11 @@ struct ProviderRules: Sendable {
         return Draft(
             apnsID: apnsID, expiration: expiration, priority: priority ?? (pushType == .background ? 5 : 10),
             collapseID: collapseID, pushType: pushType, topic: topic, app: app, payload: payload)
+    }
+
+    /// HTTP/2 brings any byte of a header's value here, U+0000 too.
+    private static func isCollapseID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
     static func expiration(_ request: ProviderRequest) throws(APNsReason) -> Int64? {
