@@ -14,7 +14,7 @@ struct Provider: Sendable {
     }
 
     private let suite: RunningSuite
-    private let token: String
+    let token: String
 
     /// Registers the key, and signs the one token that all its notifications carry.
     init(_ suite: RunningSuite) async throws {

@@ -80,6 +80,13 @@ final class RunningSuite: Sendable {
 
     func address(_ service: SuiteService) -> String { "http://127.0.0.1:\(ports[service] ?? 0)" }
 
+    /// The process that a service is; nil where it does not run.
+    func process(of service: SuiteService) -> pid_t? { processes.withLock { $0[service]?.pid } }
+
+    /// The provider endpoint over TLS, and the file with the authority that it is trusted by.
+    var apnsAddress: String { "https://localhost:\(apns)" }
+    var apnsAuthority: String { path("apns/ca.pem") }
+
     /// Ends a service as a crash does, and waits until it is gone.
     func kill(_ service: SuiteService) async throws {
         let process = processes.withLock { $0.removeValue(forKey: service) }

@@ -34,6 +34,18 @@ public struct APIDescription: Sendable {
         public var takesDocument: Bool { document["requestBody"] != nil }
         /// Whether it asks who calls.
         public var needsCredential: Bool { document["security"]?.items?.isEmpty == false }
+        /// The JSON Schema of the document that it takes.
+        public var requestSchema: JSON? { document["requestBody"]?["content"]?["application/json"]?["schema"] }
+        /// Whether it may answer with an endless stream.
+        public var isStream: Bool {
+            responses.contains { $0.value["content"]?["text/event-stream"] != nil }
+        }
+        /// The names of the parameters of its query.
+        public var queries: [String] {
+            (document["parameters"]?.items ?? []).filter { $0["in"]?.string == "query" }.compactMap {
+                $0["name"]?.string
+            }
+        }
         /// The names of the parameters of its path.
         public var places: [String] {
             path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
