@@ -110,11 +110,10 @@ var targets: [Target] = [
     .target(
         name: "Attack",
         dependencies: [
-            "Records", "Contracts", "Postgres", "EventLog", "TestSupport", httpClient, crypto, nioCore, nioHTTP1,
-            nioSSL,
-            logging,
+            "Records", "Contracts", "Postgres", "EventLog", "TestSupport", httpClient, crypto, nioCore, nioPosix,
+            nioHTTP1, nioSSL, logging,
         ],
-        path: "Tests/Attack", swiftSettings: strict),
+        path: "Tests/Attack", exclude: ["README.md"], swiftSettings: strict),
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
@@ -227,7 +226,8 @@ targets += [
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer",
-            "ops", "fleet", "Lives", "playlife", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1, nioSSL,
+            "ops", "fleet", "Lives", "playlife", "Attack", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+            nioSSL,
         ],
         resources: [.copy("Python")]),
 ]

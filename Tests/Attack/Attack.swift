@@ -63,6 +63,10 @@ public final class Attack: Sendable {
         for number in 0..<options.devices {
             run.devices.append(try await HonestDevice.make(number, suite, client))
         }
+        let honest = HonestClient(suite: suite, client: client, ledger: run.ledger)
+        run.broadcasters.append(
+            try await Broadcaster(honest, run.provider, run.devices, pause: .seconds(4), seed: random.next()))
+        run.orders = run.devices.prefix(4).map { OrdersReader($0, suite, client) }
         for service in AttackedService.allCases where options.hostilePerSecond > 0 {
             let seed = random.next()
             run.hostile.append(
@@ -114,6 +118,23 @@ public final class Attack: Sendable {
                 if !run.hostile.isEmpty {
                     group.addTask { await run.targets.keep(run.suite, run.client, while: goesOn) }
                 }
+                for number in 0..<(options.hostilePerSecond > 0 ? 2 : 0) {
+                    let made = RawClient(
+                        run.suite, run.hostileBook, pause: .seconds(10) / options.hostilePerSecond,
+                        seed: uploadSeed &- UInt64(number))
+                    group.addTask {
+                        var client = made
+                        await client.run(while: goesOn)
+                    }
+                }
+                for made in run.broadcasters {
+                    group.addTask {
+                        var broadcaster = made
+                        await broadcaster.run(while: goesOn)
+                    }
+                }
+                for reader in run.orders { group.addTask { await reader.run(while: goesOn) } }
+                group.addTask { await run.feed.run(partitions: 16, while: goesOn) }
                 group.addTask { [self] in await watch(run.suite, saboteur, while: goesOn) }
                 if let mean = options.timeBetweenFaults {
                     group.addTask { [options] in
@@ -132,12 +153,12 @@ public final class Attack: Sendable {
         while goesOn() {
             for replica in suite.replicas {
                 let deaths = replica.deaths
-                guard deaths.count > told[replica.name] ?? 0, let death = deaths.last else { continue }
-                told[replica.name] = deaths.count
-                say(
-                    "  \(replica.name) ended by itself: \(death.status)\n    " + death.lines.joined(separator: "\n    ")
-                )
-                await saboteur.ensureRunning(replica)
+                if deaths.count > told[replica.name] ?? 0, let death = deaths.last {
+                    told[replica.name] = deaths.count
+                    let lines = death.lines.joined(separator: "\n    ")
+                    say("  \(replica.name) ended by itself: \(death.status)\n    \(lines)")
+                }
+                if !replica.isRunning { await saboteur.tend(replica) }
             }
             try? await Task.sleep(for: .milliseconds(300))
         }
@@ -181,6 +202,9 @@ final class AttackRun: @unchecked Sendable {
     // Changed while the attack is prepared, by one task alone, and only read from then on.
     var devices: [HonestDevice] = []
     var hostile: [HostileClient] = []
+    var broadcasters: [Broadcaster] = []
+    var orders: [OrdersReader] = []
+    let feed: FeedReader
     let suite: AttackedSuite
     let client: AttackClient
     let ledger: Ledger
@@ -191,5 +215,6 @@ final class AttackRun: @unchecked Sendable {
 
     init(_ suite: AttackedSuite, _ client: AttackClient, _ ledger: Ledger) {
         (self.suite, self.client, self.ledger) = (suite, client, ledger)
+        feed = FeedReader(suite, client)
     }
 }

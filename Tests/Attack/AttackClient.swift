@@ -54,6 +54,8 @@ final class AttackClient: Sendable {
         configuration.connectionPool.idleTimeout = .seconds(20)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
         configuration.timeout.connect = .seconds(3)
+        // A stream that says nothing for so long is lost: there are heartbeats.
+        configuration.timeout.read = .seconds(25)
         configuration.redirectConfiguration = .disallow
         if let authority {
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -83,6 +85,23 @@ final class AttackClient: Sendable {
         let isStream = response.headers.first(name: "content-type")?.hasPrefix("text/event-stream") ?? false
         let body = isStream ? ByteBuffer() : try await response.body.collect(upTo: 1 << 24)
         return Answer(status: Int(response.status.code), headers: response.headers, body: body)
+    }
+
+    /// Reads a stream.
+    ///
+    /// - Parameters:
+    ///   - seconds: the longest silence.
+    ///   - take: is given each part; says whether there is to be another.
+    /// - Throws: what ended the stream.
+    func stream(
+        _ call: Call, from address: String, within seconds: Int64, _ take: (ByteBuffer) -> Bool
+    ) async throws {
+        var request = HTTPClientRequest(url: address + call.path)
+        request.headers.add(name: "authorization", value: "Bearer \(AttackedSuite.operatorKey)")
+        for (name, value) in call.headers { request.headers.add(name: name, value: value) }
+        let response = try await http.execute(request, timeout: .seconds(seconds))
+        guard response.status == .ok else { throw AttackFailed("\(response.status)") }
+        for try await part in response.body where !take(part) { return }
     }
 
     /// Sends a request that must succeed, again and again within a minute, as one and the same.

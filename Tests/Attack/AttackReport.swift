@@ -28,6 +28,9 @@ public struct AttackReport: Sendable {
     /// Whether nothing is wrong.
     public var isSound: Bool { faults.isEmpty }
 
+    /// How many commands were acknowledged.
+    public var acknowledged: Int { rows.values.reduce(0) { $0 + $1.acknowledged } }
+
     /// All of it, for people; the last line is `sound`, or says how many faults there are.
     public var text: String {
         var lines = [

@@ -29,7 +29,7 @@ struct Audit {
         var partition = 0
         var first = 0
         var last = 0
-        var keys: Set<String> = []
+        var keys: [String: Int] = [:]
         var correlations: Set<String> = []
     }
 
@@ -67,7 +67,7 @@ struct Audit {
         }
         var trace = traces[number] ?? Trace()
         trace.correlations.insert(event.correlation)
-        trace.keys.insert(event.key)
+        trace.keys[event.key, default: 0] += kind.events.contains(event.type) ? 1 : 0
         if kind.events.contains(event.type) {
             if trace.count == 0 { trace.first = event.offset }
             trace.count += 1
@@ -115,10 +115,31 @@ struct Audit {
         verdict.rows["\(record.kind.service) \(record.kind.name)"] = row
     }
 
+    /// What is wrong about a command that reaches several aggregates; nil where nothing is.
+    private func faultOfMany(_ record: CommandRecord, _ trace: Trace?) -> String? {
+        let keys = trace?.keys ?? [:]
+        if let stranger = keys.keys.filter({ !record.targets.contains($0) }).min() { return "it reached \(stranger)" }
+        if let doubled = keys.filter({ $0.value > 1 }).keys.min() {
+            return "\(doubled) got it \(keys[doubled] ?? 0) times"
+        }
+        let missed = record.targets.filter { keys[$0] ?? 0 == 0 }.sorted()
+        switch record.outcome {
+        case .acknowledged:
+            return missed.isEmpty
+                ? nil : "\(missed.count) of \(record.targets.count) did not get it: \(missed.prefix(3))"
+        case .refused: return "it was refused with \(record.code ?? "no code"), which it should not be"
+        case .unknown, .pending:
+            // Once it is kept, it goes to everybody.
+            return keys.isEmpty || missed.isEmpty ? nil : "only some got it: not \(missed.prefix(3))"
+        }
+    }
+
     /// What is wrong about a command; nil where nothing is.
     private func fault(of record: CommandRecord, _ trace: Trace?) -> String? {
         let count = trace?.count ?? 0
-        if let trace, trace.keys != [record.key] { return "its events are of \(trace.keys.sorted())" }
+        let keys = (trace?.keys.keys).map { $0.sorted() } ?? []
+        guard record.targets.isEmpty else { return faultOfMany(record, trace) }
+        if !keys.isEmpty, keys != [record.key] { return "its events are of \(keys)" }
         if count > 1 { return "it happened \(count) times, at \(trace?.first ?? 0) and \(trace?.last ?? 0)" }
         if let trace, trace.correlations.count > 1 { return "it was decided \(trace.correlations.count) times" }
         switch record.outcome {

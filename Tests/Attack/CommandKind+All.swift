@@ -36,6 +36,9 @@ extension CommandKind {
     static let notifyOverHTTP2 = CommandKind(
         name: "notify, HTTP/2", service: .push, events: [PushEvent.NotificationReceived.type])
 
+    static let broadcast = CommandKind(
+        name: "broadcast", service: .push, events: [PushEvent.NotificationReceived.type])
+
     static let suspendTask = CommandKind(
         name: "suspend task", service: .transfer, events: [TransferEvent.TaskSuspended.type])
     static let resumeTask = CommandKind(

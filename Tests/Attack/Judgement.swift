@@ -31,6 +31,7 @@ struct Judgement: Sendable {
         } catch {
             report.faults.append("the audit failed: \(error)")
         }
+        await streams(&report)
         await run.uploads.check(run.suite, run.client)
         report.uploads = run.uploads.count
         report.faults += run.uploads.faults.map { "upload: \($0)" }
@@ -105,6 +106,19 @@ struct Judgement: Sendable {
         report.faults += try await scan.laggards().map { "behind after the rest: \($0)" }
     }
 
+    /// What followed the log over every fault has missed nothing.
+    private func streams(_ report: inout AttackReport) async {
+        if let scan = try? LogScan(run.suite) {
+            if let heads = try? await scan.heads() { await run.feed.finish(heads) }
+            await scan.pool.close()
+        }
+        report.faults += run.feed.faults.map { "the feed of ops: \($0)" }
+        report.remarks.append("the feed of ops told \(run.feed.count) events over \(run.feed.connections) connections")
+        for reader in run.orders { await reader.finish() }
+        report.faults += run.orders.flatMap(\.faults)
+        report.remarks.append("\(run.orders.reduce(0) { $0 + $1.count }) orders were told")
+    }
+
     /// All stored states are what the log makes of them.
     private func folds(_ scan: LogScan, _ report: inout AttackReport) async throws {
         let ops = run.suite.replicas(of: .ops)[0].directAddress
@@ -116,11 +130,39 @@ struct Judgement: Sendable {
                 continue
             }
             report.folds += answer.json["folds"]?.items?.reduce(0) { $0 + ($1["checked"]?.int ?? 0) } ?? 0
+            for fold in answer.json["folds"]?.items ?? [] {
+                for key in fold["differing"]?.items ?? [] {
+                    guard let service = fold["service"]?.string, let key = key.string else { continue }
+                    await keep(service, key, &report)
+                }
+            }
             if answer.json["sound"]?.bool != true {
                 report.faults.append(
                     "/v1/log/check: \(String(decoding: answer.json.bytes.prefix(1000), as: UTF8.self))")
             }
         }
+    }
+
+    /// Keeps what is needed to look into a state that differs from its fold: the own events, then the state.
+    private func keep(_ service: String, _ key: String, _ report: inout AttackReport) async {
+        let history = """
+            SELECT row_to_json(e) FROM bus.events AS e WHERE key = '\(key)' AND source = '\(service)' ORDER BY log_offset
+            """
+        let state = """
+            SELECT row_to_json(s) FROM (
+                SELECT *, encode(state, 'hex') AS hexadecimal FROM "\(service)".states WHERE key = '\(key)') AS s
+            """
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("attack-evidence")
+        let file = folder.appendingPathComponent("\(service)-\(key)-\(UUID().uuidString.prefix(8)).jsonl")
+        do {
+            let (cluster, database) = (run.suite.cluster, run.suite.database)
+            let text = [
+                try await cluster.sql(history, database: database), try await cluster.sql(state, database: database),
+            ]
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try text.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+            report.faults.append("\(service): the state of \(key) is not its fold; see \(file.path)")
+        } catch { report.faults.append("\(service): the state of \(key) is not its fold; not kept: \(error)") }
     }
 
     private func hostile(_ report: inout AttackReport) {

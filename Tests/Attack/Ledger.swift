@@ -29,6 +29,8 @@ struct CommandRecord: Sendable {
     let key: String
     /// Whether its acceptance always makes an event: false where the state may already be what the command asks for.
     var isCertain = true
+    /// The aggregates that a command reaches which is about several: each of them has its event once. Else empty.
+    var targets: Set<String> = []
     var outcome = Outcome.pending
     var attempts = 0
     /// Attempts that may have taken effect although the client was not told so.

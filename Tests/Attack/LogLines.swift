@@ -27,7 +27,7 @@ struct LogLines: Sendable {
             let error = json["error"]?.string ?? ""
             let kind = Kind(
                 level: level, service: json["service"]?.string ?? "", message: message,
-                isExpected: message == "a batch failed" && Self.isOfDatabase(error))
+                isExpected: Self.isExpected(message, error))
             let known = kinds[kind]
             kinds[kind] = (count: (known?.count ?? 0) + 1, example: known?.example ?? String(line.prefix(600)))
         }
@@ -54,13 +54,17 @@ struct LogLines: Sendable {
         }
     }
 
-    private static func isOfDatabase(_ error: String) -> Bool {
+    /// Whether a stopped process, or a database that is stopped, cut off or slow, explains a message. Readiness is looked at after
+    /// the attack, so what a health check says meanwhile is no fault.
+    private static func isExpected(_ message: String, _ error: String) -> Bool {
+        let ofHealth: Set = ["a health check fails", "the database fails, requests that need it are answered 503"]
+        guard !ofHealth.contains(message) else { return true }
         let causes = [
             "no connection to PostgreSQL", "the connection to the database was lost", "database connections were busy",
             "the database connection was closed", "databaseUnavailable", "outcomeUnknown", "stopping", "SQLSTATE 57P0",
             "SQLSTATE 55P03", "SQLSTATE 25P0",
         ]
-        return causes.contains { error.contains($0) }
+        return message == "a batch failed" && causes.contains { error.contains($0) }
     }
 
     /// Whether a line is of a process that trapped.

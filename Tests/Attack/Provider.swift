@@ -59,10 +59,13 @@ final class Provider: Sendable {
 
     func headers(silent: Bool) -> [(String, String)] {
         [
-            ("authorization", "bearer \(token)"), ("apns-topic", HonestDevice.app),
+            ("authorization", authorization), ("apns-topic", HonestDevice.app),
             ("apns-push-type", silent ? "background" : "alert"), ("apns-priority", silent ? "5" : "10"),
         ]
     }
+
+    /// What lets it in.
+    var authorization: String { "bearer \(token)" }
 
     /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).
     private var token: String {

@@ -26,6 +26,9 @@ final class Replica: Sendable {
         var transcripts: [Transcript] = []
     }
 
+    /// How long a start may take, in seconds.
+    static let patience = 90.0
+
     let service: AttackedService
     /// From 1 on.
     let number: Int
@@ -35,7 +38,7 @@ final class Replica: Sendable {
     let front: TCPProxy?
     /// The port of the provider endpoint; nil for services other than `push`.
     let apnsPort: Int?
-    private let port: Int
+    let port: Int
     private let settings: [String: String]
     private let state = Mutex(State())
 
@@ -82,10 +85,13 @@ final class Replica: Sendable {
             state.transcripts.append(process.errors)
         }
         watch(process)
+        let begin = ContinuousClock.now
         do {
-            try await process.waitForLine(containing: "is ready", within: 90)
+            try await process.waitForLine(containing: "is ready", within: Self.patience)
         } catch {
-            throw AttackFailed("\(name) did not start: \(error)")
+            if let status = try? await process.exit(within: 1) { note(process, status) }
+            let seconds = Int(begin.duration(to: .now) / .seconds(1))
+            throw AttackFailed("\(name) did not start within \(seconds) s: \(error)")
         }
         state.withLock { state in
             state.isReady = state.process === process

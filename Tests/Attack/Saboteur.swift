@@ -65,12 +65,21 @@ final class Saboteur: Sendable {
         }
     }
 
+    /// Starts a replica that no fault is about and whose process has ended.
+    func tend(_ replica: Replica) async {
+        let isFree = state.withLock { $0.busy.insert(replica.name).inserted }
+        guard isFree else { return }
+        await ensureRunning(replica)
+        state.withLock { _ = $0.busy.remove(replica.name) }
+    }
+
     /// Starts a replica whose process has ended.
     func ensureRunning(_ replica: Replica) async {
         for attempt in 1...6 where !replica.isRunning {
             do { return try await replica.start() } catch {
-                // A database that is away keeps a service from starting, and is no fault of the service.
-                if attempt == 6 { state.withLock { $0.wrongs.append("\(error)") } }
+                // A database that is away keeps a service from starting, and is no fault of the service. One that goes on
+                // without being ready is.
+                if attempt == 6 || replica.isRunning { state.withLock { $0.wrongs.append("\(error)") } }
             }
         }
     }

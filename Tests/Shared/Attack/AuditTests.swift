@@ -105,6 +105,25 @@ import Testing
         #expect(log.faults([event]) == [])
     }
 
+    @Test func `a broadcast reaches each of its devices once`() {
+        func faults(_ outcome: Outcome, _ keys: [String]) -> [String] {
+            let log = Doctored(outcome, openAttempts: 1, targets: ["device:a", "device:b"])
+            return log.faults(
+                keys.enumerated().map { offset, key in
+                    var event = log.own(offset + 1)
+                    event.key = key
+                    return event
+                })
+        }
+        #expect(faults(.acknowledged, ["device:a", "device:b"]) == [])
+        #expect(faults(.acknowledged, ["device:a"]) == ["1 of 2 did not get it: [\"device:b\"]"])
+        #expect(faults(.acknowledged, ["device:a", "device:b", "device:a"]) == ["device:a got it 2 times"])
+        #expect(faults(.acknowledged, ["device:a", "device:c"]) == ["it reached device:c"])
+        #expect(faults(.unknown, []) == [])
+        #expect(faults(.unknown, ["device:a", "device:b"]) == [])
+        #expect(faults(.unknown, ["device:a"]) == ["only some got it: not [\"device:b\"]"])
+    }
+
     @Test func `counts tell what was acknowledged and what is in the log`() {
         let log = Doctored(.unknown, openAttempts: 1)
         var audit = Audit(log.ledger)
@@ -120,12 +139,13 @@ private struct Doctored {
 
     init(
         _ outcome: Outcome, isCertain: Bool = true, openAttempts: Int = 0, position: (Int, Int)? = nil,
-        code: String = "expected"
+        code: String = "expected", targets: Set<String> = []
     ) {
         var kind = CommandKind.conditions
         kind.refusals = ["expected"]
         var record = CommandRecord(kind: kind, key: "device:a")
         record.outcome = outcome
+        record.targets = targets
         record.isCertain = isCertain
         record.openAttempts = openAttempts
         record.attempts = openAttempts + 1
