@@ -225,9 +225,8 @@ targets += [
         "SuiteTests", "Suite",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
-            "transfer",
-            "ops", "fleet", "Lives", "playlife", "Attack", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
-            nioSSL,
+            "transfer", "ops", "fleet", "Lives", "playlife", "Attack", "TestSupport", httpClient, crypto, jwt, nioCore,
+            nioHTTP1, nioSSL,
         ],
         resources: [.copy("Python")]),
 ]

@@ -90,12 +90,14 @@ public enum DurableService {
         let maintenance = LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger)
         try await base.run(
             &table, news: runtime.news, isKeeper: M.name == tokenIssuer,
+            stuck: { runtime.partitionsFailing },
             checks: [
                 .listener { await runtime.isListening },
                 HealthCheck("leases", .notReadyAtStart) {
                     await runtime.sharesPartitions ? nil : "the leases were not renewed in time"
                 },
                 .upkeep(maintenance),
+                HealthCheck("waiting_partitions", .told) { runtime.partitionsWaiting },
                 HealthCheck("states") {
                     let version = runtime.newerVersion
                     return version > 0 ? "states of version \(version) are in use, which this program can't read" : nil
@@ -176,5 +178,33 @@ extension ServiceConfiguration {
         }
         // A migration takes as long as the tables are large.
         return try await Connection.open(try ConnectionOptions(url: url, flightTimeout: nil), logger: logger)
+    }
+}
+
+extension DurableRuntime {
+    /// A partition that stands still for so long is told.
+    private static var patience: Duration { .seconds(5) }
+
+    /// The partitions whose batches fail, though the database answers: another replica may do better.
+    fileprivate var partitionsFailing: String? {
+        text { if case .failing = $0 { true } else { false } }
+    }
+
+    /// The partitions that wait for another session's lock, or for a newer program.
+    fileprivate var partitionsWaiting: String? {
+        text { if case .failing = $0 { false } else { true } }
+    }
+
+    // The causes are in the log and in `dormouse_partitions_stuck`: a fault's words may have something of the data.
+    private func text(where isWanted: (StuckPartition.Cause) -> Bool) -> String? {
+        let stuck = stuckPartitions.filter { isWanted($0.cause) && $0.duration() > Self.patience }
+        guard let first = stuck.first else { return nil }
+        let numbers = stuck.map { String($0.partition) }.joined(separator: ", ")
+        let seconds = first.duration().components.seconds
+        return switch first.cause {
+        case .failing: "no progress in partition \(numbers) for \(seconds) s: the log has the reason"
+        case .heldUp: "partition \(numbers) waits for another session's lock since \(seconds) s"
+        case .halted: "partition \(numbers) waits for a newer program: deploy it everywhere"
+        }
     }
 }

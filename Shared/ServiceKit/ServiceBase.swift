@@ -74,9 +74,13 @@ struct ServiceBase {
 
     /// Runs the loops and, before them, the server.
     ///
-    /// - Parameter isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
+    /// - Parameters:
+    ///   - isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
+    ///   - stuck: the partitions whose batches fail. It counts only while the database is well: what the database fails,
+    ///     every replica fails.
     func run(
-        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false, checks: [HealthCheck],
+        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false,
+        stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck],
         loops: [any Service]
     ) async throws {
         let watch = DatabaseWatch(options, faults: pool.faults, migrators: migrators, logger: logger)
@@ -86,6 +90,7 @@ struct ServiceBase {
             HealthCheck("days", .told) { watch.daysFault },
         ]
         for check in shared + checks { readiness.add(check) }
+        if let stuck { readiness.add(HealthCheck("partitions") { watch.fault == nil ? stuck() : nil }) }
         table.addHealth(readiness, metrics: metrics)
         table.addOpenAPI(title: "Dormouse \(name)", version: "1")
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
