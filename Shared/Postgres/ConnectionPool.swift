@@ -38,6 +38,7 @@ public final class ConnectionPool: Sendable {
     private let logger: Logger
     private let guarded: Mutex<Guarded>
     private let deadlines = Mutex<[OpenDeadline]>([])
+    private let openings = OpeningPause()
     /// The faults of the server that the pool's statements met.
     public let faults: ServerFaults
 
@@ -137,7 +138,10 @@ extension ConnectionPool {
 
     private func open() async throws(PostgresError) -> Connection {
         do throws(PostgresError) {
-            let connection = try await Connection.open(options, logger: logger)
+            let connection = try await openings.opening { () async throws(PostgresError) in
+                try await Connection.open(options, logger: logger)
+            }
+            guarded.withLock { $0.state.opened() }
             deadlines.withLock { open in
                 open.removeAll { $0.deadline == nil }
                 open.append(OpenDeadline(deadline: connection.deadline))
@@ -145,7 +149,9 @@ extension ConnectionPool {
             return connection
         } catch {
             faults.note(error)
-            giveUpPlace()
+            let (next, failed) = guarded.withLock { $0.state.failedToOpen(at: .now) }
+            if case .to(let waiter) = next { waiter.resume(returning: .permit) }
+            for waiter in failed { waiter.resume(returning: .failed(error)) }
             throw error
         }
     }

@@ -34,6 +34,8 @@ struct PoolState<Member, Waiter> {
     private(set) var isClosed = false
     /// At rest, in use, or being opened.
     private(set) var open = 0
+    /// Of those, the ones being opened.
+    private(set) var opening = 0
     private(set) var resting: [Resting] = []
     private var waiting: Deque<Waiting> = []
     /// A member was found broken at this moment: those at rest since before may be too.
@@ -50,6 +52,7 @@ struct PoolState<Member, Waiter> {
         if let latest = resting.popLast() { return .member(latest) }
         guard open < size else { return .wait }
         open += 1
+        opening += 1
         return .permit
     }
 
@@ -68,10 +71,30 @@ struct PoolState<Member, Waiter> {
         return .none
     }
 
-    /// A member is gone, or could not be opened; its place goes to whoever has waited longest.
+    /// A member is open.
+    mutating func opened() { opening -= 1 }
+
+    /// A member could not be opened.
+    ///
+    /// - Returns: the waiters that fail with it. Where others are open, the place goes to whoever has waited longest. Where
+    ///   none is, all fail: each would wait for an attempt of its own.
+    mutating func failedToOpen(at now: ContinuousClock.Instant) -> (next: Handover, failed: [Waiter]) {
+        opening -= 1
+        guard open - opening > 1 else {
+            let failed = waiting.map(\.waiter)
+            waiting = []
+            return (giveUpPlace(at: now), failed)
+        }
+        return (giveUpPlace(at: now), [])
+    }
+
+    /// A member is gone; its place goes to whoever has waited longest.
     mutating func giveUpPlace(at now: ContinuousClock.Instant) -> Handover {
         lastBreak = now
-        if !isClosed, let next = waiting.popFirst() { return .to(next.waiter) }
+        if !isClosed, let next = waiting.popFirst() {
+            opening += 1
+            return .to(next.waiter)
+        }
         open -= 1
         return isClosed ? .closed : .none
     }

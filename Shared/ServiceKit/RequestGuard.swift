@@ -117,8 +117,11 @@ final class RequestGuard: ChannelDuplexHandler {
         switch unwrapOutboundIn(data) {
         case .head(var head):
             isAnswering = true
-            guard let request = waiting.first, request.isLast || request.version == .http1_0 else { break }
-            let isLast = request.isLast || !head.hasKnownLength
+            let endsConnection = head.headers[canonicalForm: "connection"].contains("close")
+            guard let request = waiting.first, request.isLast || endsConnection || request.version == .http1_0 else {
+                break
+            }
+            let isLast = request.isLast || endsConnection || !head.hasKnownLength
             // Who speaks the older version knows no chunks, and keeps a connection only where it is told to.
             if request.version == .http1_0 { head.version = .http1_0 }
             if isLast != request.isLast { waiting[0] = Pending(version: request.version, isLast: isLast) }

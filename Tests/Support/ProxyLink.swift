@@ -11,6 +11,7 @@ final class ProxyTraffic: Sendable {
 
     struct State {
         var refuses = false
+        var refusals = 0
         var flow = Flow.all
         var cuts: [ProxyCut] = []
         var links: [ObjectIdentifier: ProxyLink] = [:]
@@ -24,6 +25,7 @@ final class ProxyTraffic: Sendable {
 
     var links: [ProxyLink] { state.withLock { Array($0.links.values) } }
     var refuses: Bool { state.withLock(\.refuses) }
+    var refusals: Int { state.withLock(\.refusals) }
     var isPaused: Bool { state.withLock { $0.flow == .none } }
     var cuts: [ProxyCut] { state.withLock(\.cuts) }
 
@@ -75,6 +77,7 @@ final class ProxyLink: Sendable {
     /// Connects to the server; the client is not read before.
     func open() {
         guard !traffic.refuses else {
+            traffic.update { $0.refusals += 1 }
             // With no time to linger, closing resets.
             _ = (client as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             return client.close(promise: nil)

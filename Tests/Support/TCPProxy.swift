@@ -40,6 +40,9 @@ public final class TCPProxy: Sendable {
     /// How many clients are connected to it now.
     public var connections: Int { traffic.links.count { $0.client.isActive } }
 
+    /// How many connections it has reset since it started.
+    public var refusals: Int { traffic.refusals }
+
     /// Stops listening and cuts all connections.
     public func stop() async throws {
         try await listener.close().get()

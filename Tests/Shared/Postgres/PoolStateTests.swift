@@ -54,6 +54,21 @@ struct PoolStateTests {
         #expect(state.open == 0)
     }
 
+    @Test func `all waiters fail with an attempt to open where no member is open`() {
+        var state = State(size: 2)
+        _ = state.acquire()
+        _ = state.acquire()
+        for (id, waiter) in ["first", "second", "third"].enumerated() { state.enqueue(UInt64(id), waiter, at: start) }
+        state.opened()
+        let one = state.failedToOpen(at: start)
+        #expect(served(one.next) == "first" && one.failed.isEmpty)
+        // The open one breaks: its place is opened anew.
+        #expect(served(state.giveUpPlace(at: start)) == "second")
+        let two = state.failedToOpen(at: start)
+        #expect(served(two.next) == nil && two.failed == ["third"])
+        #expect(state.open == 1 && state.opening == 1 && state.waitingCount == 0)
+    }
+
     @Test func onlyThoseWhoHaveWaitedLongEnoughExpire() {
         var state = State(size: 1)
         _ = state.acquire()

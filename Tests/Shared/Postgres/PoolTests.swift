@@ -71,6 +71,27 @@ struct PoolTests {
         #expect(pool.metrics.open == 0)
     }
 
+    @Test func `a server that refuses connections is not asked by all callers at once`() async throws {
+        let proxy = try await TCPProxy.start(port: try await PrivateCluster.shared().port)
+        proxy.refuse(true)
+        let options = try ConnectionOptions(
+            url: "postgres://x@127.0.0.1:\(proxy.port)/x?sslmode=disable&gssencmode=disable")
+        let pool = ConnectionPool(options, size: 8, logger: .quiet)
+        // Unless there is a failure already, all try at once.
+        _ = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
+        let before = proxy.refusals
+        let failures = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<200 {
+                group.addTask { await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) } != nil }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(failures == 200)
+        #expect((1...20).contains(proxy.refusals - before))
+        #expect(pool.metrics.open == 0)
+        try await proxy.stop()
+    }
+
     @Test func aClosedPoolRefusesNewcomersAndWaiters() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { _ in

@@ -283,8 +283,10 @@ struct CounterService: Sendable {
     func serve() async throws {
         try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
         { parts, table in
-            table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
-                request, context in
+            table.add(
+                .post, "/v1/devices/{device}/add", "Adds", parameters: [.number("at", 0...1, "Changes nothing")],
+                request: Amount.self, response: Counter.self
+            ) { request, context in
                 let key = AggregateKey.device(try context.parameters.identifier("device"))
                 let amount = try await request.document(as: Amount.self).amount
                 return try await parts.commands.submit(.add(amount), to: key, request, context, registers: true) {

@@ -75,6 +75,28 @@ import Testing
         }
     }
 
+    @Test func `a route can end the connection with its answer`() async throws {
+        try await TestService.run(routes: { table in
+            table.add(.get, "/v1/newer", "Needs a newer program", access: .open) { _, _ in
+                throw Problem.newerProgramNeeded
+            }
+        }) { service in
+            let wire = try await Wire(service.port)
+            try await wire.send("GET /v1/newer HTTP/1.1\r\nHost: x\r\n\r\n" + Self.of(""))
+            let answers = try await wire.rest().components(separatedBy: "HTTP/1.1 ")
+            #expect(answers.map { $0.prefix(3) } == ["", "503"])
+        }
+    }
+
+    @Test func `a request that is cancelled is no fault of the service`() async throws {
+        try await TestService.run(routes: { table in
+            table.add(.get, "/v1/cancelled", "Is cancelled", access: .open) { _, _ in throw CancellationError() }
+        }) { service in
+            let answer = try await service.send("GET", "/v1/cancelled", key: nil)
+            #expect(answer.status == 503 && answer.code == "stopping")
+        }
+    }
+
     @Test func `an older client keeps its connection only where the answer has a length`() async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/parts", "Has no length", access: .open) { _, _ in

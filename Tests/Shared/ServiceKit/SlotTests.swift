@@ -135,12 +135,19 @@ extension RequestSlots {
             }())
         try await service.run { () async throws in
             let token = try await service.device("d1")
+            // Another service has appended something, and something keeps this one from taking it in.
+            let append = Statement("UPDATE bus.partitions SET head = head + 1 WHERE partition = 0 RETURNING head")
+            let lock = Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")
+            let holder = try await Connection.open(
+                try ConnectionOptions(url: service.configuration.databaseURL), logger: service.logger)
+            _ = try await holder.run([Call(Statement("BEGIN")), Call(lock)])
+            let ahead = try await service.pool.run(Call(append))[0].int(0)
             let codes = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<20 {
                     group.addTask {
                         var request = HTTPClientRequest(url: "http://127.0.0.1:\(service.port)/v1/devices/d1")
                         request.headers.add(name: "Authorization", value: "Bearer \(token)")
-                        request.headers.add(name: "Dormouse-Position", value: "0:999999999")
+                        request.headers.add(name: "Dormouse-Position", value: "0:\(ahead)")
                         let response = try await client.execute(request, timeout: .seconds(60))
                         let body = try await response.body.collect(upTo: 1 << 16)
                         return try JSON(parsing: body.readableBytesView)["code"]?.string
@@ -149,6 +156,7 @@ extension RequestSlots {
                 return try await group.reduce(into: [String: Int]()) { $0[$1 ?? "", default: 0] += 1 }
             }
             #expect(codes == ["behind": 16, "too_many_in_flight": 4])
+            await holder.close()
         }
         try await client.shutdown()
         await service.pool.close()
