@@ -77,6 +77,6 @@ extension LogReader {
         return .snapshot(
             BaseSnapshot(
                 state: try row.bytes(0), machineVersion: try row.int(1), offset: try row.int(2),
-                eventCount: try row.int(3), decidedAt: Instant(milliseconds: Int64(try row.int(4)))))
+                eventCount: try row.int(3), decidedAt: Instant(milliseconds: Int64(try row.int(4))).heldToDocuments))
     }
 }

@@ -55,7 +55,7 @@ public enum LogReader {
         var event = Event(
             id: try row.uuid(2), source: try row.text(3), type: try row.text(4), version: try row.int(5),
             key: AggregateKey(try row.text(6)), app: try row.optionalText(7),
-            time: Instant(milliseconds: Int64(try row.int(8))), correlation: try row.uuid(9),
+            time: Instant(milliseconds: Int64(try row.int(8))).heldToDocuments, correlation: try row.uuid(9),
             causation: try row.optionalUUID(10), traceparent: try row.optionalText(11), data: try row.bytes(12))
         event.partition = try row.int(0)
         event.offset = try row.int(1)

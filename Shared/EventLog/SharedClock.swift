@@ -90,7 +90,7 @@ public final class SharedClock: SuiteClock {
 
 extension Interval {
     /// Its length, whatever its direction.
-    public var magnitude: Interval { Interval(milliseconds: milliseconds < 0 ? 0 - milliseconds : milliseconds) }
+    public var magnitude: Interval { self < .zero ? Interval.zero - self : self }
 }
 
 extension Double {

@@ -40,6 +40,9 @@ public struct MomentLedger: Sendable {
 
     // MARK: Numbers
 
+    /// What comes after it has no number: numbers are products of times, and may come from the log and from stored pages.
+    private static let horizon = Instant(milliseconds: Int64.max / 4096)
+
     /// When moment `number` of this partition is.
     private func moment(_ number: Int64, _ ceiling: Int) -> Instant {
         Instant(milliseconds: (number * Int64(partitions) + Int64(partition)) * 1000 / Int64(ceiling))
@@ -47,7 +50,8 @@ public struct MomentLedger: Sendable {
 
     /// The last moment that is not after another; -1 where there is none.
     private func number(notAfter moment: Instant, _ ceiling: Int) -> Int64 {
-        let ofSuite = ((max(0, moment.milliseconds) + 1) * Int64(ceiling) - 1) / 1000
+        let moment = min(max(.epoch, moment), Self.horizon)
+        let ofSuite = ((moment.milliseconds + 1) * Int64(ceiling) - 1) / 1000
         let own = ofSuite - Int64(partition)
         return own < 0 ? -1 : own / Int64(partitions)
     }
@@ -135,7 +139,8 @@ public struct MomentLedger: Sendable {
     ///
     /// - Returns: false for bytes that are no page.
     public mutating func restore(_ page: Int64, _ bytes: [UInt8]) -> Bool {
-        guard bytes.count == Self.words * 8 else { return false }
+        let last = Self.horizon.milliseconds / Self.pageSize / Int64(partitions)
+        guard bytes.count == Self.words * 8, (0...last).contains(page) else { return false }
         pages[page] = (0..<Self.words).map { word in
             (0..<8).reduce(0) { $0 | UInt64(bytes[word * 8 + $1]) << (8 * UInt64($1)) }
         }

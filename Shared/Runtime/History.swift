@@ -29,7 +29,7 @@ struct StoredState: Sendable {
         binary = try row.bytes(1)
         machineVersion = try row.int(2)
         eventCount = try row.int(3)
-        decidedAt = Instant(milliseconds: Int64(try row.int(4)))
+        decidedAt = Instant(milliseconds: Int64(try row.int(4))).heldToDocuments
         offset = try row.int(5)
     }
 

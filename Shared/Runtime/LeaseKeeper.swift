@@ -80,6 +80,7 @@ actor LeaseKeeper<M: Machine> {
         let takesMore = halted.isEmpty || living == 0
         for row in rows[3] where takesMore && owned.count < share {
             let partition = try row.int(0)
+            guard workers.indices.contains(partition) else { continue }
             if !halted.contains(partition) { try await acquire(partition) }
         }
     }

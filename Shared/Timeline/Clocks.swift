@@ -56,7 +56,7 @@ public struct ClockSetting: Sendable, Equatable {
         // A clock that is behind the one that set the epoch stands still until it gets there, as in SQL: to go back from
         // the epoch would go back by the rate's multiple.
         let elapsed = Double(max(0, (real - realEpoch).milliseconds)) * rate
-        return virtualEpoch + Interval(milliseconds: Int64(elapsed.rounded(.down)))
+        return virtualEpoch + Interval(milliseconds: Int64(saturating: elapsed.rounded(.down)))
     }
 
     /// The real moment at which the suite's time reaches `instant`; nil while frozen.
@@ -64,6 +64,6 @@ public struct ClockSetting: Sendable, Equatable {
         guard isVirtual else { return instant }
         guard rate > 0 else { return instant <= virtualEpoch ? realEpoch : nil }
         let ahead = Double((instant - virtualEpoch).milliseconds) / rate
-        return realEpoch + Interval(milliseconds: Int64(ahead.rounded(.up)))
+        return realEpoch + Interval(milliseconds: Int64(saturating: ahead.rounded(.up)))
     }
 }

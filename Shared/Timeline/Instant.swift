@@ -1,6 +1,9 @@
 public import Records
 
 /// A moment: milliseconds since 1970-01-01T00:00:00Z. JSON: RFC 3339 in UTC with milliseconds.
+///
+/// Moments and lengths come from the log, from stored states and from servers, which may tell any number. So sums of them end
+/// at the first and the last moment, and never end the process.
 public struct Instant: Sendable, Hashable, Comparable {
     public var milliseconds: Int64
 
@@ -8,19 +11,24 @@ public struct Instant: Sendable, Hashable, Comparable {
 
     public static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
     public static func + (instant: Instant, interval: Interval) -> Instant {
-        Instant(milliseconds: instant.milliseconds + interval.milliseconds)
+        Instant(milliseconds: instant.milliseconds.saturating(plus: interval.milliseconds))
     }
     public static func - (instant: Instant, interval: Interval) -> Instant {
-        Instant(milliseconds: instant.milliseconds - interval.milliseconds)
+        Instant(milliseconds: instant.milliseconds.saturating(minus: interval.milliseconds))
     }
     public static func - (left: Instant, right: Instant) -> Interval {
-        Interval(milliseconds: left.milliseconds - right.milliseconds)
+        Interval(milliseconds: left.milliseconds.saturating(minus: right.milliseconds))
     }
 
     public static let epoch = Instant(milliseconds: 0)
 
     /// Moments that documents may name: years 1970 to 9999.
     public static let documented = epoch...Instant(milliseconds: 253_402_300_799_999)
+
+    /// The same, or the next to it that documents may name.
+    public var heldToDocuments: Instant {
+        min(max(self, Self.documented.lowerBound), Self.documented.upperBound)
+    }
 }
 
 /// A length of time in milliseconds. JSON: a number of seconds.
@@ -30,28 +38,52 @@ public struct Interval: Sendable, Hashable, Comparable {
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func milliseconds(_ count: Int64) -> Interval { Interval(milliseconds: count) }
-    public static func seconds(_ count: Int64) -> Interval { Interval(milliseconds: count * 1000) }
+    public static func seconds(_ count: Int64) -> Interval { Interval(milliseconds: 1000) * count }
     @_disfavoredOverload
-    public static func seconds(_ count: Double) -> Interval { Interval(milliseconds: Int64((count * 1000).rounded())) }
-    public static func minutes(_ count: Int64) -> Interval { .seconds(count * 60) }
-    public static func hours(_ count: Int64) -> Interval { .seconds(count * 3600) }
-    public static func days(_ count: Int64) -> Interval { .seconds(count * 86400) }
+    public static func seconds(_ count: Double) -> Interval {
+        Interval(milliseconds: Int64(saturating: (count * 1000).rounded()))
+    }
+    public static func minutes(_ count: Int64) -> Interval { Interval(milliseconds: 60_000) * count }
+    public static func hours(_ count: Int64) -> Interval { Interval(milliseconds: 3_600_000) * count }
+    public static func days(_ count: Int64) -> Interval { Interval(milliseconds: 86_400_000) * count }
     public static let zero = Interval(milliseconds: 0)
 
     public var seconds: Double { Double(milliseconds) / 1000 }
 
     public static func < (left: Interval, right: Interval) -> Bool { left.milliseconds < right.milliseconds }
     public static func + (left: Interval, right: Interval) -> Interval {
-        Interval(milliseconds: left.milliseconds + right.milliseconds)
+        Interval(milliseconds: left.milliseconds.saturating(plus: right.milliseconds))
     }
     public static func - (left: Interval, right: Interval) -> Interval {
-        Interval(milliseconds: left.milliseconds - right.milliseconds)
+        Interval(milliseconds: left.milliseconds.saturating(minus: right.milliseconds))
     }
     public static func * (interval: Interval, factor: Int64) -> Interval {
-        Interval(milliseconds: interval.milliseconds * factor)
+        Interval(milliseconds: interval.milliseconds.saturating(times: factor))
     }
     public static func / (interval: Interval, divisor: Int64) -> Interval {
         Interval(milliseconds: interval.milliseconds / divisor)
+    }
+}
+
+extension Int64 {
+    /// The nearest whole number; 0 for what is no number.
+    init(saturating number: Double) {
+        self = number.isNaN ? 0 : Int64(exactly: number.rounded()) ?? (number < 0 ? .min : .max)
+    }
+
+    func saturating(plus other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    func saturating(minus other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    func saturating(times factor: Int64) -> Int64 {
+        let (product, overflow) = multipliedReportingOverflow(by: factor)
+        return overflow ? ((self < 0) == (factor < 0) ? .max : .min) : product
     }
 }
 

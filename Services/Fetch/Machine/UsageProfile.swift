@@ -30,7 +30,7 @@ public struct UsageProfile: Record, Equatable {
     ///   - opening: what one opening added to them.
     init(hours: [Int], opening: Int, week: Int) {
         self.week = week
-        var hours = hours.map { max(0, $0) * Self.opening / max(1, opening) }
+        var hours = hours.map { min(max(0, $0), 1 << 32) * Self.opening / max(1, opening) }
         while hours.contains(where: { $0 > Self.most }) {
             hours = hours.map { $0 / 2 }
             halvings += 1
@@ -57,7 +57,7 @@ public struct UsageProfile: Record, Equatable {
             halvings += 1
             weight /= 2
         }
-        weights.values[hour] = UInt8(weight)
+        weights.values[hour] = UInt8(clamping: weight)
     }
 
     private mutating func forget() {
@@ -70,7 +70,12 @@ public struct UsageProfile: Record, Equatable {
     /// The weight of the likeliest hour; 0 before the first opening.
     var peak: Int { Int(weights.values.max() ?? 0) }
     /// How many openings it is known from, older ones counting less.
-    var openings: Int { weights.values.reduce(0) { $0 + Int($1) } << halvings / Self.opening }
+    var openings: Int {
+        let sum = weights.values.reduce(0) { $0 + Int($1) }
+        // Who opens an app thousands of times within an hour has the weights halved each 128 times, without end. So many
+        // halvings as count here make more openings than anybody asks for.
+        return sum << min(max(0, halvings), 32) / Self.opening
+    }
     /// The weight of an hour of the week.
     func weight(_ hour: Int) -> Int { Int(weights.values[hour]) }
 

@@ -62,8 +62,9 @@ struct DeviceRoutes: Sendable {
             return device
         }
         if rows.count > query.limit, let last = list.items.last { list.next = last.device }
+        // Two keys that PostgreSQL tells apart may be the same text to Swift, in Unicode's two forms of it.
         let places = Dictionary(
-            uniqueKeysWithValues: list.items.indices.map { ("device:" + list.items[$0].device, $0) })
+            list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
         for row in try await pool.run(Call(Self.apps, [.texts(places.keys.sorted())])) {
             var app = KnownDevice.App()
             app.app = try row.text(1)

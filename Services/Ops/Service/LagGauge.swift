@@ -30,8 +30,9 @@ struct LagGauge: Service {
         named.formUnion(consumers.map(\.name))
         for (name, places) in consumers {
             metrics.set(.consumerLag, to: Double(places.reduce(0) { $0 + $1.lag }), ["consumer": name])
-            let age = places.compactMap(\.waitingSince).min().map { max(0, clock.now.milliseconds - $0) } ?? 0
-            metrics.set(.consumerAge, to: Double(age) / 1000, ["consumer": name])
+            let since = places.compactMap(\.waitingSince).min().map { Instant(milliseconds: $0) }
+            let age = since.map { max(.zero, clock.now - $0) } ?? .zero
+            metrics.set(.consumerAge, to: age.seconds, ["consumer": name])
         }
     }
 }

@@ -40,7 +40,7 @@ extension PushMachine {
         case .budgetChanged(let event):
             if let app = event.app { apps[app]?.budget.fullAt = event.fullAt }
             day = event.day
-            spentToday = event.spentToday
+            spentToday = max(0, event.spentToday)
             change(event.notification) { $0.charged = event.charged }
         case .notificationReceived(let event): apply(event, at: time)
         case .notificationDelivered(let event):

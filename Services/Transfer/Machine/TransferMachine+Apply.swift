@@ -47,12 +47,13 @@ extension TransferMachine {
         case .progressMade(let event):
             change(event) { task in
                 guard let last = task.segments.indices.last else { return }
-                task.segments[last].length += event.bytesWritten
+                let length = task.segments[last].length.heldToBytes + event.bytesWritten.heldToBytes
+                task.segments[last].length = length.heldToBytes
                 task.noteProgress(at: time, untold: event.isTold || task.kind == .upload ? 0 : event.bytesWritten)
             }
         case .bodySent(let event):
             change(event) { task in
-                task.bytesSent = event.totalBytesSent
+                task.bytesSent = event.totalBytesSent.heldToBytes
                 task.noteProgress(at: time, untold: event.isTold ? 0 : event.bytesSent)
             }
         case .progressTold(let event):
@@ -213,7 +214,7 @@ extension TransferMachine {
             // Those that brought nothing are nothing.
             task.segments.removeAll { $0.length == 0 }
             task.segments.append(Segment(epoch: event.epoch, length: 0))
-            let rest = event.response.contentLength.map { $0 + event.from }
+            let rest = event.response.contentLength.map { $0.heldToBytes + event.from.heldToBytes }
             task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
             if let last = task.attempts.indices.last { task.attempts[last].from = event.from }
             if event.from > 0, !event.isTold { task.untoldResume = event.from }
@@ -339,7 +340,7 @@ extension TransferTask {
 
     fileprivate mutating func noteProgress(at time: Instant, untold bytes: Int) {
         progressAt = time
-        untoldBytes += bytes
+        untoldBytes = (untoldBytes.heldToBytes + bytes.heldToBytes).heldToBytes
     }
 
     fileprivate mutating func takeOver(_ left: ResumableDownload) {

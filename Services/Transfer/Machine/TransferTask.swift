@@ -93,7 +93,7 @@ public struct TransferTask: Record, Equatable {
     }
 
     /// How many bytes are durably there.
-    public var bytesReceived: Int { segments.reduce(0) { $0 + $1.length } }
+    public var bytesReceived: Int { segments.reduce(0) { $0 + $1.length.heldToBytes } }
 
     /// How many bytes a second the last attempt has brought, or sent; nil before anything was reported.
     public var rate: Double? {

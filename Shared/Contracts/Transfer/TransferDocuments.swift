@@ -101,7 +101,12 @@ public struct AppFile: Record, Equatable {
     }
 
     /// In bytes.
-    public var length: Int { pieces.reduce(0) { $0 + $1.length } }
+    public var length: Int { pieces.reduce(0) { $0 + $1.length.heldToBytes } }
+}
+
+extension Int {
+    /// A count of bytes, or the next to it that a file can have: events may tell any number, and sums of these don't overflow.
+    package var heldToBytes: Int { Swift.min(Swift.max(0, self), 1 << 50) }
 }
 
 /// What a server asks of an app (`URLAuthenticationChallenge`).

@@ -4,6 +4,7 @@ import OrderedCollections
 import Records
 import TestSupport
 import Testing
+import Timeline
 
 @testable import FetchMachine
 
@@ -70,5 +71,15 @@ import Testing
         #expect(usage.hours[9] == 200 && usage.hours[20] == 100 && usage.hours[0] == 0)
         #expect(usage.openings == 150)
         #expect(!UsageProfile(hours: [], opening: 1024, week: 0).isLearned)
+    }
+
+    @Test func `an app that is opened thousands of times within an hour was opened often`() {
+        var usage = UsageProfile()
+        var fewest = Int.max
+        for number in 1...20_000 {
+            usage.learn(hour: 9, at: Instant(milliseconds: 1_750_000_000_000))
+            if number > 2000 { fewest = min(fewest, usage.openings) }
+        }
+        #expect(fewest > 1000)
     }
 }

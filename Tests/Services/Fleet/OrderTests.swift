@@ -57,6 +57,27 @@ import Timeline
         }
     }
 
+    /// The services may tell what they like: it doesn't end the run.
+    @Test(arguments: [JSON.double(1e300), .double(-1e300), .int(.max), .int(.min), .int(0)])
+    func aLimitBeyondAllTimeIsHeldToADay(limit: JSON) throws {
+        for behaviour in [Behaviour.wellBehaved, .slowHandler] {
+            for reason in ["fetch", "transfer"] {
+                var (suite, app) = try Self.suite(with: behaviour)
+                suite.give(.wake, app, data: ["wake": "w", "reason": .string(reason), "limitSeconds": limit])
+                suite.run(until: suite.now + .seconds(1))
+            }
+        }
+    }
+
+    @Test func theLastPlaceThereCanBeIsNoBeginning() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        suite.device.begin(after: Position("3:\(Int.max)"))
+        let order = PretendSuite.order(
+            .wake, app, device: suite.device.identifier, offset: 1, data: ["wake": "w", "reason": "fetch"])
+        let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+        #expect(isObeyed)
+    }
+
     @Test func ordersOfAFormerRunAreNotObeyed() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.device.begin(after: Position("3:41"))

@@ -141,6 +141,8 @@ import Timeline
     @Test func goThereAndBack() {
         #expect(HTTPDate.text(Preconditions.modified) == Preconditions.date)
         #expect(HTTPDate.text(Instant(milliseconds: 951_782_400_000)) == "Tue, 29 Feb 2000 00:00:00 GMT")
+        #expect(HTTPDate.text(Instant(milliseconds: .min)) == "Thu, 01 Jan 1970 00:00:00 GMT")
+        #expect(HTTPDate.text(Instant(milliseconds: .max)) == "Fri, 31 Dec 9999 23:59:59 GMT")
     }
 
     @Test(arguments: [

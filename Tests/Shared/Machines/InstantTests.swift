@@ -42,6 +42,27 @@ import Timeline
         #expect(frozen.real(at: frozen.virtualEpoch + .seconds(1)) == nil)
     }
 
+    @Test func sumsOfTimesEndAtTheLastMoment() {
+        let last = Instant(milliseconds: .max)
+        let first = Instant(milliseconds: .min)
+        #expect(last + .milliseconds(1) == last)
+        #expect(first - .milliseconds(1) == first)
+        #expect(first - last == .milliseconds(.min))
+        #expect(last - first == .milliseconds(.max))
+        #expect(Interval.days(.max) == .milliseconds(.max))
+        #expect(Interval.days(.min) == .milliseconds(.min))
+        #expect(Interval.milliseconds(.min) * -1 == .milliseconds(.max))
+        #expect(Interval.seconds(1e300) == .milliseconds(.max))
+        #expect(Interval.seconds(-Double.infinity) == .milliseconds(.min))
+        #expect(Interval.seconds(Double.nan) == .zero)
+        #expect(last.heldToDocuments == Instant.documented.upperBound)
+        #expect(first.heldToDocuments == .epoch)
+        var setting = ClockSetting(isVirtual: true, realEpoch: .epoch, virtualEpoch: .epoch, rate: 100_000)
+        #expect(setting.instant(atReal: last) == last)
+        setting.rate = 0.001
+        #expect(setting.real(at: last) == last)
+    }
+
     @Test func keysKeepTheirPartition() {
         #expect((0..<6).map { AggregateKey.device("d\($0)").partition(of: 16) } == [12, 15, 6, 1, 0, 3])
         let spread = (0..<16000).reduce(into: [Int](repeating: 0, count: 16)) {

@@ -77,6 +77,22 @@ import Timeline
         }
     }
 
+    @Test func momentsFarOffAreFoundOrNone() {
+        var ledger = MomentLedger(ceiling: 1000, partition: 3, partitions: 16)
+        let last = Instant(milliseconds: .max)
+        #expect(ledger.first(from: last) > Instant.documented.upperBound)
+        #expect(ledger.last(from: last, upTo: last) == nil)
+        ledger.replace([], by: [HeldMoment(at: last, ceiling: 1000)], at: start)
+        #expect(ledger.changed.isEmpty)
+        let bytes = [UInt8](repeating: 1, count: Int(MomentLedger.pageSize / 8))
+        for page in [Int64.max, .min, -1] {
+            let isTaken = ledger.restore(page, bytes)
+            #expect(!isTaken)
+        }
+        let isTaken = ledger.restore(7, bytes)
+        #expect(isTaken)
+    }
+
     @Test func whatHasComeStaysTaken() {
         var ledger = MomentLedger(ceiling: 10)
         let first = ledger.first(from: start)

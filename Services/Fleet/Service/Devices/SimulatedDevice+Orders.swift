@@ -47,7 +47,8 @@ extension SimulatedDevice {
 
     /// Orders up to here are of a time before this run.
     public mutating func begin(after position: Position?) {
-        latestOrder = max(latestOrder, (position?.offset ?? -1) + 1)
+        guard let offset = position?.offset, offset < .max else { return }
+        latestOrder = max(latestOrder, offset + 1)
     }
 
     private mutating func called(_ app: Int, _ order: Order, at now: Instant) {
@@ -83,7 +84,8 @@ extension SimulatedDevice {
         guard let wake = order.data["wake"]?.string else { return }
         apps[app].wakes.append(wake)
         let reason = order.data["reason"]?.string ?? order.name
-        let limit = Interval.seconds(order.data["limitSeconds"]?.double ?? 30)
+        // No answer is given before the order came, nor after a day.
+        let limit = min(max(.zero, Interval.seconds(order.data["limitSeconds"]?.double ?? 30)), .days(1))
         var answer = min(.milliseconds(300), limit / 4)...min(.seconds(4), limit / 2)
         switch apps[app].model.behaviour {
         case .wellBehaved, .leaksTasks: break
@@ -176,7 +178,8 @@ extension SimulatedDevice {
     private mutating func count(_ tasks: [JSON], of app: Int) {
         for task in tasks where task["state"]?.string == "completed" {
             guard let number = task["task"]?.int, apps[app].received.insert(number).inserted else { continue }
-            bytesReceived += task["bytesReceived"]?.int ?? 0
+            // A service that tells nonsense may not end the run.
+            bytesReceived += min(max(0, task["bytesReceived"]?.int ?? 0), 1 << 40)
         }
     }
 

@@ -52,7 +52,7 @@ extension Decision<TransferMachine> {
         _ session: BackgroundSession, _ id: String, _ fill: (inout TransferEvent.TaskCreated) -> Void
     ) {
         let isInForeground = state.apps[session.app]?.state == .foreground
-        let place = TaskPlace(app: session.app, session: id, task: session.lastTask + 1)
+        let place = TaskPlace(app: session.app, session: id, task: session.lastTask &+ 1)
         var created = TransferEvent.TaskCreated(place)
         // Apple, "isDiscretionary": for tasks started while the app is in the background it is as if it were true.
         created.discretionary = session.configuration.isDiscretionary || !isInForeground

@@ -37,7 +37,7 @@ extension Decision<TransferMachine> {
         emit(
             .attemptScheduled(
                 .init(place) { event in
-                    event.epoch = task.epoch + 1
+                    event.epoch = task.epoch &+ 1
                     event.from = from
                 }))
     }

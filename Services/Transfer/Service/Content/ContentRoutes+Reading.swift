@@ -5,7 +5,7 @@ import Timeline
 extension ContentRoutes {
     func get(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (content, file) = try await find(try ContentPath(target: request.uri.path).text)
-        let piece = FilePiece(file: file, range: 0..<content.size)
+        let piece = FilePiece(file: file, range: 0..<max(0, content.size))
         let representation = Representation(
             pieces: [piece], contentType: content.contentType, validators: .init(content),
             onSent: { [counts] in counts.sent($0, by: .content) },

@@ -8,6 +8,7 @@ enum HTTPDate {
 
     /// The text of a moment, as `Sun, 06 Nov 1994 08:49:37 GMT`; what is less than a second is cut off.
     static func text(_ instant: Instant) -> String {
+        let instant = instant.heldToDocuments
         let seconds = Int(instant.milliseconds) / 1000
         // "1994-11-06T08:49:37.000Z"
         let parts = instant.description.split { !$0.isNumber }

@@ -29,7 +29,7 @@ struct AttemptExchange: Sendable {
             var pieces: [FilePiece] = []
             for piece in file.pieces {
                 let stored = try await runner.storage.open(piece.name, in: .segments)
-                pieces.append(FilePiece(file: stored, range: 0..<piece.length))
+                pieces.append(FilePiece(file: stored, range: 0..<piece.length.heldToBytes))
             }
             body = FileBody(
                 pieces, report: { _ in onProgress() },

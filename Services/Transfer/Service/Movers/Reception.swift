@@ -84,7 +84,7 @@ final class Reception {
 
     private func read(_ piece: StoredPiece, _ body: (ByteBuffer) -> Void) async throws {
         let file = try await storage.open(piece.name, in: .segments)
-        try await FilePiece(file: file, range: 0..<piece.length).forEachChunk { body($0) }
+        try await FilePiece(file: file, range: 0..<piece.length.heldToBytes).forEachChunk { body($0) }
     }
 }
 

@@ -256,6 +256,10 @@ import Timeline
         #expect(try Data(contentsOf: first.serverFile) == server)
         try second.provideServerCertificate(["push.example"])
         #expect(try Data(contentsOf: first.serverFile) != server)
+        // A file that holds nothing is as good as none.
+        try Data().write(to: first.serverFile)
+        try second.provideServerCertificate(["push.example"])
+        #expect(try !Data(contentsOf: first.serverFile).isEmpty)
         for secret in ["ca-key.pem", "server-key.pem"] {
             let file = folder.appending(path: secret)
             let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int

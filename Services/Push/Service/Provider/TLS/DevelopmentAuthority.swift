@@ -61,8 +61,9 @@ struct DevelopmentAuthority: Sendable {
     func provideServerCertificate(_ names: [String]) throws {
         try Self.locked(folder) {
             let wanted = try Self.names(names)
+            // A file may be there and hold nothing.
             let known = (try? String(contentsOf: serverFile, encoding: .utf8)).flatMap {
-                try? Certificate(pemDocument: PEMDocument.parseMultiple(pemString: $0)[0])
+                try? PEMDocument.parseMultiple(pemString: $0).first.map { try Certificate(pemDocument: $0) }
             }
             if let known, known.notValidAfter > Date() + 30 * 86_400, known.issuer == certificate.subject,
                 certificate.publicKey.isValidSignature(known.signature, for: known),

@@ -52,7 +52,7 @@ struct AppAnswers: Sendable {
     /// The challenge as the app is to see it: earlier answers have failed too.
     func counted(_ challenge: AuthenticationChallenge) -> AuthenticationChallenge {
         var challenge = challenge
-        challenge.previousFailureCount += held(challenge)?.challenge.previousFailureCount ?? 0
+        challenge.previousFailureCount &+= held(challenge)?.challenge.previousFailureCount ?? 0
         return challenge
     }
 
