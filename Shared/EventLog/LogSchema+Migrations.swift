@@ -11,6 +11,7 @@ extension LogSchema {
             ("0005_kept.sql", PackageResources._005_kept_sql),
             ("0006_state_versions.sql", PackageResources._006_state_versions_sql),
             ("0007_stalls.sql", PackageResources._007_stalls_sql),
+            ("0008_member_versions.sql", PackageResources._008_member_versions_sql),
         ]
         return try files.map { file throws(PostgresError) in
             try Migration(fileName: file.name, sql: String(decoding: file.bytes, as: UTF8.self))

@@ -17,10 +17,18 @@ struct BlockerWatch: Sendable {
 
     /// Runs until it is cancelled.
     func run() async {
+        var isAllowed = true
         while (try? await Task.sleep(for: Self.pause)) != nil {
             guard progress.contains(where: \.isHeldUp) else { continue }
-            do { try await look() } catch {
-                logger.debug("sessions that hold up the log could not be looked for", metadata: ["error": "\(error)"])
+            do {
+                try await look()
+                isAllowed = true
+            } catch  where error.sqlState == "42501" {
+                // The error names the right that is missing. It is logged once.
+                if isAllowed { logger.error("look for blocking sessions failed", metadata: ["error": "\(error)"]) }
+                isAllowed = false
+            } catch {
+                logger.debug("look for blocking sessions failed", metadata: ["error": "\(error)"])
             }
         }
         await pool.close()

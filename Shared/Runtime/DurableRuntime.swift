@@ -61,7 +61,10 @@ public final class DurableRuntime<M: Machine>: Service {
                 turns: turns, budget: budget, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
-        sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in await leases.owned }
+        sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
+            // An older member could not read what is upgraded, nor could the programs that an update is taken back to.
+            leases.membership.withLock({ $0.oldest >= M.version }) ? await leases.owned : []
+        }
         let progress = workers.map(\.progress)
         blockers = BlockerWatch(
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
@@ -88,10 +91,15 @@ public final class DurableRuntime<M: Machine>: Service {
     ///
     /// A refusal is final only after the service has read every event about the aggregate that was in the log when the
     /// command came. Until then the command waits, at most ``settlingTime``; then `RuntimeError.behind` is thrown.
-    public func submit(_ submission: Submission<M>) async throws -> Answer {
+    ///
+    /// - Parameter waiting: runs the part that waits. A caller that counts its work gives up its place meanwhile.
+    public func submit(
+        _ submission: Submission<M>,
+        waiting: (@Sendable () async throws -> Answer) async throws -> Answer = { try await $0() }
+    ) async throws -> Answer {
         do {
             do { return try await worker(of: submission.key).submit(submission) } catch let early as EarlyRefusal {
-                return try await submitAgain(submission, after: early)
+                return try await waiting { try await self.submitAgain(submission, after: early) }
             }
         } catch let error as RuntimeError {
             throw noting(error)
@@ -99,8 +107,11 @@ public final class DurableRuntime<M: Machine>: Service {
     }
 
     /// The newest version of a stored state that was asked for and that only a newer program can read; 0 where there was none.
-    /// A newer program works beside this one, or did.
     public var newerVersion: Int { newest.load(ordering: .relaxed) }
+    /// Whether a living member runs a newer machine.
+    public var hasNewerMember: Bool { leases.membership.withLock { $0.newest > M.version } }
+    /// Whether this process is not the only member.
+    public var hasOtherMembers: Bool { leases.membership.withLock { $0.others > 0 } }
 
     private func noting(_ error: RuntimeError) -> RuntimeError {
         if case .newerState(_, let version) = error { newest.max(version, ordering: .relaxed) }
@@ -120,7 +131,8 @@ public final class DurableRuntime<M: Machine>: Service {
         // An older machine's is made new for this answer; the sweeper or a batch writes it.
         let aggregate: Aggregate<M>
         do {
-            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0) }
+            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0)
+            }
         } catch let error as RuntimeError {
             throw noting(error)
         }

@@ -3,6 +3,16 @@ import Foundation
 import Logging
 import Machines
 import Postgres
+import Synchronization
+
+/// The living members of a consumer, as the last round found them.
+struct Membership: Sendable, Equatable {
+    /// How many there are beside this one.
+    var others = 0
+    /// The oldest and the newest version of the machine that they run.
+    var oldest = 0
+    var newest = 0
+}
 
 /// Keeps this process's share of a consumer's partitions: enrols it among the members, renews, takes free or expired
 /// leases up to the fair share, and gives back what is more than that.
@@ -18,6 +28,8 @@ actor LeaseKeeper<M: Machine> {
 
     /// Its own one connection: batches that wait in the shared pool must not let the leases lapse.
     nonisolated let pool: ConnectionPool
+    /// Read by readiness, which waits for nobody.
+    nonisolated let membership = Mutex(Membership())
     private let member: UUID
     private let workers: [PartitionWorker<M>]
     private let logger: Logger
@@ -59,11 +71,12 @@ actor LeaseKeeper<M: Machine> {
         for partition in owned {
             if await workers[partition].halt != nil { halted.insert(partition) }
         }
-        let enrol = Call(Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term)])
+        let enrol = Call(
+            Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term), .int4(Int32(M.version))])
         let rows = try await pool.run([
             halted.isEmpty ? enrol : Call(Statements.leave, [.text(M.name), .uuid(member)]),
             Call(Statements.bury, [.text(M.name)]),
-            Call(Statements.living, [.text(M.name)]),
+            Call(Statements.living, [.text(M.name), .uuid(member)]),
             Call(Statements.free, [.text(M.name)]),
             Call(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
             Call(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
@@ -72,6 +85,9 @@ actor LeaseKeeper<M: Machine> {
         let isYoung = begun.duration(to: .now) < Self.youth
         try await guardCommands(isYoung || rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
         let living = try rows[2][0].int(0)
+        let found = Membership(
+            others: try rows[2][0].int(3), oldest: try rows[2][0].int(1), newest: try rows[2][0].int(2))
+        membership.withLock { $0 = found }
         let share = (workers.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {
             let isTooMany = halted.isEmpty ? owned.count > share : halted.contains(partition)

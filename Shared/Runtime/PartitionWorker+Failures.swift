@@ -75,7 +75,8 @@ extension PartitionWorker {
     func noteCommitted(_ done: Done, _ portion: Portion) {
         let hasData = !done.batch.events.isEmpty
         if hasData { lastDataCommit = .now }
-        guard failing != nil else { return progress.succeeded(withData: hasData) }
+        // A batch that read the log and was committed has moved the cursor.
+        guard failing != nil else { return progress.succeeded(withData: hasData || portion.log != nil) }
         guard portion.log != nil else {
             // Proof that the fault is the input's, once it fails again.
             if hasData { failing?.isToBePassed = false }
@@ -88,7 +89,7 @@ extension PartitionWorker {
 
     /// Why batches fail, where the database answers.
     func noteFailure(_ error: any Error) {
-        if let error = error as? PostgresError, error.isOfDatabase { return }
+        if let error = error as? PostgresError, error.isOfDatabase || error.isServerFault { return }
         if let error = error as? RuntimeError, error == .databaseUnavailable || error == .outcomeUnknown { return }
         if error is CancellationError { return }
         progress.failed(.failing("\(error)"))

@@ -26,7 +26,7 @@ extension PartitionWorker {
         for state in result.unreadable {
             unreadable[state.key] = state.eventCount
             logger.error(
-                "a stored state can't be read", metadata: ["partition": "\(partition)", "key": "\(state.key)"])
+                "a stored state can't be read", metadata: ["partition": "\(partition)", "aggregate": "\(state.key)"])
         }
     }
 }

@@ -10,8 +10,9 @@ import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
 actor PartitionWorker<M: Machine> {
-    /// At most so many commands wait; more are refused as overloaded.
-    static var queueLimit: Int { 256 }
+    /// The commands of one batch may wait; more are refused as overloaded. One stuck partition leaves half of a process's
+    /// request slots to the others.
+    static var queueLimit: Int { batchLimit }
     /// A command waits no longer than that for its batch; then it is refused as overloaded.
     static var queuePatience: Duration { .seconds(5) }
     static var batchLimit: Int { 500 }
@@ -298,7 +299,8 @@ extension PartitionWorker {
             noLookBefore = .now + Self.pauseAfterFailure
         } catch {
             forget()
-            noteFailure(error)
+            // A command that fails by itself holds nothing up.
+            if portion.log != nil { noteFailure(error) }
             let truth = (error as? RuntimeError) ?? .databaseUnavailable
             // Said once, not for every batch of an outage.
             logger.log(
@@ -377,7 +379,7 @@ extension PartitionWorker {
     /// The database refused what the inputs led to: half of them next time, down to the one at fault.
     private func narrow(to bad: BadInput, _ waiting: [Waiting], _ portion: Portion) {
         if !bad.isProven {
-            noteFailure(bad.error)
+            if portion.log != nil { noteFailure(bad.error) }
             refusedSince = refusedSince ?? .now
         }
         // Said once of an input that holds up the log.

@@ -33,7 +33,7 @@ final class StateSweeper<M: Machine>: Sendable {
         UPDATE bus.state_versions SET reached = $3 WHERE partition = $1 AND service = $2 AND reached < $3
         """)
 
-    /// - Parameter owned: the partitions whose leases this process has.
+    /// - Parameter owned: the partitions whose leases this process has; none while an older program is a member.
     init(pool: ConnectionPool, logger: Logger, owned: @escaping @Sendable () async -> Set<Int>) {
         self.pool = pool
         self.owned = owned
@@ -144,7 +144,7 @@ final class StateSweeper<M: Machine>: Sendable {
             guard let last = states.last else { return unreadable }
             let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
             for state in result.unreadable {
-                logger.error("a stored state can't be read", metadata: ["key": "\(state.key)"])
+                logger.error("a stored state can't be read", metadata: ["aggregate": "\(state.key)"])
             }
             unreadable += result.unreadable.count
             progress.withLock { progress in

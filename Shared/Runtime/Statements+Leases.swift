@@ -15,8 +15,8 @@ extension Statements {
     /// Enrols a member, forgets dead ones, and counts the living.
     static let enrol = Statement(
         """
-        INSERT INTO bus.members AS m (consumer, member, since_time, expires)
-        VALUES ($1, $2, bus.suite_time(bus.real_now()), clock_timestamp() + make_interval(secs => $3))
+        INSERT INTO bus.members AS m (consumer, member, since_time, expires, machine_version)
+        VALUES ($1, $2, bus.suite_time(bus.real_now()), clock_timestamp() + make_interval(secs => $3), $4)
         ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires,
             since = CASE WHEN m.expires < clock_timestamp() THEN excluded.since ELSE m.since END,
             since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
@@ -26,7 +26,11 @@ extension Statements {
         "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
     static let living = Statement(
-        "SELECT count(*) FROM bus.members WHERE consumer = $1 AND NOT \(isOver("expires"))")
+        """
+        SELECT count(*), coalesce(min(machine_version), 0)::int8, coalesce(max(machine_version), 0)::int8,
+            count(*) FILTER (WHERE member <> $2)
+        FROM bus.members WHERE consumer = $1 AND NOT \(isOver("expires"))
+        """)
     static let renew = Statement(
         """
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),

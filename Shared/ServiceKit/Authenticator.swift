@@ -63,7 +63,8 @@ public struct Authenticator: Sendable {
     /// What a token says that is shown for the first time.
     private func newClaims(of credential: String) async -> TokenClaims? {
         guard let head = TokenHead(credential), !failures.contains(credential) else { return nil }
-        if !tokens.trusts(head.keyID), await refresh() { failures.forget() }
+        // Other tokens that name the new key may have been refused before it was known.
+        if !tokens.trusts(head.keyID), await refresh(), tokens.trusts(head.keyID) { failures.forget() }
         // An unknown key may be known in a moment, so that is not remembered.
         guard tokens.trusts(head.keyID) else { return nil }
         let claims = await tokens.claims(of: credential)

@@ -41,5 +41,5 @@ struct BodyMeter {
     }
 
     /// When to look again.
-    func nextLook(after now: NIODeadline) -> NIODeadline { now + (window - waited) }
+    func nextLook(after now: NIODeadline) -> NIODeadline { now + max(window - waited, min(window, .seconds(1))) }
 }

@@ -56,7 +56,9 @@ public struct Commands<M: Machine>: Sendable {
                 guard !match.isEmpty else { return }
                 try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
             }, answer: answer)
-        let answered = try await run(submission)
+        let answered = try await asProblem {
+            try await runtime.submit(submission) { wait in try await context.waiting { try await wait() } }
+        }
         var response = status == .noContent ? Response(status: status) : Response(json: answered.body, status: status)
         response.headers[.position] = "\(answered.partition):\(answered.offset)"
         return response
@@ -95,10 +97,6 @@ public struct Commands<M: Machine>: Sendable {
         }
         try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
         return found
-    }
-
-    private func run(_ submission: Submission<M>) async throws -> Answer {
-        try await asProblem { try await runtime.submit(submission) }
     }
 
     private func asProblem<T>(_ body: () async throws -> T) async throws -> T {

@@ -99,7 +99,12 @@ final class DatabaseWatch: Service {
     private func look(_ connection: Connection) async throws(PostgresError) {
         var schemaFault: String?
         for migrator in migrators where schemaFault == nil {
-            schemaFault = try await migrator.fault(on: connection)?.description
+            do throws(PostgresError) {
+                schemaFault = try await migrator.fault(on: connection)?.description
+            } catch  where !error.isConnectionProblem {
+                // The probe goes well: the database is not at fault.
+                schemaFault = "the schema's history can't be read: \(error.publicDescription)"
+            }
         }
         let daysFault = try await LogQueries.daysFault(connection)
         state.withLock { state in

@@ -128,7 +128,10 @@ public final class DeviceTokenVerifier: Sendable {
         state.withLock { state in
             // Not where the keys were replaced meanwhile.
             guard state.keys === keys else { return }
-            if state.verified.count >= Self.remembered { state.verified.removeAll(keepingCapacity: true) }
+            if state.verified.count >= Self.remembered {
+                // Any half: the others need no second look.
+                for token in state.verified.keys.prefix(Self.remembered / 2) { state.verified[token] = nil }
+            }
             state.verified[token] = claims
         }
         return claims

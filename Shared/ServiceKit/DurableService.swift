@@ -98,10 +98,8 @@ public enum DurableService {
                 },
                 .upkeep(maintenance),
                 HealthCheck("waiting_partitions", .told) { runtime.partitionsWaiting },
-                HealthCheck("states") {
-                    let version = runtime.newerVersion
-                    return version > 0 ? "states of version \(version) are in use, which this program can't read" : nil
-                },
+                HealthCheck("states") { runtime.hasNewerMember ? runtime.newerStates : nil },
+                HealthCheck("newer_states", .told) { runtime.hasNewerMember ? nil : runtime.newerStates },
             ],
             loops: [
                 runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
@@ -185,14 +183,19 @@ extension DurableRuntime {
     /// A partition that stands still for so long is told.
     private static var patience: Duration { .seconds(5) }
 
-    /// The partitions whose batches fail, though the database answers: another replica may do better.
-    fileprivate var partitionsFailing: String? {
-        text { if case .failing = $0 { true } else { false } }
+    /// The states that only a newer program can read.
+    fileprivate var newerStates: String? {
+        newerVersion > 0 ? "states of version \(newerVersion) are in use, which this program can't read" : nil
     }
 
-    /// The partitions that wait for another session's lock, or for a newer program.
+    /// The partitions whose batches fail, though the database answers: another replica may do better, where there is one.
+    fileprivate var partitionsFailing: String? {
+        hasOtherMembers ? text { if case .failing = $0 { true } else { false } } : nil
+    }
+
+    /// The partitions that make no progress, where no other replica does better.
     fileprivate var partitionsWaiting: String? {
-        text { if case .failing = $0 { false } else { true } }
+        text { if case .failing = $0 { !hasOtherMembers } else { true } }
     }
 
     // The causes are in the log and in `dormouse_partitions_stuck`: a fault's words may have something of the data.
@@ -203,7 +206,7 @@ extension DurableRuntime {
         let seconds = first.duration().components.seconds
         return switch first.cause {
         case .failing: "no progress in partition \(numbers) for \(seconds) s: the log has the reason"
-        case .heldUp: "partition \(numbers) waits for another session's lock since \(seconds) s"
+        case .heldUp: "partition \(numbers) has waited \(seconds) s for a lock that another session holds"
         case .halted: "partition \(numbers) waits for a newer program: deploy it everywhere"
         }
     }

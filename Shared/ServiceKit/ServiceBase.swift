@@ -76,8 +76,8 @@ struct ServiceBase {
     ///
     /// - Parameters:
     ///   - isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
-    ///   - stuck: the partitions whose batches fail. It counts only while the database is well: what the database fails,
-    ///     every replica fails.
+    ///   - stuck: the partitions whose batches fail, where another replica may do better. It counts only while the
+    ///     database is well.
     func run(
         _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false,
         stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck],

@@ -1,3 +1,4 @@
+-- compatible
 -- A day can be dropped although an operator has still to decide about an event of it: the event is kept beside the log.
 
 -- The events of dead letters whose day was dropped.

@@ -1,3 +1,4 @@
+-- compatible
 -- Which version of its machine the stored states of a service are to have, and which all of them have. Retention waits while
 -- they differ: an older state may have to be folded anew, from all its events.
 CREATE TABLE bus.state_versions (

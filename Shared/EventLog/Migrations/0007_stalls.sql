@@ -1,3 +1,4 @@
+-- compatible
 -- Ends sessions that hold up the log and stand still, and gives back what they hold.
 --
 -- The server does not do that itself: neither idle_in_transaction_session_timeout nor statement_timeout runs while it waits
@@ -7,7 +8,7 @@
 -- It ends sessions of the suite's own roles only, and of those only one that
 --   - somebody waits for at this moment, for a row or a table of the log,
 --   - does not wait for a lock itself,
---   - has done nothing for the time that is given. One that works gets three times as long: it may be slow, but the
+--   - has done nothing for the time that is given, at least a second. One that works gets three times as long: it may be slow, but the
 --     client has given up by then.
 --
 -- A row for each of them; `ended` is false where the owner of this function has not the rights of the session's role.
@@ -16,6 +17,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     blocker record;
 BEGIN
+    IF NOT (pg_has_role('pg_read_all_stats', 'USAGE') AND pg_has_role('pg_signal_backend', 'USAGE')) THEN
+        RAISE insufficient_privilege USING
+            MESSAGE = format('%I can''t end sessions that hold up the log', current_user),
+            HINT = format('GRANT pg_read_all_stats, pg_signal_backend TO %I', current_user);
+    END IF;
     FOR blocker IN
         SELECT DISTINCT b.pid, b.usename::text AS role
         FROM pg_stat_activity AS w, unnest(pg_blocking_pids(w.pid)) AS blocking (pid), pg_stat_activity AS b
@@ -27,7 +33,7 @@ BEGIN
             AND b.pid = blocking.pid AND b.datname = current_database() AND b.usename ^@ 'dormouse_'
             AND b.wait_event_type IS DISTINCT FROM 'Lock'
             AND b.state_change < clock_timestamp()
-                - make_interval(secs => patience * CASE WHEN b.wait_event_type = 'Client' THEN 1 ELSE 3 END)
+                - make_interval(secs => greatest(patience, 1) * CASE WHEN b.wait_event_type = 'Client' THEN 1 ELSE 3 END)
         ORDER BY 1
     LOOP
         pid := blocker.pid;

@@ -106,6 +106,7 @@ import Testing
         try await bench.eventuallyCount(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
             is: 1)
+        try await bench.awaitIdle(holder)
         let ended = try await caller.run(Call(BlockerWatch.end, [.double(blocker.patience)]))
         #expect(try ended.map { try $0.text(1) } == (blocker.isEnded ? ["dormouse_other"] : []))
         #expect(try ended.allSatisfy { try $0.bool(2) })
@@ -129,12 +130,34 @@ import Testing
             try await bench.eventuallyCount(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
                 is: 2)
+            try await bench.awaitIdle(holder)
             let ended = try await bench.pool.run(Call(BlockerWatch.end, [.double(0)]))
             #expect(try ended.map { try $0.int(0) } == [pid])
             // Both go on.
             try await group.waitForAll()
         }
         for connection in waiting + [holder] { await connection.close() }
+        await bench.pool.close()
+    }
+
+    @Test func `an owner without the rights to end sessions is told which it needs`() async throws {
+        let bench = try await RuntimeBench()
+        try await bench.cluster.sql(
+            """
+            DO $$ BEGIN CREATE ROLE plain_owner; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+            REVOKE pg_read_all_stats, pg_signal_backend FROM plain_owner;
+            ALTER FUNCTION bus.end_blockers(double precision) OWNER TO plain_owner;
+            """, database: bench.database)
+        let connection = try await bench.connection(as: "dormouse_counter")
+        let error = await #expect(throws: PostgresError.self) {
+            _ = try await connection.run(Call(BlockerWatch.end, [.double(0)]))
+        }
+        #expect(error?.sqlState == "42501")
+        #expect(error.map { String(reflecting: $0).contains("GRANT pg_read_all_stats, pg_signal_backend") } == true)
+        try await bench.cluster.sql(
+            "GRANT pg_read_all_stats, pg_signal_backend TO plain_owner", database: bench.database)
+        #expect(try await connection.run(Call(BlockerWatch.end, [.double(0)])).isEmpty)
+        await connection.close()
         await bench.pool.close()
     }
 
@@ -167,6 +190,15 @@ extension RuntimeBench {
     func connection(as role: String) async throws -> Connection {
         let url = role == "dormouse" ? url : url(as: role)
         return try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+    }
+
+    /// Waits until a session has done nothing for a second: before that it is never ended.
+    func awaitIdle(_ connection: Connection) async throws {
+        let idle = """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE pid = \(await connection.backendPID) AND state_change < clock_timestamp() - interval '1 second'
+            """
+        try await eventuallyCount(idle, is: 1)
     }
 
     /// Waits until a query that counts gives a number.

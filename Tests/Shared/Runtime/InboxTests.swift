@@ -144,7 +144,6 @@ import Testing
         let worker = bench.worker()
         let device = try #require(bench.oneDeviceInEach.first)
         let limit = PartitionWorker<Counter>.queueLimit
-        #expect(limit == 256)
         try await withThrowingTaskGroup(of: Result<Int, any Error>.self) { group in
             for _ in 0...limit {
                 group.addTask {

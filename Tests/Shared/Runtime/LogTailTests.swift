@@ -108,10 +108,7 @@ import Timeline
             #expect(try await slow.next()?.offset == 1)
             let count = LogTail.readerLimit + 50
             async let live = offsets(tail, count)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<count { group.addTask { _ = try await runtime.submit(.add(1, to: "a")) } }
-                try await group.waitForAll()
-            }
+            try await runtime.addOnes(count, to: "a")
             #expect(try await live == Array(1...count))
             // Once another has the first of two more, everything before the second was handed out. It has joined with the last
             // that is there.

@@ -71,10 +71,7 @@ import Timeline
         let bench = try await RuntimeBench()
         let count = 2500
         try await bench.running { runtime in
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<count { group.addTask { _ = try await runtime.submit(.add(1, to: "a")) } }
-                try await group.waitForAll()
-            }
+            try await runtime.addOnes(count, to: "a")
         }
         let travel = TimeTravel<Counter> { try await bench.pool.run($0) }
         let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(.max))

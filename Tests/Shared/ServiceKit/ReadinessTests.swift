@@ -75,11 +75,52 @@ import Testing
                 #expect(answer.status == 503 && answer.code == "newer_program_needed", "\(answer)")
                 #expect(answer.headers["retry-after"] == "1" && answer.headers["connection"] == "close")
             }
+            // No replica would do better.
+            try await eventually(within: 20, describe: "the newer states are told") {
+                try await service.check("newer_states") == "failing"
+            }
+            #expect(try await service.send("GET", "/readyz").status == 200)
             try await eventually(within: 20, describe: "the service is not ready") {
-                try await service.send("GET", "/readyz").status == 503
+                try await service.enrolReplica(version: 2)
+                return try await service.send("GET", "/readyz").status == 503
             }
             let faults = try await service.send("GET", "/readyz").json["faults"]
             #expect(faults?[0]?["pointer"] == "/states", "\(faults ?? .null)")
+            try await eventually(within: 20, describe: "the service is ready without the newer replica") {
+                try await service.send("GET", "/readyz").status == 200
+            }
+        }
+        await service.pool.close()
+    }
+
+    @Test func `a partition that fails ends the readiness where there is another replica`() async throws {
+        let service = try await CounterService.prepare(partitions: 1)
+        try await service.run { () async throws in
+            try await service.sql(
+                """
+                CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON counter.states FOR EACH ROW EXECUTE FUNCTION public.refuse();
+                WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date RETURNING head)
+                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+                SELECT 0, head, current_date, id, 'other', 'other.thing.pinged', 1, 'device:d1', 0, id, '{}'
+                FROM place, gen_random_uuid() AS id
+                """)
+            try await eventually(within: 30, describe: "the partition is told") {
+                try await service.check("waiting_partitions") == "failing"
+            }
+            #expect(try await service.send("GET", "/readyz").status == 200)
+            try await eventually(within: 30, describe: "the service is not ready") {
+                try await service.enrolReplica(version: 1)
+                return try await service.send("GET", "/readyz").status == 503
+            }
+            let answer = try await service.send("GET", "/readyz").json
+            #expect(answer["faults"]?[0]?["pointer"] == "/partitions", "\(answer)")
+            #expect(answer["faults"]?[0]?["detail"]?.string?.contains("partition 0") == true, "\(answer)")
+            try await service.sql("DROP TRIGGER refuse ON counter.states")
+            try await eventually(within: 30, describe: "the partition goes on") {
+                let answer = try await service.send("GET", "/readyz")
+                return answer.status == 200 && answer.json["faults"] == nil
+            }
         }
         await service.pool.close()
     }
@@ -150,6 +191,16 @@ extension CounterService {
 
     fileprivate func sql(_ text: String) async throws {
         try await pool.withConnection { try await $0.script(text) }
+    }
+
+    /// Another member, for the next seconds.
+    fileprivate func enrolReplica(version: Int) async throws {
+        try await sql(
+            """
+            INSERT INTO bus.members (consumer, member, since_time, expires, machine_version)
+            VALUES ('counter', '00000000-0000-0000-0000-000000000001', 0, clock_timestamp() + interval '5 seconds', \(version))
+            ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires
+            """)
     }
 
     /// As after an upgrade of the server's package under a running server: `SELECT 1` goes well, and what the suite asks

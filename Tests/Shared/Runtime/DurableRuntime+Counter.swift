@@ -1,0 +1,18 @@
+import TestSupport
+
+@testable import Runtime
+
+extension DurableRuntime<Counter> {
+    /// Adds 1 to a device so many times, as many at once as a partition queues.
+    func addOnes(_ count: Int, to device: String) async throws {
+        let limit = PartitionWorker<Counter>.queueLimit
+        for first in stride(from: 0, to: count, by: limit) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in first..<min(first + limit, count) {
+                    group.addTask { _ = try await self.submit(.add(1, to: device)) }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
