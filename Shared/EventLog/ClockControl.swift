@@ -15,6 +15,8 @@ public struct ClockReading: Sendable, Equatable {
 public enum ClockError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The suite follows real time, which nobody sets.
     case notVirtual
+    /// The advance would lead beyond the moment that documents can name.
+    case beyondCalendar
     /// Another advance is under way, and was not over within the patience.
     case advanceUnderWay
     /// Somebody did not settle within the patience. The clock stands where the last step took it.
@@ -23,6 +25,7 @@ public enum ClockError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .notVirtual: "the suite follows real time: migrate with VIRTUAL_TIME=true to make its clock virtual"
+        case .beyondCalendar: "the clock goes no further than \(Instant.documented.upperBound)"
         case .advanceUnderWay: "another advance is under way"
         case .notSettled(_, let laggards):
             laggards.isEmpty

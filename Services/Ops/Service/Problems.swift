@@ -53,6 +53,8 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
     } catch let error as ClockError {
         switch error {
         case .notVirtual: throw Problem.clockNotVirtual.because(error.description)
+        case .beyondCalendar:
+            throw Problem.invalidDocument.because([Fault(pointer: "/seconds", detail: "\(error)")])
         case .advanceUnderWay: throw Problem.advanceUnderWay
         case .notSettled(let moment, let laggards):
             throw Problem.notSettled.because(

@@ -2,6 +2,7 @@ import Contracts
 import EventLog
 import Foundation
 import Machines
+import Postgres
 import Records
 import Runtime
 import ServiceLifecycle
@@ -74,6 +75,17 @@ import Timeline
                 #expect(
                     rung.map { $0["time"]?.string } == [120, 300].map { (start + .seconds($0)).description })
             }
+        }
+    }
+
+    @Test func `the clock goes no further than documents can tell`() async throws {
+        try await OpsBench.run(virtual: true) { bench in
+            _ = try await bench.owner.run(
+                Call(Statement("UPDATE bus.clock SET rate = 0, virtual_epoch = 253402300799000")))
+            let answer = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":2}"#)
+            #expect(answer.status == 422 && answer.faults == ["/seconds"], "\(answer)")
+            let last = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":0.5}"#)
+            #expect(last.json["now"] == "9999-12-31T23:59:59.500Z", "\(last)")
         }
     }
 
