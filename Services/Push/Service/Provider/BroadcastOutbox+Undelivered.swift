@@ -1,29 +1,75 @@
 import Contracts
 import Postgres
 
-/// Broadcasts that one device could not take: kept for it until it takes them or turns them down.
+/// Broadcasts that wait for a device: it could not take them, or an older one of the channel waits for it.
 extension BroadcastOutbox {
+    /// A broadcast that waits for one device, while this process submits it again.
+    struct Undelivered: Sendable {
+        var relay: Relay
+        var key: AggregateKey
+        /// Whether APNs would not deliver it any more.
+        var isExpired: Bool
+        /// Whether it has waited for so long that the next failure is the last.
+        var isOverdue: Bool
+    }
+
+    /// A device that a broadcast has to wait for.
+    struct Waiting: Sendable {
+        var key: AggregateKey
+        var reason: String
+        /// False where the broadcast waits behind an older one: it is due as soon as that one is settled.
+        var wasTried: Bool
+    }
+
+    /// Hours after which a failure is the last (Apple, "Sending channel management requests to APNs": stored for 8 hours).
+    private static let storedHours = 8
+    /// Minutes for which a broadcast that is never stored waits: one retry. Our choice.
+    private static let fleetingMinutes = 2
+
+    // Only the owner of the relay adds rows. After a stall past its lease the channel's next broadcast may be delivered already.
+    // The row lock delays the end of the relay, and with it the next broadcast.
     private static let keep = Statement(
         """
-        INSERT INTO push.undelivered_broadcasts (partition, broadcast, key, reason)
-        SELECT $1, $2, u.key, u.reason FROM unnest($3::text[], $4::text[]) AS u (key, reason)
-        ON CONFLICT (partition, key, broadcast) DO NOTHING
+        INSERT INTO push.undelivered_broadcasts (partition, key, channel, broadcast, reason, kept_time, retry_at)
+        SELECT $1, w.key, r.channel, r.broadcast, w.reason, bus.suite_time(bus.real_now()),
+            clock_timestamp() + CASE WHEN w.was_tried THEN interval '1 minute' ELSE interval '0' END
+        FROM (
+            SELECT channel, broadcast FROM push.broadcast_relays
+            WHERE partition = $1 AND broadcast = $2 AND owner = $3 FOR KEY SHARE) AS r,
+            unnest($4::text[], $5::text[], $6::boolean[]) AS w (key, reason, was_tried)
+        ON CONFLICT (partition, key, channel, broadcast) DO NOTHING
         """)
-    // Of each device the oldest, so that the order of broadcasts stays. Who claims one has a minute to hand it over.
+    // One search of the primary key for each device.
+    private static let behind = Statement(
+        """
+        SELECT DISTINCT key FROM push.undelivered_broadcasts
+        WHERE partition = $1 AND channel = $2 AND broadcast < $3 AND key = ANY ($4)
+        """)
+    // The oldest of each device and channel, so that their order stays. The claim is a lease of a minute.
     private static let due = Statement(
         """
         WITH free AS (
-            SELECT partition, broadcast, key FROM push.undelivered_broadcasts AS u
+            SELECT partition, key, channel, broadcast FROM push.undelivered_broadcasts AS u
             WHERE retry_at <= clock_timestamp() AND NOT EXISTS (
                 SELECT FROM push.undelivered_broadcasts AS e
-                WHERE e.partition = u.partition AND e.key = u.key AND e.broadcast < u.broadcast)
+                WHERE e.partition = u.partition AND e.key = u.key AND e.channel = u.channel
+                    AND e.broadcast < u.broadcast)
             ORDER BY retry_at LIMIT $1 FOR UPDATE SKIP LOCKED),
         claimed AS (
             UPDATE push.undelivered_broadcasts AS u SET retry_at = clock_timestamp() + interval '1 minute'
-            FROM free WHERE u.partition = free.partition AND u.broadcast = free.broadcast AND u.key = free.key
-            RETURNING u.partition, u.broadcast, u.key)
-        SELECT c.partition::int8, c.broadcast, c.key, \(columns)
+            FROM free WHERE u.partition = free.partition AND u.key = free.key AND u.channel = free.channel
+                AND u.broadcast = free.broadcast
+            RETURNING u.partition, u.key, u.broadcast, u.kept_at, u.kept_time)
+        SELECT c.partition::int8, c.broadcast, c.key, \(columns),
+            coalesce(b.expiration <= suite.moment, false)
+                OR b.never_stored AND age.milliseconds >= \(fleetingMinutes) * 60000,
+            age.milliseconds >= \(storedHours) * 3600000
         FROM claimed AS c JOIN push.broadcasts AS b USING (broadcast)
+            CROSS JOIN (SELECT bus.suite_time(bus.real_now()) AS moment) AS suite
+            CROSS JOIN LATERAL (
+                SELECT greatest(suite.moment - c.kept_time, extract(epoch FROM clock_timestamp() - c.kept_at) * 1000)
+                    AS milliseconds) AS age
+        ORDER BY c.broadcast, c.key
         """)
     private static let note = Statement(
         """
@@ -31,46 +77,96 @@ extension BroadcastOutbox {
         """)
     private static let settle = Statement(
         "DELETE FROM push.undelivered_broadcasts WHERE partition = $1 AND broadcast = $2 AND key = $3")
+    private static let giveUp = Statement(
+        """
+        INSERT INTO push.broadcast_dead_letters
+            (partition, key, broadcast, environment, app, channel, request_id, reason, kept_at)
+        SELECT u.partition, u.key, u.broadcast, b.environment, b.app, b.channel, b.request_id, $4, u.kept_at
+        FROM push.undelivered_broadcasts AS u JOIN push.broadcasts AS b USING (broadcast)
+        WHERE u.partition = $1 AND u.broadcast = $2 AND u.key = $3
+        ON CONFLICT (partition, key, broadcast) DO NOTHING
+        """)
+    private static let forgetDeadLetters = Statement(
+        "DELETE FROM push.broadcast_dead_letters WHERE given_up_at < clock_timestamp() - interval '30 days'")
     private static let count = Statement("SELECT count(*) FROM push.undelivered_broadcasts")
 
-    /// Keeps a broadcast for devices that can't take it now.
-    ///
-    /// - Parameter devices: each with the reason.
-    func keep(_ relay: Relay, for devices: [(key: AggregateKey, reason: String)]) async throws(PostgresError) {
+    /// Keeps a broadcast for devices that it has to wait for. Does nothing where another process has taken the relay over.
+    func keep(_ relay: Relay, for devices: [Waiting]) async throws(PostgresError) {
         guard !devices.isEmpty else { return }
         _ = try await pool.run(
             Call(
                 Self.keep,
                 [
-                    .int4(Int32(relay.partition)), .int(relay.broadcast), .texts(devices.map(\.key.description)),
-                    .texts(devices.map(\.reason)),
+                    .int4(Int32(relay.partition)), .int(relay.broadcast), .uuid(owner),
+                    .texts(devices.map(\.key.description)), .texts(devices.map(\.reason)),
+                    .bools(devices.map(\.wasTried)),
                 ]))
     }
 
-    /// Takes on broadcasts that are to be handed over again; `after` of each names its device.
-    func claimUndelivered(limit: Int) async throws -> [Relay] {
-        try await pool.run(Call(Self.due, [.int(limit)])).map { try Relay($0) }
+    /// Returns the devices that an older broadcast of the channel waits for.
+    ///
+    /// The answer holds while the caller owns the relay: a relay is claimed only after the older ones of its channel have ended.
+    func devicesBehind(_ relay: Relay, among keys: [AggregateKey]) async throws(PostgresError) -> Set<AggregateKey> {
+        let rows = try await pool.run(
+            Call(
+                Self.behind,
+                [
+                    .int4(Int32(relay.partition)), .text(relay.message.channel), .int(relay.broadcast),
+                    .texts(keys.map(\.description)),
+                ]))
+        let found = try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
+        return Set(found)
     }
 
-    private func place(of device: Relay) -> [Parameter] {
-        [.int4(Int32(device.partition)), .int(device.broadcast), .text(device.after)]
+    /// Claims undelivered broadcasts that are due, for a minute: the oldest first.
+    func claimUndelivered(limit: Int) async throws -> [Undelivered] {
+        try await pool.run(Call(Self.due, [.int(limit)])).map { try Undelivered($0) }
     }
 
-    /// Notes why a device could not take its broadcast again.
-    func note(_ reason: String, _ device: Relay) async throws(PostgresError) {
+    private func place(of device: Undelivered) -> [Parameter] {
+        [.int4(Int32(device.relay.partition)), .int(device.relay.broadcast), .text(device.key.description)]
+    }
+
+    /// Notes why a device did not take its broadcast.
+    func note(_ reason: String, _ device: Undelivered) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.note, place(of: device) + [.text(reason)]))
     }
 
-    /// The device took its broadcast, or turned it down.
-    func settle(_ device: Relay) async throws(PostgresError) {
-        let broadcast = Parameter.int(device.broadcast)
-        _ = try await pool.run([
+    /// Ends the wait for a device.
+    ///
+    /// - Returns: false where another process has ended it.
+    @discardableResult
+    func settle(_ device: Undelivered) async throws(PostgresError) -> Bool {
+        let broadcast = Parameter.int(device.relay.broadcast)
+        let rows = try await pool.run([
             Call(Self.lock, [broadcast]), Call(Self.settle, place(of: device)), Call(Self.sweep, [broadcast]),
         ])
+        return rows[1].affected > 0
     }
 
-    /// How many devices wait for a broadcast, each counted for each of its broadcasts.
+    /// Ends the wait for a device, and records its broadcast as a dead letter.
+    ///
+    /// - Returns: false where another process has ended the wait.
+    func giveUp(_ device: Undelivered, _ reason: String) async throws(PostgresError) -> Bool {
+        let broadcast = Parameter.int(device.relay.broadcast)
+        let rows = try await pool.run([
+            Call(Self.lock, [broadcast]), Call(Self.giveUp, place(of: device) + [.text(reason)]),
+            Call(Self.settle, place(of: device)), Call(Self.sweep, [broadcast]), Call(Self.forgetDeadLetters),
+        ])
+        return rows[2].affected > 0
+    }
+
+    /// Returns how many broadcasts wait for a device, over all devices.
     func undelivered() async throws(PostgresError) -> Int {
         try await pool.run(Call(Self.count, rowsExpected: 1))[0].int(0)
+    }
+}
+
+extension BroadcastOutbox.Undelivered {
+    /// - Parameter row: partition, broadcast, the device's key, ``BroadcastOutbox/columns``, and the two flags.
+    init(_ row: Row) throws {
+        let relay = try BroadcastOutbox.Relay(row)
+        self.init(
+            relay: relay, key: AggregateKey(relay.after), isExpired: try row.bool(12), isOverdue: try row.bool(13))
     }
 }

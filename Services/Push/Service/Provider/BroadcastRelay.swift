@@ -19,18 +19,18 @@ final class BroadcastRelay: Service {
     /// So many partitions' worth of broadcasts at a time.
     private static let relayLimit = 8
     /// So many devices of one relay at a time.
-    private static let deviceLimit = 32
+    static let deviceLimit = 32
     /// So many devices between two notes of how far a relay has come.
     private static let page = 128
     private static let poll = Duration.milliseconds(500)
 
-    /// What devices could not take is handed to them again: looked for so often.
+    /// Pause between two looks for undelivered broadcasts.
     private static let retryPause = Duration.seconds(5)
 
-    private let outbox: BroadcastOutbox
+    let outbox: BroadcastOutbox
     private let runtime: DurableRuntime<PushMachine>
-    private let metrics: Metrics
-    private let logger: Logger
+    let metrics: Metrics
+    let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let underWay = Mutex(0)
 
@@ -83,7 +83,7 @@ final class BroadcastRelay: Service {
             return relays
         } catch {
             if !Task.isCancelled {
-                logger.warning("broadcasts could not be looked for", metadata: [LogKey.error: "\(error)"])
+                logger.warning("claim broadcasts failed", metadata: [LogKey.error: "\(error)"])
             }
             return []
         }
@@ -97,7 +97,7 @@ final class BroadcastRelay: Service {
                 guard let last = keys.last else { break }
                 let outcomes = try await submit(relay, to: keys)
                 try await outbox.forget(outcomes.strangers, relay)
-                try await outbox.keep(relay, for: outcomes.undelivered)
+                try await outbox.keep(relay, for: outcomes.waiting)
                 relay.after = last.description
                 guard try await outbox.advance(relay) else { return }
             }
@@ -105,7 +105,8 @@ final class BroadcastRelay: Service {
         } catch {
             if !Task.isCancelled {
                 logger.warning(
-                    "a broadcast waits", metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
+                    "relay broadcast failed, retry in a second",
+                    metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
             }
             // Where this fails the lease runs out.
             try? await outbox.release(relay)
@@ -113,7 +114,7 @@ final class BroadcastRelay: Service {
     }
 
     /// What became of a broadcast at one device.
-    private enum Outcome {
+    enum Outcome {
         case taken
         /// It does not hear the channel.
         case stranger
@@ -121,13 +122,18 @@ final class BroadcastRelay: Service {
         case undelivered(String)
     }
 
-    private typealias Outcomes = (strangers: [AggregateKey], undelivered: [(key: AggregateKey, reason: String)])
+    private typealias Outcomes = (strangers: [AggregateKey], waiting: [BroadcastOutbox.Waiting])
 
     /// - Throws: what may pass: the whole page is then to be handed over again.
     private func submit(_ relay: BroadcastOutbox.Relay, to keys: [AggregateKey]) async throws -> Outcomes {
-        try await withThrowingTaskGroup(of: (AggregateKey, Outcome).self) { group in
-            var rest = keys[...]
-            var outcomes: Outcomes = ([], [])
+        // An older broadcast must not follow this one and replace it on the device.
+        let behind = try await outbox.devicesBehind(relay, among: keys)
+        let reason = "an older broadcast of the channel waits for the device"
+        let queued = behind.map { BroadcastOutbox.Waiting(key: $0, reason: reason, wasTried: false) }
+        let free = keys.filter { !behind.contains($0) }
+        return try await withThrowingTaskGroup(of: (AggregateKey, Outcome).self) { group in
+            var rest = free[...]
+            var outcomes: Outcomes = ([], queued)
             func start() {
                 guard let key = rest.popFirst() else { return }
                 group.addTask { (key, try await self.submit(relay, to: key)) }
@@ -138,7 +144,7 @@ final class BroadcastRelay: Service {
                 case .taken: break
                 case .stranger: outcomes.strangers.append(key)
                 case .undelivered(let reason):
-                    outcomes.undelivered.append((key, reason))
+                    outcomes.waiting.append(.init(key: key, reason: reason, wasTried: true))
                     logger.error(
                         "keep a broadcast for a device that can't take it",
                         metadata: [
@@ -151,7 +157,8 @@ final class BroadcastRelay: Service {
         }
     }
 
-    private func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Outcome {
+    /// - Throws: an error that may pass.
+    func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Outcome {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
             derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
@@ -176,30 +183,4 @@ final class BroadcastRelay: Service {
             }
         }
     }
-
-    /// Hands broadcasts over again to devices that could not take them.
-    private func retry() async {
-        do {
-            while true {
-                let due = try await outbox.claimUndelivered(limit: Self.deviceLimit)
-                for device in due {
-                    switch try await submit(device, to: AggregateKey(device.after)) {
-                    case .taken, .stranger: try await outbox.settle(device)
-                    case .undelivered(let reason): try await outbox.note(reason, device)
-                    }
-                }
-                if due.isEmpty { break }
-            }
-            metrics.set(.broadcastsUndelivered, to: Double(try await outbox.undelivered()))
-        } catch {
-            guard !Task.isCancelled else { return }
-            logger.warning("hand kept broadcasts over later", metadata: [LogKey.error: "\(error)"])
-        }
-    }
-}
-
-extension Metric {
-    static let broadcastsUndelivered = Metric(
-        "dormouse_push_broadcasts_undelivered",
-        "Broadcasts that are kept for a device which can't take them, over all devices and replicas.", .gauge)
 }

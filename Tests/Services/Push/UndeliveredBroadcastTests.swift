@@ -1,0 +1,271 @@
+import Contracts
+import Foundation
+import Postgres
+import PushMachine
+import Records
+import TestSupport
+import Testing
+import Timeline
+
+@testable import PushService
+
+@Suite("Undelivered broadcasts", .timeLimit(.minutes(4))) struct UndeliveredBroadcastTests {
+    @Test func `a device that fails does not end the retry of the others`() async throws {
+        try await UndeliveredBench.run { bench in
+            let channel = try await bench.suite.makeChannel(stores: true)
+            // The retry takes devices in the order of their keys.
+            let devices = ["ahead", "first", "second"]
+            for device in devices { try await bench.makeSubscriber(device, to: [channel]) }
+            let states = try await bench.breakStates(of: devices)
+            try await bench.broadcast(channel, "one")
+            #expect(try await bench.undelivered() == ["device:ahead one", "device:first one", "device:second one"])
+            try await bench.hold()
+            try await bench.restore(states)
+            try await bench.run("UPDATE push.states SET machine_version = 1000 WHERE key = 'device:ahead'")
+            try await bench.forgetCache()
+            // Once: a device that this retry leaves out waits for a minute.
+            try await bench.retry()
+            try await eventually(within: 30, describe: "the others have it") {
+                try await bench.suite.received() == ["device:first": ["one"], "device:second": ["one"]]
+            }
+            try await eventually(within: 30, describe: "only the failing device waits") {
+                try await bench.undelivered() == ["device:ahead one"]
+            }
+            let reasons = try await bench.texts("SELECT reason FROM push.undelivered_broadcasts")
+            #expect(reasons == ["the state of device:ahead has version 1000, newer than this program"])
+        }
+    }
+
+    @Test func `a newer broadcast waits behind an undelivered one of its channel`() async throws {
+        try await UndeliveredBench.run { bench in
+            let suite = bench.suite
+            let channel = try await suite.makeChannel(stores: true)
+            let other = try await suite.makeChannel(stores: true)
+            try await bench.makeSubscriber("sick", to: [channel, other])
+            try await bench.makeSubscriber("well", to: [channel])
+            let states = try await bench.breakStates(of: ["sick"])
+            try await bench.broadcast(channel, "one")
+            try await bench.hold()
+            try await bench.restore(states)
+            // The device is well again, and its retry has not come yet.
+            try await bench.broadcast(channel, "two")
+            try await bench.broadcast(other, "aside")
+            #expect(try await suite.received() == ["device:sick": ["aside"], "device:well": ["one", "two"]])
+            #expect(try await bench.undelivered() == ["device:sick one", "device:sick two"])
+            try await bench.retry()
+            try await bench.settled()
+            #expect(try await suite.received()["device:sick"] == ["aside", "one", "two"])
+            // Nothing is in the way of the next one.
+            try await bench.broadcast(channel, "three")
+            #expect(try await suite.received()["device:sick"] == ["aside", "one", "two", "three"])
+        }
+    }
+
+    @Test func `a relay that has lost its lease keeps nothing`() async throws {
+        try await UndeliveredBench.run { bench in
+            let outbox = BroadcastOutbox(pool: bench.database.pool)
+            let number = try #require(
+                try await bench.texts(
+                    """
+                    INSERT INTO push.broadcasts
+                        (environment, app, channel, request_id, priority, never_stored, payload, traceparent)
+                    VALUES ('sandbox', 'a', 'c', gen_random_uuid(), 10, false, '{}', '') RETURNING broadcast::text
+                    """
+                ).first.flatMap { Int($0) })
+            try await bench.run(
+                """
+                INSERT INTO push.broadcast_relays (partition, broadcast, channel, owner, leased_until)
+                VALUES (0, \(number), 'c', '\(outbox.owner)', 'infinity')
+                """)
+            let relay = BroadcastOutbox.Relay(
+                broadcast: number, partition: 0, after: "",
+                message: IncomingBroadcast(
+                    app: "a", channel: "c", environment: .sandbox, requestID: UUID().uuidString, priority: 10,
+                    expiration: nil, neverStored: false, payload: [:]),
+                traceparent: "")
+            func keep(_ device: String) async throws {
+                try await outbox.keep(relay, for: [.init(key: .device(device), reason: "parked", wasTried: true)])
+            }
+            let kept = "SELECT key FROM push.undelivered_broadcasts ORDER BY key"
+            try await keep("one")
+            #expect(try await bench.texts(kept) == ["device:one"])
+            let another = BroadcastOutbox(pool: bench.database.pool)
+            try await bench.run("UPDATE push.broadcast_relays SET owner = '\(another.owner)'")
+            try await keep("two")
+            #expect(try await bench.texts(kept) == ["device:one"])
+            // The new owner ends it: the broadcast stays for the device that waits.
+            try await another.finish(relay)
+            #expect(try await bench.texts("SELECT broadcast::text FROM push.broadcasts") == ["\(number)"])
+            let deletion = await #expect(throws: PostgresError.self) {
+                try await bench.run("DELETE FROM push.broadcasts")
+            }
+            #expect(deletion?.sqlState == "23503")
+            try await bench.run("DELETE FROM push.undelivered_broadcasts")
+            try await bench.run("DELETE FROM push.broadcasts")
+            try await keep("three")
+            #expect(try await bench.texts(kept) == [])
+            let orphan = await #expect(throws: PostgresError.self) {
+                try await bench.run(
+                    """
+                    INSERT INTO push.undelivered_broadcasts
+                        (partition, key, channel, broadcast, reason, kept_time, retry_at)
+                    VALUES (0, 'device:one', 'c', \(number), 'parked', 0, clock_timestamp())
+                    """)
+            }
+            #expect(orphan?.sqlState == "23503")
+        }
+    }
+
+    @Test func `an undelivered broadcast expires by the suite's clock`() async throws {
+        try await UndeliveredBench.run { bench in
+            let channel = try await bench.suite.makeChannel(stores: true)
+            try await bench.makeSubscriber("sick", to: [channel])
+            let states = try await bench.breakStates(of: ["sick"])
+            let inAnHour = RealClock().now.milliseconds / 1000 + 3600
+            try await bench.broadcast(channel, "late", ["apns-expiration": "\(inAnHour)"])
+            #expect(try await bench.undelivered() == ["device:sick late"])
+            try await bench.hold()
+            try await bench.restore(states)
+            try await bench.run(
+                """
+                UPDATE bus.clock SET is_virtual = true, rate = 0, real_epoch = bus.real_now(),
+                    virtual_epoch = bus.real_now() + 2 * 3600000
+                """)
+            try await bench.retry()
+            try await bench.settled()
+            try await bench.counts(1, as: "expired")
+            #expect(try await bench.suite.received() == [:])
+            #expect(try await bench.texts("SELECT key FROM push.broadcast_dead_letters") == [])
+        }
+    }
+
+    @Test func `a broadcast that is never stored waits for two minutes`() async throws {
+        try await UndeliveredBench.run { bench in
+            let channel = try await bench.suite.makeChannel(stores: false)
+            try await bench.makeSubscriber("sick", to: [channel])
+            for (text, age) in [("in time", 1), ("too late", 3)] {
+                let states = try await bench.breakStates(of: ["sick"])
+                try await bench.broadcast(channel, text)
+                try await bench.hold()
+                try await bench.restore(states)
+                let ago = "interval '\(age) minutes'"
+                try await bench.run("UPDATE push.undelivered_broadcasts SET kept_at = kept_at - \(ago)")
+                try await bench.retry()
+                try await bench.settled()
+            }
+            try await bench.counts(1, as: "expired")
+            #expect(try await bench.suite.received() == ["device:sick": ["in time"]])
+        }
+    }
+
+    @Test func `the service gives up after 8 hours and records a dead letter`() async throws {
+        try await UndeliveredBench.run { bench in
+            let suite = bench.suite
+            let channel = try await suite.makeChannel(stores: true)
+            try await bench.makeSubscriber("sick", to: [channel])
+            let states = try await bench.breakStates(of: ["sick"])
+            let reason = "the stored state of device:sick can't be read"
+            // Eight hours of real time, then of the suite's.
+            for age in ["kept_at = kept_at - interval '8 hours'", "kept_time = kept_time - 8 * 3600000"] {
+                let request = try await bench.broadcast(channel, "lost")
+                #expect(try await bench.undelivered() == ["device:sick lost"])
+                try await bench.run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity', \(age)")
+                try await bench.settled()
+                // The letter of the first round is out of its 30 days in the second.
+                let letters = try await bench.texts(
+                    "SELECT concat_ws(' ', key, app, channel, request_id, reason) FROM push.broadcast_dead_letters")
+                #expect(letters == ["device:sick \(PushSuite.app) \(channel) \(request) \(reason)"])
+                let month = "interval '31 days'"
+                try await bench.run("UPDATE push.broadcast_dead_letters SET given_up_at = given_up_at - \(month)")
+            }
+            try await bench.counts(2, as: "gave_up")
+            try await suite.pushSays("give up broadcast")
+            try await bench.restore(states)
+            try await bench.broadcast(channel, "next")
+            #expect(try await suite.received() == ["device:sick": ["next"]])
+        }
+    }
+}
+
+/// A suite, its database, and devices whose stored states can't be read for a while.
+private struct UndeliveredBench: Sendable {
+    let suite: PushSuite
+    let database: Database
+
+    static func run(_ body: @Sendable @escaping (UndeliveredBench) async throws -> Void) async throws {
+        try await PushSuite.run { suite in
+            try await body(UndeliveredBench(suite: suite, database: try Database(suite)))
+        }
+    }
+
+    func texts(_ sql: String) async throws -> [String] { try await database.texts(sql) }
+
+    func run(_ sql: String) async throws { _ = try await database.pool.run(Call(Statement(sql))) }
+
+    func makeSubscriber(_ device: String, to channels: [String]) async throws {
+        _ = try await suite.makeDevice(device)
+        #expect(try await suite.subscribe(device, to: channels).status == 200)
+    }
+
+    /// Broadcasts, and waits until each device has it or waits for it.
+    ///
+    /// - Returns: the request's id.
+    @discardableResult
+    func broadcast(_ channel: String, _ text: String, _ headers: [String: String] = [:]) async throws -> String {
+        let answer = try await suite.broadcast(channel, text, headers)
+        #expect(answer.status == 200)
+        try await suite.relayed()
+        return try #require(answer.headers["apns-request-id"])
+    }
+
+    /// - Returns: the states as they were.
+    func breakStates(of devices: [String]) async throws -> [String: [UInt8]] {
+        var states: [String: [UInt8]] = [:]
+        let read = Statement("SELECT state FROM push.states WHERE key = $1")
+        for device in devices {
+            states[device] = try await database.pool.run(Call(read, [.text("device:" + device)]))[0].bytes(0)
+        }
+        try await restore(states.mapValues { _ in [0] })
+        return states
+    }
+
+    func restore(_ states: [String: [UInt8]]) async throws {
+        let write = Statement("UPDATE push.states SET state = $2 WHERE key = $1")
+        for (device, state) in states {
+            _ = try await database.pool.run(Call(write, [.text("device:" + device), .bytes(state)]))
+        }
+        try await forgetCache()
+    }
+
+    /// Lets the service read the states again.
+    func forgetCache() async throws { try await run("UPDATE bus.cursors SET last_batch = gen_random_uuid()") }
+
+    /// Each device with the text that waits for it.
+    func undelivered() async throws -> [String] {
+        try await texts(
+            """
+            SELECT concat_ws(' ', u.key, convert_from(b.payload, 'UTF8')::json ->> 'text')
+            FROM push.undelivered_broadcasts AS u JOIN push.broadcasts AS b USING (broadcast)
+            ORDER BY u.key, broadcast
+            """)
+    }
+
+    /// Puts off all retries.
+    func hold() async throws { try await run("UPDATE push.undelivered_broadcasts SET retry_at = 'infinity'") }
+
+    /// Makes all retries due, once.
+    func retry() async throws { try await run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity'") }
+
+    /// Waits until no broadcast is left.
+    func settled() async throws {
+        try await eventually(within: 60, describe: "no broadcast is left") {
+            try await texts("SELECT broadcast::text FROM push.broadcasts").isEmpty
+        }
+    }
+
+    /// Waits until the service has counted so many broadcasts that a device misses.
+    func counts(_ number: Int, as reason: String) async throws {
+        let line = #"dormouse_push_broadcasts_dropped_total{reason="\#(reason)"} \#(number)"#
+        try await eventually(within: 60, describe: line) { try await suite.text("/metrics").contains(line + "\n") }
+    }
+}
