@@ -106,7 +106,7 @@ var targets: [Target] = [
             nioPosix, logging,
         ],
         path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
-    // Attacks the whole suite as processes and judges it. It knows the suite by HTTP and by the log.
+    // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
     .target(
         name: "Attack",
         dependencies: [
@@ -207,7 +207,7 @@ targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])
 targets += [
-    // What the doors of all services accept, read by all of its readers.
+    // Every document that a service accepts from outside, read by every reader.
     tests(
         "DoorsTests", "Doors",
         durable + [

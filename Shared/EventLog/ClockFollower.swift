@@ -46,7 +46,7 @@ public struct ClockFollower: Service {
         }
     }
 
-    /// Says once that the clocks differ, and once that they agree again.
+    /// Logs once that the clocks differ, and once that they agree again.
     private func noteSkew() {
         let skew = clock.skew
         let differs = skew.magnitude > SharedClock.toleratedSkew
@@ -73,7 +73,7 @@ public struct ClockFollower: Service {
     }
 }
 
-/// Whether the clocks were said to differ.
+/// Whether the log says that the clocks differ.
 private final class Skewed: Sendable {
     private let value = Atomic(false)
 

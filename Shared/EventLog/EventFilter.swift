@@ -83,7 +83,7 @@ public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
     case beyondRetention
     /// The place is not of this log.
     case foreignPlace
-    /// The log ends before the place: it was restored to an earlier point since.
+    /// The place is beyond the end of the log: the log was restored to an earlier point.
     case beyondLog(LogPlace, head: Int)
 
     public var description: String {

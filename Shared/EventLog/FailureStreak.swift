@@ -1,28 +1,28 @@
 public import Logging
 
-/// Counts how often in a row something has failed: once may pass by itself, again and again has consequences.
+/// Counts consecutive failures. A single failure may be temporary; a streak has consequences.
 public struct FailureStreak: Sendable {
-    /// From so many failures in a row on it is an error.
+    /// The number of consecutive failures from which they are errors.
     public static let patience = 3
 
-    /// How often in a row it has failed.
+    /// The number of consecutive failures.
     public private(set) var count = 0
 
     public init() {}
 
-    /// Whether it fails again and again.
+    /// Whether the failures have reached ``patience``.
     public var isLasting: Bool { count >= Self.patience }
-    /// How loud the last failure is to be said.
+    /// The log level for the last failure.
     public var level: Logger.Level { isLasting ? .error : .warning }
 
     /// Counts a failure.
     ///
-    /// - Returns: how long to wait before the next try: 10 s, doubled each time, at most `limit`.
+    /// - Returns: the pause before the next try: 10 s, doubled each time, at most `limit`.
     public mutating func fail(within limit: Duration) -> Duration {
         count += 1
         return min(limit, .seconds(10 << min(count - 1, 10)))
     }
 
-    /// It went well.
+    /// Ends the streak after a success.
     public mutating func end() { count = 0 }
 }

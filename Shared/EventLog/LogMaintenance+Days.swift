@@ -19,7 +19,7 @@ extension LogMaintenance {
         ORDER BY d.day, p.partition, s.service
         """)
     private static let take = Statement("SELECT bus.take_snapshots($1, $2, $3)")
-    // A day without events goes by the calendar: there is nothing to lose.
+    // A day without events ages by the calendar: nothing can be lost.
     private static let overdue = Statement(
         """
         SELECT d.day, d.name, d.is_attached, d.is_detaching
@@ -30,7 +30,7 @@ extension LogMaintenance {
             OR NOT EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day))
         ORDER BY d.day
         """)
-    // The newest day with events, where it is not the one that ages are counted from.
+    // The newest day with events, if ages are counted from another day.
     private static let unsure = Statement(
         """
         SELECT max(p.day)::text, bus.reference_day($1)::text FROM bus.partitions AS p
@@ -39,7 +39,7 @@ extension LogMaintenance {
     private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
     private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")
     private static let keepEvents = Statement("SELECT bus.keep_events($1, $2)")
-    // What no letter names any more was replayed or discarded.
+    // Events that no dead letter names any more: an operator replayed or discarded the letter.
     private static let forgetKept = Statement(
         """
         DELETE FROM bus.kept_events AS k WHERE NOT EXISTS (
@@ -77,7 +77,7 @@ extension LogMaintenance {
         }
     }
 
-    /// Deletes the kept events of letters that are gone.
+    /// Deletes the kept events of dead letters that no longer exist.
     func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
         _ = try await connection.run(Call(Self.forgetKept))
     }

@@ -21,7 +21,7 @@ public struct LogMaintenance: Service {
 
     private final class Standing: Sendable { let fault = Mutex<String?>(nil) }
 
-    /// The consequence of failures that last; nil while the upkeep goes well.
+    /// The consequence of repeated failures; nil while the upkeep succeeds.
     public var fault: String? { standing.fault.withLock { $0 } }
 
     /// - Parameters:

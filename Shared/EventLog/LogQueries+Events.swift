@@ -19,14 +19,14 @@ extension LogQueries {
         ORDER BY e.time, e.appended_at, e.partition, e.log_offset LIMIT $2
         """)
 
-    // What retention drops leaves a base snapshot behind.
+    // Retention leaves a base snapshot when it drops events.
     private static let known = Statement(
         """
         SELECT EXISTS (SELECT FROM bus.events WHERE partition = $1 AND key = $2)
             OR EXISTS (SELECT FROM bus.snapshots WHERE partition = $1 AND key = $2)
         """)
 
-    /// Whether the log has, or has had, anything of an aggregate.
+    /// Whether the log has, or had, an event of an aggregate.
     public func knows(_ key: AggregateKey) async throws(PostgresError) -> Bool {
         let place = Parameter.int4(Int32(key.partition(of: partitions)))
         return try await pool.run(Call(Self.known, [place, .text(key.description)], rowsExpected: 1))[0].bool(0)

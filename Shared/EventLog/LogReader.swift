@@ -36,7 +36,7 @@ public enum LogReader {
     public static let all = Statement(
         "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")
 
-    /// An event of a dead letter whose day was dropped. Parameters: partition, offset.
+    /// Reads an event of a dead letter whose day was dropped. Parameters: partition, offset.
     public static let kept = Statement(
         "SELECT \(columns) FROM bus.kept_events WHERE partition = $1 AND log_offset = $2")
 

@@ -5,7 +5,7 @@ public import Postgres
 public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
     case notMigrated
     case wrongPartitionCount(configured: Int, inDatabase: Int)
-    /// A new consumer would begin behind what retention has dropped.
+    /// A new consumer would start behind events that retention has dropped.
     case registeredTooLate(consumer: String, partition: Int, droppedTo: Int)
 
     public var description: String {
@@ -46,19 +46,20 @@ public enum LogSchema {
         try await verify(connection, partitions: partitions)
     }
 
-    /// Brings the schema up to date, and compares it with this program.
+    /// Applies the log's migrations, and compares them with this program.
     public static func migrator() throws(PostgresError) -> Migrator {
         Migrator(schema: "bus", migrations: try migrations())
     }
 
     /// Registers a consumer on every partition, from the log's start. Idempotent.
     ///
-    /// - Parameter bootstraps: the consumer learns in another way of what retention has dropped, and begins after it.
-    /// - Throws: ``LogError/registeredTooLate(consumer:partition:droppedTo:)`` for a new one, where events were dropped.
+    /// - Parameter bootstraps: the consumer gets dropped events from another source, and starts after them.
+    /// - Throws: ``LogError/registeredTooLate(consumer:partition:droppedTo:)`` for a new consumer, if events were
+    ///   dropped.
     public static func register(
         consumer: String, bootstraps: Bool = false, _ connection: Connection
     ) async throws {
-        // One statement, so that no day is dropped in between.
+        // One statement, so that retention drops no day in between.
         let register = Statement(
             """
             WITH missing AS (

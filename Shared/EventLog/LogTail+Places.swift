@@ -1,10 +1,10 @@
 public import Postgres
 
-/// Why a stream can't begin after a place.
+/// A reason why a stream can't begin after a place.
 public enum PlaceFault: Sendable, Equatable {
-    /// Events behind it were dropped by retention.
+    /// Retention dropped the events after the place.
     case beyondRetention
-    /// The log ends before it: the log was restored to an earlier point since.
+    /// The place is beyond the end of the log: the log was restored to an earlier point.
     case beyondLog(LogPlace, head: Int)
 }
 
@@ -19,7 +19,7 @@ public struct LogPlace: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension LogTail {
-    // The heads are read after the place was told, and nothing beyond a head was ever told.
+    // The heads are read after the client received its place. No place beyond a head was ever given out.
     private static let faults = Statement(
         """
         SELECT s.partition::int8, s.log_offset, p.head
@@ -29,9 +29,9 @@ extension LogTail {
         ORDER BY s.log_offset <= p.head, s.partition LIMIT 1
         """)
 
-    /// What keeps a stream from beginning after these offsets; nil where nothing does.
+    /// Returns the reason why a stream can't begin after these offsets; nil if it can.
     ///
-    /// - Parameter places: offsets by partition, of partitions that the log has.
+    /// - Parameter places: offsets by partition. The log must have these partitions.
     public func fault(of places: [Int: Int]) async throws(PostgresError) -> PlaceFault? {
         let places = places.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32(clamping: $0.key) }), .ints(places.map(\.value))]

@@ -6,7 +6,7 @@ public import Timeline
 public struct Revocations: Sendable, Equatable {
     /// By device: the place in its partition before which its tokens were issued that are void.
     public var devices: [String: Int]
-    /// By device: when that was, in real time; nil for what was only just read from the log.
+    /// The real time of each revocation, by device; nil for one that was just read from the log.
     public var times: [String: Instant] = [:]
     /// By partition: the last offset that was looked at.
     public var positions: [Int: Int]

@@ -2,15 +2,15 @@ public import Postgres
 import Synchronization
 public import Timeline
 
-/// What a transaction read of the suite's clock.
+/// A transaction's reading of the suite's clock.
 public struct ClockSample: Sendable {
     public let setting: ClockSetting
-    /// Real time by the database's clock, when it was read.
+    /// Real time by the database's clock at the reading.
     public let real: Instant
-    /// When the reading was asked for, by this process.
+    /// The time at which this process sent the query.
     public let asked: ContinuousClock.Instant
 
-    /// The suite's time when it was read.
+    /// The suite's time at the reading.
     public var now: Instant { setting.instant(atReal: real) }
 
     public init(setting: ClockSetting, real: Instant, asked: ContinuousClock.Instant) {
@@ -19,9 +19,9 @@ public struct ClockSample: Sendable {
         self.asked = asked
     }
 
-    /// The sample in a row that begins as one of ``SharedClock/read`` does.
+    /// Reads the sample from a row that begins with the columns of ``SharedClock/read``.
     ///
-    /// - Parameter column: that of `clock_timestamp()`.
+    /// - Parameter column: the index of `clock_timestamp()`.
     public init(_ row: Row, realAt column: Int, asked: ContinuousClock.Instant) throws(PostgresError) {
         setting = ClockSetting(
             isVirtual: try row.bool(0), realEpoch: Instant(milliseconds: Int64(try row.int(1))),
@@ -33,18 +33,18 @@ public struct ClockSample: Sendable {
 
 /// The suite's clock as this process last read it from the database: one row for all processes.
 ///
-/// Decisions go by the database's clock: every batch reads it in its own transaction, and tells it here. In between, time runs
-/// by this machine's clock, put right by what it differs from the database's. So replicas on machines whose clocks differ
-/// decide the same.
+/// Gives the suite's time by the database's clock, so that replicas with different clocks decide alike. Every batch
+/// reads the database's clock in its own transaction and adds the sample here. Between samples, time follows this
+/// machine's clock, corrected by the skew.
 public final class SharedClock: SuiteClock {
-    /// A machine whose clock differs by more is told of.
+    /// The clock skew from which the service logs a warning.
     public static let toleratedSkew = Interval.seconds(1)
 
     private struct State {
         var setting: ClockSetting
-        /// The database's time less this machine's.
+        /// The database's time minus this machine's.
         var skew = Interval.zero
-        /// The newest sample: its time, and when it came.
+        /// The newest sample: the database's time, and when it arrived.
         var newest: (real: Instant, taken: ContinuousClock.Instant)?
     }
 
@@ -63,16 +63,15 @@ public final class SharedClock: SuiteClock {
 
     public var current: ClockSetting { state.withLock { $0.setting } }
 
-    /// By how much the database's clock is ahead of this machine's; below zero where it is behind. It is as exact as the
-    /// fastest answers of the database are short.
+    /// The database's time minus this machine's; negative if the database is behind. It is as exact as the fastest
+    /// answers of the database are short.
     public var skew: Interval { state.withLock { $0.skew } }
 
-    /// Takes in what a transaction read. What was read before the newest known sample changes nothing, also where its answer
-    /// comes later.
+    /// Adds a sample. It ignores a sample older than the newest known one, even if it arrives later.
     public func take(_ sample: ClockSample) {
         let taken = ContinuousClock.now
         let received = real.now
-        // The database read its clock between the question and the answer.
+        // The database read its clock between the query and the answer.
         let least = sample.real - received
         let most = least + Interval(milliseconds: (sample.asked.duration(to: taken) / .milliseconds(1)).whole + 1)
         state.withLock { state in
@@ -89,7 +88,7 @@ public final class SharedClock: SuiteClock {
 }
 
 extension Interval {
-    /// Its length, whatever its direction.
+    /// The absolute length.
     public var magnitude: Interval { self < .zero ? Interval.zero - self : self }
 }
 

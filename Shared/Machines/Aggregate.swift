@@ -10,11 +10,11 @@ public struct Origin: Sendable, Equatable {
     public var correlation: UUID
     public var causation: UUID?
     public var traceparent: String?
-    /// Whether every process that takes this input gives it the same id.
+    /// Whether every process that takes the same input derives the same id.
     public let isDerived: Bool
 
     /// An input from outside the suite.
-    ///
+    /// - Parameter id: a random id, unique to this input.
     /// - Parameter id: random; no other input has it.
     public init(id: UUID, traceparent: String? = nil) {
         self.id = id
@@ -23,7 +23,7 @@ public struct Origin: Sendable, Equatable {
         isDerived = false
     }
 
-    /// An input that several processes may take at once, each with the same id.
+    /// Creates the origin of an input that several processes may take at once, all with the same id.
     public init(derivedID id: UUID, traceparent: String? = nil) {
         self.id = id
         correlation = id

@@ -14,11 +14,11 @@ public protocol Machine: Record {
     /// Limits and weights that a deployment may choose; the same for every aggregate.
     associatedtype Policy: Sendable
 
-    /// The version of the stored form. Each change of the form needs a new version. Newer stored states are refused, older
-    /// ones upgraded.
+    /// The version of the stored form. Each change of the form needs a new version. Programs refuse states of a newer
+    /// version and upgrade older ones.
     static var version: Int { get }
-    /// Makes a state of this version from the stored form of an older one, without the log. It must read each form back to
-    /// version 1: the log does not go back for ever. It must not change ``heldMoments``. Nil where the form can't be read.
+    /// Upgrades a state from an older stored form, without the log. It must read every form back to version 1, because
+    /// retention drops old events. It must not change ``heldMoments``. Returns nil if it can't read the form.
     static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>?
     /// The types of other services' events that it takes as input.
     static var follows: Set<String> { get }
@@ -52,12 +52,12 @@ public protocol Machine: Record {
     var heldMoments: [HeldMoment] { get }
 }
 
-/// Why a machine refuses an input. Nothing is changed then.
+/// The reason why a machine refuses an input. A refusal changes nothing.
 public protocol MachineRefusal: Error, Sendable {
-    /// Why another service's event can't be read; nil where the machine read the input and its rules refuse it.
+    /// The reason why another service's event can't be read; nil if the machine read it and its rules refuse it.
     ///
-    /// A refused event changes nothing. An event that can't be read might have changed something: the runtime parks its
-    /// device, or halts where a newer program wrote the event.
+    /// A refused event changes nothing. An unreadable event might have changed something. So the runtime parks its
+    /// device, or halts if a newer program wrote the event.
     var unreadable: ContractError? { get }
 }
 

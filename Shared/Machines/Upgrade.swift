@@ -1,9 +1,9 @@
-/// A state that was made from the stored form of an older version of its machine.
+/// A state that was upgraded from the stored form of an older version.
 public enum Upgrade<M: Machine>: Sendable {
-    /// Just what folding its history gives.
+    /// Equal to the fold of its history.
     case exact(M)
-    /// The older form does not hold everything; the rest has its initial value. The history is folded instead, as far as the
-    /// log still has it.
+    /// Incomplete: the older form lacks some values, which have their initial values. The runtime folds the history
+    /// instead, as far as the log still has it.
     case partial(M)
 
     public var state: M {

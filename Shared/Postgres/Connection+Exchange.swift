@@ -17,9 +17,11 @@ extension Connection {
     /// Most answers come within some milliseconds: waiting for them in the kernel spares two thread switches. Only this
     /// connection's own thread waits; a cancellation may come so much later.
     static let quickWait: Int32 = 10
-    /// `PQconsumeInput` takes at least 8 KiB of a TLS record, which has 16 KiB at most: the second look takes the rest.
+    /// `PQconsumeInput` reads at least 8 KiB of a TLS record, which has at most 16 KiB. So a second look reads the
+    /// rest.
     static let extraLooks = 2
-    /// How long bytes can lie unseen inside OpenSSL: a record that comes between two looks makes no socket readable.
+    /// The longest time that bytes can stay unseen inside OpenSSL. A record that arrives between two looks makes no
+    /// socket readable.
     static let extraLookInterval = Duration.milliseconds(100)
 
     /// Runs until `take` says finished. `take` gets what `PQgetResult` returns; nil is the end of a statement.
@@ -95,8 +97,8 @@ extension Connection {
         }
     }
 
-    /// Sees to it that whoever waits for the socket wakes by a moment. The timer of an earlier call serves a later one:
-    /// who wakes too soon sets it anew. So a connection has one timer, however many calls it runs.
+    /// Sets the timer that wakes a wait on the socket at a moment. A later call uses the timer of an earlier one: if it
+    /// wakes too early, it sets the timer again. So a connection has one timer for all its calls.
     private func setAlarm(_ moment: ContinuousClock.Instant) {
         if let alarm, alarm <= moment { return }
         alarm = moment

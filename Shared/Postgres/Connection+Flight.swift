@@ -59,7 +59,7 @@ extension Connection {
         throw Self.named(failure, calls)
     }
 
-    /// The same failure with the statement that failed, for the log.
+    /// Returns the failure with the failed statement, for the log.
     private static func named(_ failure: PostgresError, _ calls: [Call]) -> PostgresError {
         guard case .server(let error) = failure, let index = error.callIndex, calls.indices.contains(index) else {
             return failure

@@ -19,7 +19,7 @@ public actor Connection {
     nonisolated let executor = QueueExecutor(label: "postgres.connection")
     /// What the pool reads without a hop.
     nonisolated let status = Atomic(Status.busy)
-    /// For whoever watches from outside whether calls return.
+    /// Lets a watchdog see whether calls return.
     nonisolated let deadline = CallDeadline()
     let options: ConnectionOptions
     let logger: Logger
@@ -31,7 +31,7 @@ public actor Connection {
     /// Who waits for the socket, at most one: the holder of the turn.
     var waiter: CheckedContinuation<Void, Never>?
     var cancelsUnderWay = 0
-    /// When the timer for deadlines rings; nil while none is set.
+    /// The moment at which the timer for deadlines fires; nil while it is not set.
     var alarm: ContinuousClock.Instant?
     private var isTaken = false
     private var turns: Deque<CheckedContinuation<Void, Never>> = []

@@ -30,8 +30,9 @@ public struct ConnectionOptions: Sendable {
     }
 
     /// A stopped process must not hold its partition's lock: 5 s, then the server ends its transaction and session.
-    /// That time does not run while the server waits for the rest of a pipeline, so the server looks for a dead client
-    /// itself: after 5 s of silence, for 6 s, and for 15 s where it sends and nobody acknowledges.
+    /// The server's timeouts do not run while it waits for the rest of a pipeline, so it detects dead clients by
+    /// keepalive. It probes after 5 s of silence, for 6 s. It gives up after 15 s without an acknowledgement of sent
+    /// data.
     /// And statements are short: to compile one takes longer than to run it.
     public static let defaultSettings = [
         "idle_in_transaction_session_timeout": "5s", "jit": "off", "tcp_keepalives_idle": "5",
@@ -40,15 +41,15 @@ public struct ConnectionOptions: Sendable {
 
     /// For each host and, for a name with several addresses, for all of them together.
     public let connectTimeoutSeconds: Int
-    /// How long the answer to one flight may take; then the session is given up. Nil for any time.
+    /// The longest time for the answer to one flight; then the connection gives the session up. Nil is no limit.
     public let flightTimeout: Duration?
     /// What libpq gets beside host, port and `target_session_attrs`, sorted by keyword.
     let parameters: [(keyword: String, value: String)]
     let hosts: [HostAddress]
     let target: TargetSession
     let database: String
-    /// Settings that only newer servers know, with the first major version that does. An unknown setting in the start
-    /// packet would end the connection, so these follow it.
+    /// Settings that only newer servers know, with the first major version that does. An unknown setting in the startup
+    /// packet would end the connection, so the client sets these afterwards.
     let newerSettings: [(major: Int, name: String, value: String)]
 
     /// - Parameters:
@@ -57,9 +58,9 @@ public struct ConnectionOptions: Sendable {
     ///   - password: replaces one in the URL.
     ///   - applicationName: what `pg_stat_activity` shows, unless the URL says otherwise.
     ///   - connectTimeoutSeconds: for each host; the URL's `connect_timeout` comes first.
-    ///   - flightTimeout: how long the answer to one flight may take; nil for any time, as migrations need it. A server
-    ///     of version 17 or newer ends a transaction that is open for so long, whatever its client does.
-    ///   - newerSettings: of the session, each with the first major version that knows it.
+    ///   - flightTimeout: the longest time for the answer to one flight; nil is no limit, for migrations. From version
+    ///     17 on, a server ends a transaction that stays open this long.
+    ///   - newerSettings: session settings, each with the first major version that knows it.
     ///   - settings: of the session, such as `statement_timeout` or `lock_timeout`, over ``defaultSettings``.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
@@ -139,7 +140,7 @@ extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertib
 }
 
 extension Duration {
-    /// As PostgreSQL reads a time, at least 1 ms: 0 would be no limit.
+    /// Formats the duration for PostgreSQL, at least 1 ms: 0 would be no limit.
     fileprivate var milliseconds: String {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)

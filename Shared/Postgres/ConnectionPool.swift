@@ -39,7 +39,7 @@ public final class ConnectionPool: Sendable {
     private let guarded: Mutex<Guarded>
     private let deadlines = Mutex<[OpenDeadline]>([])
     private let openings = OpeningPause()
-    /// The faults of the server that the pool's statements met.
+    /// The server faults of the pool's statements.
     public let faults: ServerFaults
 
     /// - Parameter acquisitionTimeout: how long to wait for a connection to come free; opening one has
@@ -133,7 +133,7 @@ extension ConnectionPool {
         return since.duration(to: .now) < Self.trustedRest
     }
 
-    /// The deadlines of the calls of the connections that this pool has open.
+    /// The call deadlines of the pool's open connections.
     public var callDeadlines: [CallDeadline] { deadlines.withLock { $0.compactMap(\.deadline) } }
 
     private func open() async throws(PostgresError) -> Connection {
@@ -228,7 +228,7 @@ extension ConnectionPool {
     }
 }
 
-/// The deadline of a connection, while there is the connection.
+/// The deadline of a connection, held weakly.
 private struct OpenDeadline {
     weak let deadline: CallDeadline?
 }

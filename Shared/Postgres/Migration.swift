@@ -11,8 +11,9 @@ public struct Migration: Sendable, Equatable {
     public let sql: String
     /// SHA-256 of `sql` in hexadecimal.
     public let checksum: String
-    /// Programs that do not know it go on while it is applied: it only adds what they don't look at. Its first line says so,
-    /// by beginning with `-- compatible`. Without, they are not ready any more, and new ones of them do not start.
+    /// Whether programs that do not know the migration may continue while it is applied: it only adds objects that they
+    /// do not use. Its first line begins with `-- compatible`. Any other migration ends their readiness and prevents
+    /// their start.
     public let isCompatible: Bool
 
     /// - Parameter fileName: four digits, `_`, lower-case words joined by `_`, `.sql`.

@@ -8,9 +8,9 @@ public enum MigrationProblem: Error, Sendable, Equatable {
     case changed(schema: String, number: Int, name: String)
     /// The database has migrations that this program does not know.
     case databaseNewer(schema: String, database: Int, code: Int)
-    /// The database lacks migrations that this program needs: their numbers and names.
+    /// The database lacks migrations that this program needs, listed by number and name.
     case pending(schema: String, [String])
-    /// The role can't read which migrations the database has.
+    /// The role may not read the list of applied migrations.
     case unreadable(schema: String)
     /// The database misses a migration older than others that it has.
     case missingInDatabase(schema: String, number: Int)

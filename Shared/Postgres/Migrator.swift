@@ -44,8 +44,8 @@ public struct Migrator: Sendable {
         try MigrationPlan(schema: schema, migrations: migrations, applied: try await applied(on: connection)).pending
     }
 
-    /// What keeps this program from working with the schema as it is; nil where nothing does. Changes nothing. Migrations that
-    /// the program does not know do no harm where they are marked as compatible.
+    /// Returns the reason why this program can't work with the schema; nil if it can. Changes nothing. Unknown
+    /// migrations are harmless if they are marked as compatible.
     public func fault(on connection: Connection) async throws(PostgresError) -> MigrationProblem? {
         do throws(PostgresError) {
             let applied = try await applied(on: connection).filter { $0.number <= migrations.count || !$0.isCompatible }
@@ -101,7 +101,7 @@ public struct Migrator: Sendable {
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
         guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
-        // A table that an older program made has no column `compatible`.
+        // An older program's table has no column `compatible`.
         let read = Statement(
             """
             SELECT number, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The pause between attempts to open a connection while the server refuses them: one caller tries at a time. Without it,
-/// every caller that waits would try at once, and a server that restarts would spend its time on refusals.
+/// The pause between attempts to open a connection while the server refuses them. One caller tries at a time. Otherwise
+/// all waiting callers would try at once, and keep a restarting server busy with refusals.
 final class OpeningPause: Sendable {
     /// The first pause after a failure. Each further failure doubles it.
     static let shortest = Duration.milliseconds(25)
@@ -11,16 +11,16 @@ final class OpeningPause: Sendable {
         var count = 0
         var newest: PostgresError
         var pause: Duration
-        /// The next attempt, or the next look at the attempt that is under way.
+        /// The next attempt, or the next check of the current attempt.
         var next: ContinuousClock.Instant
     }
 
-    /// Nil while the newest attempt went well.
+    /// Nil if the newest attempt succeeded.
     private let failures = Mutex<Failures?>(nil)
 
     /// Opens a connection, after the pause that the last failure left.
     ///
-    /// - Throws: what `body` throws, also for another caller whose attempt failed meanwhile; `cancelled`.
+    /// - Throws: the error of `body`, also for a caller that waits for another's attempt; `cancelled`.
     func opening<Member>(_ body: () async throws(PostgresError) -> Member) async throws(PostgresError) -> Member {
         try await waitForTurn()
         do throws(PostgresError) {

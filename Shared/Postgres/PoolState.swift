@@ -34,7 +34,7 @@ struct PoolState<Member, Waiter> {
     private(set) var isClosed = false
     /// At rest, in use, or being opened.
     private(set) var open = 0
-    /// Of those, the ones being opened.
+    /// The members that are being opened.
     private(set) var opening = 0
     private(set) var resting: [Resting] = []
     private var waiting: Deque<Waiting> = []
@@ -76,8 +76,8 @@ struct PoolState<Member, Waiter> {
 
     /// A member could not be opened.
     ///
-    /// - Returns: the waiters that fail with it. Where others are open, the place goes to whoever has waited longest. Where
-    ///   none is, all fail: each would wait for an attempt of its own.
+    /// - Returns: the waiters that fail with it. While other members are open, the longest waiter gets the place.
+    ///   Otherwise all fail: each would wait for an attempt of its own.
     mutating func failedToOpen(at now: ContinuousClock.Instant) -> (next: Handover, failed: [Waiter]) {
         opening -= 1
         guard open - opening > 1 else {
@@ -88,7 +88,7 @@ struct PoolState<Member, Waiter> {
         return (giveUpPlace(at: now), [])
     }
 
-    /// A member is gone; its place goes to whoever has waited longest.
+    /// Removes a member; the longest waiter gets its place.
     mutating func giveUpPlace(at now: ContinuousClock.Instant) -> Handover {
         lastBreak = now
         if !isClosed, let next = waiting.popFirst() {

@@ -1,14 +1,14 @@
 extension PostgresError {
-    /// The server is at fault, or the way to it, not what was asked of it: a lost connection, a full disk, no memory, a file or
-    /// library that can't be used (58P01 after an upgrade of the package), damaged data, a server that became read-only. The
-    /// same statement goes well once that is mended.
+    /// Whether the server or the network is at fault, not the statement. Examples are a lost connection, a full disk,
+    /// damaged data, no memory, and a server that became read-only. Another is an unusable file or library (58P01 after
+    /// a package upgrade). The same statement succeeds after the repair.
     public var isServerFault: Bool {
         if isConnectionProblem { return true }
         guard case .server(let error) = self else { return false }
         return error.sqlState == "25006" || ["53", "58", "XX"].contains(String(error.sqlState.prefix(2)))
     }
 
-    /// The fault, in words for anybody: no host, no path, no statement, nothing of the data.
+    /// The fault in words for clients, without host, path, statement or data.
     public var publicDescription: String {
         switch self {
         case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"

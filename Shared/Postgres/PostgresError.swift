@@ -1,7 +1,8 @@
 /// Everything that can go wrong between a caller and the database.
 ///
-/// `description` is for logs: it may name hosts, tables and the statement that failed; it holds no values and no password.
-/// ``publicDescription`` is for anybody. `String(reflecting:)` adds all that the server said, which may hold values.
+/// `description` is for logs: it may contain hosts, tables and the failed statement, but no values and no password.
+/// ``publicDescription`` is for clients. `String(reflecting:)` adds the server's whole message, which may contain
+/// values.
 public enum PostgresError: Error, Sendable, Equatable {
     /// The options cannot work; `part` names the bad one.
     case invalidOptions(part: String, reason: String)
@@ -10,8 +11,8 @@ public enum PostgresError: Error, Sendable, Equatable {
     /// The connection broke. With `duringFlight` the server may or may not have done the work (so a COMMIT's outcome
     /// is unknown); without, nothing was sent.
     case connectionLost(duringFlight: Bool)
-    /// The server did not answer a call in time, and the session was given up. The server may or may not have done the
-    /// work, or may do it yet.
+    /// The server did not answer a call in time, and the connection gave the session up. The server may or may not have
+    /// done the work, or may still do it.
     case timedOut(after: Duration)
     /// The server refused a statement; whatever had been sent with it in the same flight was rolled back with it,
     /// unless a COMMIT lay between.

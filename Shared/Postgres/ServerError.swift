@@ -15,8 +15,8 @@ public struct ServerError: Error, Sendable, Equatable {
     public let column: String?
     /// Which call of the flight failed, counted from 0; nil for scripts.
     public let callIndex: Int?
-    /// The beginning of the statement that failed, as it stands in the program: it holds no values. Nil for scripts, which
-    /// may hold some.
+    /// The beginning of the failed statement as the program has it, without values. Nil for scripts, which may contain
+    /// values.
     public let statement: String?
 
     public init(
@@ -39,26 +39,26 @@ public struct ServerError: Error, Sendable, Equatable {
 }
 
 extension ServerError {
-    /// The classes of SQLSTATE (appendix A of PostgreSQL's manual) whose messages name tables, roles, files and limits, never
-    /// the data of a statement: connections, features, transactions, sessions, roles, catalogue, names, resources, operators,
-    /// the system, and the server itself.
+    /// The SQLSTATE classes (appendix A of PostgreSQL's manual) whose messages never contain a statement's data. Their
+    /// messages name tables, roles, files and limits. They are connections, features, transactions, sessions, roles,
+    /// catalogue, names, resources, operators, the system, and the server itself.
     private static let wordyClasses: Set<String> = [
         "08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "XX",
     ]
 
-    /// PostgreSQL's own sentence where it can't hold the data of a statement. A syntax error may quote a part of its text.
+    /// PostgreSQL's message, if it can't contain data. The message of a syntax error may quote the statement's text.
     var safeMessage: String? {
         Self.wordyClasses.contains(String(sqlState.prefix(2))) && sqlState != "42601" ? message : nil
     }
 
-    /// The beginning of a statement on one line.
+    /// Returns the beginning of a statement on one line.
     static func label(_ sql: String) -> String {
         let words = sql.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         return words.count > 100 ? words.prefix(100) + "…" : words
     }
 }
 
-/// `description` is for logs: it names what failed and holds nothing of the data. `debugDescription` may hold values.
+/// `description` is for logs: it names the failed object and contains no data. `debugDescription` may contain values.
 extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         var text = "the database refused a statement (SQLSTATE \(sqlState)"

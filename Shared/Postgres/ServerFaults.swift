@@ -1,10 +1,10 @@
 import Logging
 import Synchronization
 
-/// The last fault of the server that a pool's statements met. A probe of its own may go well where they fail: in a session
-/// that began earlier, with another statement, or for want of disk.
+/// The last server fault of a pool's statements. A probe may succeed while they fail: its session may be older, its
+/// statement different, or it may need no disk space.
 public final class ServerFaults: Sendable {
-    /// The same fault is logged so often.
+    /// The shortest interval between two log lines about the same fault.
     private static let quiet = Duration.seconds(10)
 
     private struct State {
@@ -17,11 +17,10 @@ public final class ServerFaults: Sendable {
 
     init(logger: Logger) { self.logger = logger }
 
-    /// Keeps what is the server's fault, and passes over all else. The log gets the server's own words, whatever becomes of
-    /// the error.
+    /// Keeps an error that is the server's fault, and ignores all others. It also logs the server's own message.
     func note(_ error: any Error) {
         guard let error = error as? PostgresError, error.isServerFault else { return }
-        // Too small a pool is no damage.
+        // A pool that is too small is not a server fault.
         if case .poolTimeout = error { return }
         let isNews = state.withLock { state in
             let now = ContinuousClock.now
@@ -36,7 +35,7 @@ public final class ServerFaults: Sendable {
         if isNews { logger.error("the database fails statements", metadata: ["error": "\(error)"]) }
     }
 
-    /// The newest fault that is at most so old; nil where there is none.
+    /// Returns the newest fault within an age; nil if there is none.
     public func newest(within age: Duration) -> PostgresError? {
         state.withLock(\.last).flatMap { $0.at.duration(to: .now) <= age ? $0.error : nil }
     }

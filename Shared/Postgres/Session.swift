@@ -10,7 +10,7 @@ final class Session {
     let socket: Int32
     let watch: SocketWatch
     let canceller: Canceller?
-    /// What OpenSSL has decrypted and libpq has not read makes no socket readable.
+    /// Bytes that OpenSSL has decrypted and libpq has not read make no socket readable.
     let isEncrypted: Bool
     private let queue: DispatchQueue
     private let notices: Unmanaged<NoticeLog>

@@ -9,7 +9,7 @@ public struct JSONSyntaxError: Error, Sendable, Equatable, CustomStringConvertib
 
 extension JSON {
     /// Parses a JSON text strictly by RFC 8259: UTF-8 without byte-order mark, no duplicate member names, nothing after the
-    /// value. U+0000 is refused too, because PostgreSQL can't hold it.
+    /// value. It also refuses U+0000, because PostgreSQL can't store it.
     ///
     /// - Parameter depth: the deepest nesting of arrays and objects that is accepted.
     public init(parsing text: some Collection<UInt8>, depth: Int = storedDepth) throws(JSONSyntaxError) {
@@ -17,14 +17,14 @@ extension JSON {
         self = try parser.document()
     }
 
-    /// Parses a document from outside. It has at most ``receivedDepth`` levels, so that what wraps it still can be read.
+    /// Parses a document from outside, with at most ``receivedDepth`` levels. Documents that wrap it stay readable.
     public init(received text: some Collection<UInt8>) throws(JSONSyntaxError) {
         try self.init(parsing: text, depth: Self.receivedDepth)
     }
 
     /// The deepest nesting of a document from outside.
     public static let receivedDepth = 24
-    /// The deepest nesting of a document of the suite's own: events, states and answers wrap documents from outside.
+    /// The deepest nesting of the suite's own documents: events, states and answers wrap documents from outside.
     public static let storedDepth = 64
 }
 
@@ -220,7 +220,7 @@ private struct JSONParser {
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger, let number = Int(text) { return .int(number) }
         guard let number = Double(text), number.isFinite else { throw error("a number out of range") }
-        // Without the sign of -0, which the writer drops: what is decided live is what is read back.
+        // Drops the sign of -0, as the writer does: the decided value must equal the stored one.
         return .double(number == 0 ? 0 : number)
     }
 

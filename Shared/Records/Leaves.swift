@@ -51,7 +51,7 @@ extension Double: Value {
     public static var schema: JSON { ["type": "number"] }
     @inlinable
     public func write(to binary: inout BinaryWriter) {
-        // JSON knows no sign of zero, so the stored form has none either.
+        // JSON has no sign of zero, so the stored form has none either.
         let pattern = self == 0 ? 0 : bitPattern
         for shift in stride(from: UInt64(0), to: 64, by: 8) {
             binary.append(UInt8(truncatingIfNeeded: pattern >> shift))

@@ -43,7 +43,7 @@ extension Batch {
         }
         if let trial { calls.append(Call(Statements.clear, [place, consumer, .text(trial)])) }
         calls += after
-        // As late as possible: the append locks the partition's head, for all services.
+        // As late as possible: the append locks the partition's head for all services.
         if !events.isEmpty {
             calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
         }

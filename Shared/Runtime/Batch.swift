@@ -44,7 +44,7 @@ struct Batch<M: Machine> {
     let policy: M.Policy
     /// The aggregates of the partition as far as they are known, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
-    /// Of the stored states that were read for it, in bytes.
+    /// The sizes of the stored states that were read for the batch, in bytes.
     var sizes: [AggregateKey: Int] = [:]
     /// What the aggregates of the partition hold, with this batch's changes.
     var moments: MomentLedger
@@ -59,7 +59,7 @@ struct Batch<M: Machine> {
     var condemnedCommands: Set<String> = []
     /// Aggregates whose stored state was of an older machine.
     var refreshed: Set<AggregateKey> = []
-    /// States of an older machine that are to be upgraded first: their inputs are left to later batches.
+    /// States of an older machine that need an upgrade first. Later batches take their inputs.
     var stale: [AggregateKey: StoredState] = [:]
     /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
     /// then: each repetition of the command would end one more process.
@@ -73,12 +73,12 @@ struct Batch<M: Machine> {
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
-    /// The id of the first event of a command with a random origin, and its place among ``events``. No other batch makes it:
-    /// where it is in the log, this one was committed.
+    /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch makes
+    /// the id, so it proves in the log that the batch was committed.
     private(set) var probe: (id: UUID, index: Int)?
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
-    /// Why the log can't be taken in further by this program.
+    /// The reason why this program can't consume more of the log.
     private(set) var halt: String?
     /// How many inputs were taken in.
     var inputs = 0
@@ -172,10 +172,10 @@ struct Batch<M: Machine> {
         }
     }
 
-    /// Runs another service's event. A refusal by the rules means that the event changes nothing here; an event that can't be
-    /// read parks its device, and one that only a newer program can read halts the partition.
+    /// Runs another service's event. If the rules refuse it, it changes nothing here. An unreadable event parks its
+    /// device. An event that only a newer program can read halts the partition.
     ///
-    /// - Returns: false where there is no time for it in this batch, and where it halts the partition.
+    /// - Returns: false if this batch has no time left for it, or if it halts the partition.
     mutating func run(_ event: Event) -> Bool {
         guard hasTime, !isStale(event.key) else { return false }
         inputs += 1

@@ -1,15 +1,16 @@
 import Logging
 import Postgres
 
-/// Ends sessions that hold up a partition of this process and stand still, through `bus.end_blockers`: the server does not,
-/// while it waits for the rest of a pipeline.
+/// Ends idle sessions that block a partition of this process, through `bus.end_blockers`. The server's own timeouts do
+/// not run while it waits for the rest of a pipeline.
 ///
 /// It looks only while a batch of this process waits for a lock.
 struct BlockerWatch: Sendable {
     static let pause = Duration.milliseconds(500)
     static let end = Statement("SELECT pid, role, ended FROM bus.end_blockers($1)")
 
-    /// Of its own, and open only when it was needed: those that wait may have all the others.
+    /// A connection pool of its own: the waiting batches may use all other connections. It opens a connection on
+    /// demand.
     let pool: ConnectionPool
     let patience: Duration
     let progress: [PartitionProgress]

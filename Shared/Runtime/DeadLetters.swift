@@ -11,12 +11,12 @@ public enum PartitionState: Sendable, Equatable {
     case following
     /// Its last owner died; its inputs are tried one by one.
     case cautious
-    /// Its batches fail again and again, with the reason, though the database answers.
+    /// Its batches fail repeatedly for this reason, though the database answers.
     case failing(String)
     /// The log has what only a newer program understands, with the reason. The lease is left to others.
     case halted(String)
 
-    /// Whether this process takes in its events and deadlines, or tries to.
+    /// Whether this process consumes its events and deadlines, or tries to.
     public var isFollowed: Bool {
         switch self {
         case .following, .cautious, .failing: true
@@ -79,8 +79,8 @@ extension DurableRuntime {
     /// What this service has set aside, by partition, key and place.
     ///
     /// - Parameters:
-    ///   - last: the last one of the former page; nil for the first page.
-    ///   - limit: how many a page holds at most.
+    ///   - last: the last letter of the previous page; nil for the first page.
+    ///   - limit: the most letters of a page.
     public func deadLetters(after last: DeadLetter? = nil, limit: Int = 1000) async throws -> [DeadLetter] {
         let place: [Parameter] = [
             .int4(Int32(clamping: last?.partition ?? -1)), .text(last?.key.description ?? ""), .int(last?.offset ?? 0),

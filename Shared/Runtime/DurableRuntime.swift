@@ -32,8 +32,8 @@ public final class DurableRuntime<M: Machine>: Service {
     /// - Parameters:
     ///   - options: where the database is, for the listening connection and for that of the leases.
     ///   - partitions: the log's number of partitions.
-    ///   - cacheBytes: about so much memory states may take that stay in memory, over all partitions.
-    ///   - limits: how long stalls may last.
+    ///   - cacheBytes: about the most memory for cached states, over all partitions.
+    ///   - limits: the longest stalls that the runtime tolerates.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
         cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), logger: Logger
@@ -128,7 +128,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(key.description)]))
         guard let row = rows.first else { return nil }
         let stored = try StoredState(row)
-        // An older machine's is made new for this answer; the sweeper or a batch writes it.
+        // This upgrades an older state for one answer; the sweeper or a batch writes it.
         let aggregate: Aggregate<M>
         do {
             aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0)
@@ -175,14 +175,15 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// How much memory the states take that stay in memory, about.
+    /// The approximate memory of the cached states, in bytes.
     public var cachedBytes: Int { budget.cost }
 
-    /// The partitions that make no progress in this process, each with the reason and since when. Answered at once, also
-    /// while a partition's worker is busy for ever.
+    /// The partitions that make no progress in this process, each with the reason and the start. It answers at once,
+    /// even while a partition's worker is busy for ever.
     public var stuckPartitions: [StuckPartition] { workers.compactMap { $0.progress.stuck } }
 
-    /// Those of ``stuckPartitions`` that fail or are held up for longer than a time. Halted ones wait for an update.
+    /// Returns the ``stuckPartitions`` that fail or wait for a lock for longer than a time. Halted ones wait for an
+    /// update.
     public func partitionsStuck(for time: Duration) -> [StuckPartition] {
         stuckPartitions.filter { stuck in
             if case .halted = stuck.cause { false } else { stuck.duration() > time }
@@ -239,7 +240,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// Apart from the tick, which may wait for the database.
+    /// Separate from the tick, which may wait for the database.
     private func refuseStale() async {
         repeat {
             for worker in workers { worker.refuseStale(at: .now) }

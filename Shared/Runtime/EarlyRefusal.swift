@@ -3,19 +3,19 @@ import EventLog
 import Machines
 import Postgres
 
-// Read your writes, without a word from the caller: a refusal may rest on something that another service has changed and
-// acknowledged, while this one has not read the event yet. Such a refusal is not told. The command waits until the cursor has
-// passed the last event about its aggregate, and is decided again. An accepted command is never delayed.
+// Read your writes, without a header from the caller. A refusal may depend on a change that another service has already
+// acknowledged, in an event that this service has not read yet. Such a refusal is not final. The command waits until
+// the cursor has passed the last event about its aggregate, and is decided again. An accepted command never waits.
 
-/// A refusal that an event behind the cursor may change.
+/// A refusal that an unread event may change.
 struct EarlyRefusal: Error {
-    /// The offset of the last event about the aggregate that was in the log when the command was decided.
+    /// The offset of the last event about the aggregate that was in the log at the decision.
     let unread: Int
 }
 
 extension PartitionWorker {
-    /// Takes back refusals of aggregates that have unread events. Nothing is asked where the log was read to its head, or where
-    /// nothing was refused.
+    /// Takes back refusals about aggregates with unread events. It makes no query if the log was read to its head, or
+    /// if the batch has no refusals.
     func suspendRefusals(
         of submissions: [Submission<M>], _ first: Gathered<M>, _ batch: inout Batch<M>, _ connection: Connection
     ) async throws {
@@ -41,9 +41,9 @@ extension PartitionWorker {
         }
     }
 
-    /// Reads the log in the next batch, which comes now.
+    /// Makes the next batch read the log at once.
     ///
-    /// - Returns: false where this process can't: another one has the lease, or the log can't be followed.
+    /// - Returns: false if this process can't: another one has the lease, or the log can't be consumed.
     func readsAtOnce() -> Bool {
         wake()
         return isAboutToRead
@@ -51,17 +51,17 @@ extension PartitionWorker {
 }
 
 extension DurableRuntime {
-    /// How long a command waits for its service to read what is in the log, before its refusal counts.
+    /// The longest time that a command waits for its service to read the log before its refusal is final.
     public static var settlingTime: Duration { .seconds(2) }
 
-    /// Waits until the cursor has passed what the refusal had not read, and decides again.
+    /// Waits until the cursor has passed the unread events, and submits the command again.
     func submitAgain(_ submission: Submission<M>, after early: EarlyRefusal) async throws -> Answer {
         let end = ContinuousClock.now + Self.settlingTime
         let worker = worker(of: submission.key)
         var again = submission
         again.settledAt = early.unread
         while true {
-            // The owner reads and decides in one batch. Elsewhere the command waits for the owner.
+            // The lease's owner reads and decides in one batch. Elsewhere the command waits for the owner.
             if await !worker.readsAtOnce() {
                 let isRead = try await hasReached(partition: worker.partition, offset: early.unread, by: end)
                 guard isRead else { throw RuntimeError.behind }
@@ -72,8 +72,8 @@ extension DurableRuntime {
         }
     }
 
-    /// Waits until this service has read every event about an aggregate that is in the log now. A state that was read before
-    /// may be stale, even where nothing was left to read.
+    /// Waits until this service has read every event about an aggregate that is in the log now. A state that the caller
+    /// read before may be stale, even if no event was unread.
     ///
     /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
     public func catchUp(with key: AggregateKey) async throws {

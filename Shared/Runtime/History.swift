@@ -6,14 +6,14 @@ import Records
 import Timeline
 
 extension Machine {
-    /// What a stored state of this machine, or of an older one, gives without the log.
+    /// Returns the state from a stored form of this machine or an older one, without the log.
     static func stored(_ binary: [UInt8], version: Int) -> Upgrade<Self>? {
         if version == Self.version { return Self(binary: binary).map { .exact($0) } }
         return version < Self.version ? upgraded(binary, from: version) : nil
     }
 }
 
-/// A row of `states`, as it stands.
+/// A row of `states`, undecoded.
 struct StoredState: Sendable {
     let key: AggregateKey
     let binary: [UInt8]
@@ -39,12 +39,12 @@ struct StoredState: Sendable {
 }
 
 extension Aggregate {
-    /// So many events of a history are read at once.
+    /// The number of events that one query reads.
     static var page: Int { 500 }
 
-    /// A stored state as this machine has it. Where the stored form does not hold everything, the log is read for it.
+    /// Returns a stored state for this machine. If the stored form is incomplete, it also reads the log.
     ///
-    /// - Parameter query: asks the database; outside of any lock.
+    /// - Parameter query: runs a query; outside of any lock.
     /// - Throws: ``RuntimeError/newerState(key:version:)``, ``RuntimeError/malformedState(key:)``, or a `PostgresError`.
     static func current(
         _ stored: StoredState, partition: Int, query: @Sendable (Call) async throws -> Rows
@@ -63,7 +63,7 @@ extension Aggregate {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // The log does not go back as far any more, or has what this program can't read.
+            // The log no longer has the beginning, or has an event that this program can't read.
             guard case .partial(let state) = upgrade else { throw RuntimeError.malformedState(key: stored.key) }
             return stored.aggregate(state)
         }
@@ -75,7 +75,7 @@ extension Aggregate {
     /// - Parameters:
     ///   - offset: that of its last event.
     ///   - count: how many events it has had.
-    ///   - query: asks the database.
+    ///   - query: runs a query.
     /// - Throws: ``RuntimeError/malformedState(key:)`` where the log does not go back as far any more.
     static func folded(
         _ key: AggregateKey, partition: Int, upTo offset: Int, count: Int,
@@ -91,7 +91,7 @@ extension Aggregate {
         if case .exact(let state) = upgrade {
             return try await fold(state, key, base, place, offset, count, query)
         }
-        // An older machine's, and not all that there is to know: the events tell the rest, where all of them are there.
+        // An older and incomplete state: the events supply the rest, if the log still has all of them.
         do { return try await beginning(key, place, offset, count, query) } catch let error as RuntimeError {
             guard case .partial(let state) = upgrade else { throw error }
             return try await fold(state, key, base, place, offset, count, query)
@@ -118,9 +118,9 @@ extension Aggregate {
         return aggregate
     }
 
-    /// Takes in its own events of a part of the log, a page at a time.
+    /// Folds the aggregate's own events of a stretch of the log, page by page.
     ///
-    /// - Returns: the offset of the last event that was folded.
+    /// - Returns: the offset of the last folded event.
     @discardableResult
     mutating func fold(
         _ place: [Parameter], after start: Int, upTo end: Int, _ query: @Sendable (Call) async throws -> Rows

@@ -70,7 +70,8 @@ final class Inbox<M: Machine>: Sendable {
         found?.caller.resume(throwing: CancellationError())
     }
 
-    /// Refuses those that wait since before a moment. Whoever came first stands first, also when put back.
+    /// Refuses the commands that have waited since before a moment. The oldest is always first, even after a batch put
+    /// it back.
     func refuse(before moment: ContinuousClock.Instant) {
         let stale = state.withLock { state in
             let stale = Array(state.waiting.prefix { $0.since < moment })

@@ -18,7 +18,7 @@ struct BadInput: Error {
     /// The one from the log that was in the batch; nil where it held more, or commands.
     var name: String?
     var error: PostgresError
-    /// The fault can only be in the data. Else the database may refuse everything.
+    /// Whether the fault can only be in the data. Otherwise the database may refuse everything.
     var isProven = true
 }
 
@@ -86,7 +86,7 @@ extension PartitionWorker {
                 if error.isLockTimeout { progress.failed(.heldUp) }
                 guard .now < end else { throw error }
             } catch let refused as RefusedData {
-                // A state that was changed behind this process is read anew, and then it is known.
+                // Another process changed a state: the worker reads it again before it decides.
                 forget()
                 guard refused.error.sqlState != refusal else {
                     throw BadInput(
@@ -168,7 +168,7 @@ extension PartitionWorker {
         } catch  where error.isInputFault {
             throw BadInput(inputs: batch.inputs, name: name, error: error)
         } catch  where error.isCertain {
-            // The last two are the cursor's and the COMMIT.
+            // The last two calls are the cursor's and the COMMIT.
             guard error.mayBeOfInput(calls: calls.count - 2) else { throw error }
             throw RefusedData(inputs: batch.inputs, name: name, error: error)
         } catch {

@@ -11,8 +11,8 @@ struct Gathered<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
-    /// The suite's time by the database's clock, as this transaction read it under the lock: the same for all replicas,
-    /// whatever the clocks of their machines say.
+    /// The suite's time by the database's clock, which this transaction read under the lock. All replicas get the same
+    /// time, whatever their machines' clocks say.
     var now = Instant.epoch
     var lastBatch: UUID?
     var holdsLease = false
@@ -27,13 +27,13 @@ struct Gathered<M: Machine>: Sendable {
     var due: [AggregateKey] = []
     var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
     var aggregates: [AggregateKey: Aggregate<M>] = [:]
-    /// Of the stored states that were read, in bytes.
+    /// The sizes of the stored states that were read, in bytes.
     var sizes: [AggregateKey: Int] = [:]
     var moments = MomentLedger(ceiling: nil)
     /// Aggregates whose stored state can't be used.
     var faults: [AggregateKey: RuntimeError] = [:]
     var refreshed: Set<AggregateKey> = []
-    /// States of an older machine that are upgraded before anything is decided about them.
+    /// States of an older machine that need an upgrade before a decision.
     var stale: [AggregateKey: StoredState] = [:]
     var parked: Set<AggregateKey> = []
     /// Why the log can't be followed further by this program.
@@ -204,7 +204,7 @@ extension PartitionWorker {
             } else if version == M.version || unreadable[key] == stored.eventCount {
                 found.faults[key] = .malformedState(key: key)
             } else {
-                // It takes reading the log: not under the lock.
+                // The upgrade reads the log, so it must not run under the lock.
                 found.stale[key] = stored
             }
         }

@@ -14,7 +14,7 @@ struct Release: Sendable {
     /// Whether any of it was committed, by this call or by a former one of the same request.
     var isBegun = false
     var isOver = false
-    /// What is to be upgraded before it can go on.
+    /// The states that need an upgrade before the release.
     var stale: [StoredState] = []
 }
 
@@ -89,7 +89,7 @@ extension PartitionWorker {
         let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
         try read(Array(states), &gathered)
         if !gathered.stale.isEmpty {
-            // Upgraded outside of the lock, and then the letter comes again.
+            // The worker upgrades the state outside of the lock, and then takes the letter again.
             _ = try await connection.run(Call(statements.rollback))
             return order.stale = Array(gathered.stale.values)
         }

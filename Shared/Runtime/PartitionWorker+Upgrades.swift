@@ -3,10 +3,10 @@ import Logging
 import Machines
 import Postgres
 
-/// States of an older machine whose upgrade takes reading the log. Under the cursor's lock nobody reads a history: inputs of
-/// such an aggregate are left to a later batch, and in between it is upgraded.
+/// Upgrades of older states that need the log. The worker never reads a history under the cursor's lock. It leaves
+/// inputs of such an aggregate to a later batch, and upgrades the state in between.
 extension PartitionWorker {
-    /// How long the other inputs of the partition wait for upgrades between two batches. At least one is done.
+    /// The longest time for upgrades between two batches, while other inputs wait. Each pause upgrades at least one.
     static var upgradePortion: Duration { .milliseconds(50) }
 
     func upgradeBetweenBatches(_ states: [StoredState]) async {
@@ -14,12 +14,12 @@ extension PartitionWorker {
         do { try await upgrade(states) } catch {
             logger.warning(
                 "states could not be upgraded", metadata: ["partition": "\(partition)", "error": "\(error)"])
-            // Their inputs come again at once.
+            // Their inputs arrive again at once.
             try? await Task.sleep(for: Self.pauseAfterFailure)
         }
     }
 
-    /// Upgrades some of the states, and remembers those that can't be read.
+    /// Upgrades some of the states, and remembers the unreadable ones.
     func upgrade(_ states: [StoredState]) async throws {
         let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
         let result = try await upgrader.upgrade(states, until: .now + Self.upgradePortion)

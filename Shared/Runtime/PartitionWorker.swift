@@ -43,7 +43,7 @@ actor PartitionWorker<M: Machine> {
     private var holdsTurn = false
     let statements: Statements
     let logger: Logger
-    /// For those who look at the partition from outside.
+    /// The partition's progress, for other threads.
     nonisolated let progress: PartitionProgress
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let inbox = Inbox<M>(limit: PartitionWorker.queueLimit)
@@ -69,11 +69,11 @@ actor PartitionWorker<M: Machine> {
     private var logHadItsTurn = false
     /// Inputs to set aside when they come, by name, with the reason.
     var condemned: [String: String] = [:]
-    /// The input that holds up the log of the partition.
+    /// The input that blocks the partition's log.
     var failing: FailingInput?
-    /// When the database first refused a batch for a reason that may be its own; nil once all goes well.
+    /// The first time that the database refused a batch, perhaps by its own fault; nil after a success.
     var refusedSince: ContinuousClock.Instant?
-    /// When a batch last wrote what an input led to.
+    /// The last time that a batch wrote the result of an input.
     var lastDataCommit = ContinuousClock.now
     /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
     var noted: String?
@@ -81,7 +81,7 @@ actor PartitionWorker<M: Machine> {
     /// Of which outage how far, by key, aggregates were told under this lease.
     var told: (outage: Outage, key: String)?
 
-    /// States of an older machine that nothing gives any more, with the number of events that they had then.
+    /// Unreadable states of an older machine, with their number of events at the failed upgrade.
     var unreadable: [AggregateKey: Int] = [:]
 
     // What is known of the partition.
@@ -135,7 +135,7 @@ actor PartitionWorker<M: Machine> {
         try await inbox.submit(submission) { signal.continuation.yield() }
     }
 
-    /// Refuses the commands that have waited too long. Also while a batch does not come to its end.
+    /// Refuses the commands that have waited too long, even while a batch does not end.
     nonisolated func refuseStale(at now: ContinuousClock.Instant) {
         inbox.refuse(before: now - Self.queuePatience)
     }
@@ -223,7 +223,7 @@ struct Portion {
     var log: Int?
     /// Its one input is tried under note.
     var isTrial = false
-    /// The input from the log that is set aside, if another one goes well in the same batch.
+    /// The input from the log that the worker sets aside if another input in the same batch succeeds.
     var passing: FailingInput?
 }
 
@@ -382,7 +382,7 @@ extension PartitionWorker {
             if portion.log != nil { noteFailure(bad.error) }
             refusedSince = refusedSince ?? .now
         }
-        // Said once of an input that holds up the log.
+        // Logged once for each input that blocks the log.
         logger.log(
             level: failing == nil ? .error : .debug, "the database refused what a batch's inputs led to",
             metadata: ["partition": "\(partition)", "inputs": "\(bad.inputs)", "error": "\(bad.error)"])
@@ -402,7 +402,7 @@ extension PartitionWorker {
         if let name = bad.name {
             notePinned(name, "\(bad.error)", isProven: bad.isProven)
             guard failing != nil else { return }
-            // What comes behind it is not at fault.
+            // Inputs behind it are not at fault.
             window = .max
             lookAtLog = false
             noLookBefore = .now + Self.pauseAfterFailure

@@ -8,7 +8,7 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - connection: as the schemas' owner.
-    ///   - version: of its machine's stored form. Retention waits until the states have it.
+    ///   - version: the version of the machine's stored form. Retention waits until all states have it.
     ///   - holdsMoments: its machine does, under a ceiling.
     ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
     public static func migrate(
@@ -28,11 +28,11 @@ public enum RuntimeSchema {
             """)
     }
 
-    /// Brings the service's schema up to date, and compares it with this program.
+    /// Applies the service's migrations, and compares them with this program.
     ///
     /// - Parameters:
-    ///   - holdsMoments: its machine does, under a ceiling.
-    ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
+    ///   - holdsMoments: whether its machine holds moments, under a ceiling.
+    ///   - more: the service's own tables, numbered from 2 on; from 3 on if it holds moments.
     public static func migrator(
         service: String, holdsMoments: Bool = false, more: [Migration] = []
     ) throws(PostgresError) -> Migrator {
@@ -46,7 +46,7 @@ public enum RuntimeSchema {
         return Migrator(schema: service, migrations: migrations + more)
     }
 
-    /// Notes the version that the states are to have; where there are none of older ones, all of them have it.
+    /// Records the version that the states must reach. If no state is older, all of them have it.
     private static func want(_ version: Int, of service: String, _ connection: Connection) async throws {
         let want = Statement(
             """

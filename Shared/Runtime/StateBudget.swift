@@ -1,19 +1,19 @@
 import Synchronization
 
-/// What holds aggregates that can go.
+/// A cache whose aggregates can be evicted.
 protocol Evictable: AnyObject, Sendable {
-    /// The use of what was used the longest ago; nil where nothing can be evicted.
+    /// The oldest use in the cache; nil if nothing can be evicted.
     var oldestUse: Int? { get }
-    /// Evicts what was used the longest ago, and not after a use.
+    /// Evicts the least recently used aggregates, up to a use.
     ///
-    /// - Returns: what that cost.
+    /// - Returns: the freed memory, in bytes.
     func evict(_ cost: Int, usedUpTo last: Int) -> Int
 }
 
-/// How much memory the aggregates of a process may take, over all its partitions. Those that were not used for the longest time
-/// go first, whichever partition they are of.
+/// The memory limit for the cached aggregates of a process, over all its partitions. It evicts the least recently used
+/// ones first, whichever partition they belong to.
 final class StateBudget: Sendable {
-    /// In bytes of memory.
+    /// In bytes.
     let limit: Int
     private let spent = Atomic(0)
     private let uses = Atomic(0)
@@ -21,7 +21,7 @@ final class StateBudget: Sendable {
 
     init(_ limit: Int) { self.limit = limit }
 
-    /// What an aggregate takes in memory, about: the stored form is compact, and a record in memory is not.
+    /// Returns the approximate memory of an aggregate. The stored form is compact; a record in memory is larger.
     static func cost(ofStored bytes: Int) -> Int { 512 + 6 * bytes }
 
     var cost: Int { spent.load(ordering: .relaxed) }
@@ -30,10 +30,10 @@ final class StateBudget: Sendable {
     func nextUse() -> Int { uses.add(1, ordering: .relaxed).newValue }
     func spend(_ cost: Int) { spent.add(cost, ordering: .relaxed) }
 
-    /// Evicts, where more is spent than the limit, a little more than that: so it is seldom done.
+    /// Evicts a little more than the excess over the limit, so that evictions are rare.
     func trim() {
         guard cost > limit else { return }
-        // Who comes second leaves it to the first.
+        // If another thread evicts already, this one leaves the work to it.
         caches.withLockIfAvailable { caches in
             let goal = limit - limit / 16
             while cost > goal {

@@ -4,20 +4,20 @@ import Machines
 import Records
 import Synchronization
 
-/// The aggregates of one partition that stay in memory, in the order of their last use.
+/// The cached aggregates of one partition, in the order of their last use.
 ///
-/// A batch takes all of them out, changes them in place and gives them back; meanwhile nothing is evicted here.
+/// A batch takes all of them out, changes them in place and gives them back. Meanwhile nothing here can be evicted.
 final class StateCache<M: Machine>: Evictable {
     private struct Entry {
         var cost: Int
-        /// The batch that used it last, of all batches of the process.
+        /// The number of the batch that used it last, counted over the whole process.
         var used: Int
     }
 
     private struct State {
         var aggregates: [AggregateKey: Aggregate<M>] = [:]
         var entries: [AggregateKey: Entry] = [:]
-        /// Each use of an aggregate, oldest first. A use that is not the last one counts for nothing.
+        /// Each use of an aggregate, oldest first. Only the last use of an aggregate counts.
         var uses: Deque<(key: AggregateKey, used: Int)> = []
         var isLent = false
         var cost = 0
@@ -33,7 +33,7 @@ final class StateCache<M: Machine>: Evictable {
             while let first = uses.first, entries[first.key]?.used != first.used { uses.removeFirst() }
         }
 
-        /// So that the uses take no more room than twice the aggregates.
+        /// Removes superseded uses, so that there are never more than twice as many uses as aggregates.
         mutating func forgetFormerUses() {
             guard uses.count > 2 * entries.count + 64 else { return }
             uses = Deque(uses.filter { entries[$0.key]?.used == $0.used })
@@ -48,12 +48,12 @@ final class StateCache<M: Machine>: Evictable {
         budget.add(self)
     }
 
-    /// Those of some keys that are not here.
+    /// Returns the keys that are not cached.
     func missing(_ keys: [AggregateKey]) -> Set<AggregateKey> {
         state.withLock { state in Set(keys.filter { state.aggregates[$0] == nil }) }
     }
 
-    /// Moves all aggregates out, until they are given back or dropped.
+    /// Lends all aggregates to a batch, until it gives them back or drops them.
     func lend() -> [AggregateKey: Aggregate<M>] {
         state.withLock { state in
             state.isLent = true
@@ -63,21 +63,21 @@ final class StateCache<M: Machine>: Evictable {
         }
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     func drop() {
         let (dropped, cost) = state.withLock { state in
             let former = state
             state = State()
-            // Freed outside of the lock.
+            // Frees them outside of the lock.
             return (former.aggregates, former.cost)
         }
         _ = dropped
         budget.spend(-cost)
     }
 
-    /// Takes the aggregates back.
+    /// Takes lent aggregates back.
     ///
-    /// - Parameter sizes: of the stored forms of those that were read or changed, in bytes.
+    /// - Parameter sizes: the sizes of the stored forms that the batch read or changed, in bytes.
     func giveBack(_ aggregates: [AggregateKey: Aggregate<M>], sizes: [AggregateKey: Int]) {
         let now = budget.nextUse()
         let change = state.withLock { state in
@@ -86,7 +86,7 @@ final class StateCache<M: Machine>: Evictable {
             state.isLent = false
             for (key, size) in sizes where aggregates[key] != nil { state.use(key, size, now) }
             if state.entries.count != aggregates.count {
-                // Seldom: a batch that was given up has read some of them.
+                // Rare: an abandoned batch has read some of them.
                 for (key, aggregate) in aggregates where state.entries[key] == nil {
                     state.use(key, aggregate.state.binary.count, now)
                 }
@@ -97,7 +97,7 @@ final class StateCache<M: Machine>: Evictable {
         budget.spend(change)
     }
 
-    /// The use of what was used the longest ago; nil where nothing can be evicted.
+    /// The oldest use; nil if nothing can be evicted.
     var oldestUse: Int? {
         state.withLock { state -> Int? in
             guard !state.isLent else { return nil }
@@ -118,7 +118,7 @@ final class StateCache<M: Machine>: Evictable {
                 state.uses.removeFirst()
                 state.skipFormerUses()
             }
-            // Freed outside of the lock.
+            // Frees them outside of the lock.
             return (evicted, before - state.cost)
         }
         _ = evicted
@@ -126,6 +126,6 @@ final class StateCache<M: Machine>: Evictable {
         return freed
     }
 
-    /// How many aggregates are here.
+    /// The number of cached aggregates.
     var count: Int { state.withLock { $0.entries.count } }
 }

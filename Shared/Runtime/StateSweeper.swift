@@ -4,16 +4,16 @@ import Machines
 import Postgres
 import Synchronization
 
-/// Upgrades the states of older machines in the partitions that this process owns, so that idle devices get there too: their
-/// deadlines are those of the new machine, and retention need not keep the log for them.
+/// Upgrades the states of older machines in the partitions that this process owns. So idle devices get the new
+/// machine's deadlines, and retention can drop old events.
 final class StateSweeper<M: Machine>: Sendable {
-    /// So many keys are looked through in one statement.
+    /// The number of keys that one statement scans.
     static var reach: Int { 2000 }
-    /// So many states are read and written together.
+    /// The number of states that are read and written together.
     static var chunk: Int { 50 }
-    /// Between two chunks others have the database.
+    /// The pause between two chunks, in which others use the database.
     static var pause: Duration { .milliseconds(10) }
-    /// A look at all states again after some were found: an older replica may still be writing.
+    /// The time until the next scan of all states after one that found some. An older replica may still be writing.
     static var soon: Duration { .seconds(60) }
     static var later: Duration { .seconds(3600) }
 
@@ -51,13 +51,13 @@ final class StateSweeper<M: Machine>: Sendable {
             """)
     }
 
-    /// How many states of older machines the owned partitions still had when they were last looked at.
+    /// The number of older states in the owned partitions at the last scan.
     var left: Int { progress.withLock { $0.left.values.reduce(0, +) } }
-    /// How many states this process has upgraded.
+    /// The number of states that this process has upgraded.
     var upgraded: Int { progress.withLock { $0.upgraded } }
 
     func run() async {
-        // There is nothing older than the first version.
+        // Nothing is older than the first version.
         guard M.version > 1 else { return }
         var due: [Int: ContinuousClock.Instant] = [:]
         while !Task.isCancelled {
@@ -82,7 +82,7 @@ final class StateSweeper<M: Machine>: Sendable {
 
     /// Upgrades all states of one partition.
     ///
-    /// - Returns: how many it found that were to be upgraded.
+    /// - Returns: the number of older states that it found.
     func sweep(_ partition: Int) async throws -> Int {
         let stretches = try await find(partition)
         let found = stretches.reduce(0) { $0 + $1.count }
@@ -97,13 +97,13 @@ final class StateSweeper<M: Machine>: Sendable {
                     "unreadable": "\(unreadable)",
                 ])
         }
-        // What no program can read keeps nothing: it was told, and stays in the count of those that are left.
+        // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
         _ = try await pool.run(
             Call(reached, [.int4(Int32(partition)), .text(M.name), .int4(Int32(M.version))]))
         return found
     }
 
-    /// Keys behind `after` up to `to`, with so many states of older machines among them.
+    /// Keys after `after` up to `to`, and the number of older states among them.
     private struct Stretch {
         var after: String
         var to: String
@@ -127,7 +127,7 @@ final class StateSweeper<M: Machine>: Sendable {
         }
     }
 
-    /// - Returns: how many can't be read.
+    /// - Returns: the number of unreadable states.
     private func upgrade(_ stretch: Stretch, _ partition: Int) async throws -> Int {
         let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
         var after = stretch.after
@@ -158,8 +158,8 @@ final class StateSweeper<M: Machine>: Sendable {
 }
 
 extension DurableRuntime {
-    /// How many states of older machines are still to be upgraded, in the partitions that this process owns.
+    /// The number of older states that still need an upgrade, in the partitions that this process owns.
     public var outdatedStates: Int { sweeper.left }
-    /// How many states this process has upgraded in the background.
+    /// The number of states that this process has upgraded in the background.
     public var upgradedStates: Int { sweeper.upgraded }
 }

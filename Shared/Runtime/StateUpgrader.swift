@@ -4,10 +4,10 @@ import Postgres
 import Records
 import Timeline
 
-/// Writes states of older machines anew, outside of the cursor's lock.
+/// Upgrades states of older machines, outside of the cursor's lock.
 ///
-/// A state is read, made new and written back only where it has not changed meanwhile. Somebody's batch that writes it at the
-/// same moment goes first: its state is new anyway.
+/// It reads a state, upgrades it, and writes it back only if it has not changed since. A batch that writes the state at
+/// the same moment wins: its state is already new.
 struct StateUpgrader<M: Machine>: Sendable {
     let partition: Int
     let pool: ConnectionPool
@@ -17,20 +17,20 @@ struct StateUpgrader<M: Machine>: Sendable {
         SET state = n.state, machine_version = $2, next_deadline = n.next_deadline
         FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[]) AS n (key, state, event_count, next_deadline)
         WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count AND s.machine_version < $2
-            -- A batch may hold some of the rows, and wait for others of them: nobody waits here while he holds one.
+            -- A batch may hold some of the rows and wait for others. This statement never waits while it holds a row.
             AND s.key IN (SELECT l.key FROM "\(M.name)".states AS l
                 WHERE l.partition = $1 AND l.key = ANY($3) FOR UPDATE SKIP LOCKED)
         RETURNING s.key
         """)
 
-    /// What became of some states.
+    /// The result for some states.
     struct Result: Sendable {
         var written = 0
-        /// Those that neither their stored form nor the log gives.
+        /// States that neither their stored form nor the log can restore.
         var unreadable: [StoredState] = []
     }
 
-    /// Upgrades states one after the other, at least one, until the time is over, and writes them together.
+    /// Upgrades states one after the other until the time is over, at least one, and writes them together.
     func upgrade(_ states: [StoredState], until end: ContinuousClock.Instant) async throws -> Result {
         var result = Result()
         var new: [Aggregate<M>] = []

@@ -4,7 +4,7 @@ import Postgres
 extension Statements {
     static let parkedKeys = Statement(
         "SELECT DISTINCT key FROM bus.dead_letters WHERE partition = $1 AND consumer = $2")
-    // One that is there already was set aside from the same place before: the cursor was moved back by hand since.
+    // A letter that exists already was set aside from the same place before: somebody moved the cursor back by hand.
     static let setAside = Statement(
         """
         INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
@@ -41,8 +41,8 @@ extension Statements {
         """)
     static let parkedCount = Statement("SELECT coalesce(sum(parked), 0)::int8 FROM bus.cursors WHERE consumer = $1")
 
-    /// Of each partition whether something waits behind the cursor, and the earliest deadline that can fire: those of parked
-    /// keys don't.
+    /// Reads for each partition whether an event waits behind the cursor, and the earliest deadline that can fire.
+    /// Deadlines of parked keys can't.
     static func standing(_ service: String) -> Statement {
         Statement(
             """

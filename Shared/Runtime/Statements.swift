@@ -5,10 +5,10 @@ import Postgres
 /// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it
 /// should.
 struct Statements: Sendable {
-    /// What ``StoredState`` is read from.
+    /// The columns that ``StoredState`` reads.
     static let stateColumns = "key, state, machine_version::int8, event_count, decided_at, version"
 
-    /// Whatever the database's default is: a snapshot taken before the wait for the cursor's lock would be stale.
+    /// Overrides the database's default: a snapshot from before the wait for the cursor's lock would be stale.
     let begin = Statement(TransactionLevel.readCommitted.rawValue)
     /// Whoever is stopped in the middle of a batch holds up its own partition, not the connections of all the others.
     /// Ends with the transaction.
@@ -111,14 +111,14 @@ struct Statements: Sendable {
         SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp()
         FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = $1
         """)
-    /// The last event of each key between two offsets that has one of the types. Parameters: partition, offset, offset, keys,
-    /// types.
+    /// Returns each key's last event between two offsets that has one of the types. Parameters: partition, offset,
+    /// offset, keys, types.
     static let unreadOf = Statement(
         """
         SELECT key, max(log_offset) FROM bus.events
         WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3 AND key = ANY($4) AND type = ANY($5) GROUP BY key
         """)
-    /// The last event of a key behind a consumer's cursor that has one of the types; null where there is none. Parameters:
+    /// Returns a key's last event after a consumer's cursor that has one of the types, or null. Parameters:
     /// partition, consumer, key, types.
     static let unread = Statement(
         """

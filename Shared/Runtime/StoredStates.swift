@@ -7,8 +7,8 @@ import Records
 /// The stored states of a machine's aggregates in bulk, for who follows many of them: a page of a partition is one query,
 /// however many aggregates it has.
 public struct StoredStates<M: Machine>: Sendable {
-    /// So many states are looked at for a page, however few of them are wanted: no statement takes long, and no snapshot is
-    /// held for long. Of 4 KiB each they are 4 MiB.
+    /// The most states that one page scans, however few of them match. This bounds the time of the statement and its
+    /// snapshot. At 4 KiB each they are 4 MiB.
     public static var limit: Int { 1000 }
 
     private let ask: @Sendable (Call) async throws -> Rows
@@ -106,7 +106,7 @@ extension DurableRuntime {
     /// All stored states.
     public var states: StoredStates<M> {
         StoredStates { [pool] in
-            // A page that takes longer holds a snapshot for too long. The limit ends with the flight.
+            // A slower page would hold its snapshot for too long. The limit ends with the flight.
             try await pool.run([Call(Statement("SELECT set_config('statement_timeout', '5s', true)")), $0])[1]
         }
     }

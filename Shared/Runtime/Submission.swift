@@ -15,7 +15,7 @@ public struct Submission<M: Machine>: Sendable {
     /// Renders the answer from the state after the command and the command's own events, inside the batch, so that it
     /// can be stored with them.
     public var answer: @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
-    /// The offset that the cursor must have reached before a refusal counts; nil until a batch has found one.
+    /// The offset that the cursor must reach before a refusal is final; nil until a batch has found one.
     var settledAt: Int?
 
     public init(
@@ -47,8 +47,8 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Too many commands wait for this partition, or a deadline of the device comes first, which may be what has ended
     /// another process: try again after a moment.
     case overloaded
-    /// The service has not read events about the device that were in the log when the command came, so its refusal would
-    /// not be certain: try again after a moment.
+    /// The service has not read all events about the device that were in the log when the command arrived. Its refusal
+    /// would be uncertain, so the caller tries again after a moment.
     case behind
     /// The runtime is stopping.
     case stopping

@@ -86,7 +86,7 @@ public struct TimeTravel<M: Machine>: Sendable {
                 aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
                 break
             }
-            // Another machine's. Its events tell the same, or more, where they are all there.
+            // A state of another machine. The fold of its events gives the same or more, if the log has all of them.
             try await aggregate.fold(place, after: 0, upTo: base.offset, ask)
             guard aggregate.eventCount != base.eventCount else { break }
             guard case .partial(let state) = known else {

@@ -4,13 +4,13 @@ import Logging
 import Postgres
 import Synchronization
 
-/// How long the runtime waits before it acts against a stall.
+/// The durations after which the runtime acts on a stall.
 public struct StallLimits: Sendable {
-    /// A process in which one batch decides for longer leaves: to decide takes milliseconds, so the input loops.
+    /// A process ends if one batch decides for longer. A decision takes milliseconds, so the input loops.
     public var decision: Duration
-    /// A process in which a database call does not return for so long after its deadline leaves.
+    /// A process ends if a database call has not returned by this time after its deadline.
     public var overdueCall: Duration
-    /// A session of the suite that stands still for so long while it holds up a partition is ended.
+    /// The runtime ends a session of the suite that is idle for this long while it blocks a partition.
     public var blocker: Duration
 
     public init(
@@ -22,18 +22,18 @@ public struct StallLimits: Sendable {
     }
 }
 
-/// Ends the process when its own work makes no progress: a decision that loops, or a database call that does not return
-/// although its deadline is over. Others take over then, and an input that did it is set aside as one that traps.
+/// Ends the process when its own work stalls: a decision that loops, or a database call that does not return after its
+/// deadline. Other processes take over, and set an input that caused it aside like one that traps.
 ///
-/// It runs on a thread of its own: whatever blocks the others does not block it. It counts its own looks and no clock, so
-/// that a process that was stopped, or a machine that was paused, has missed nothing. Waiting for the lock of another
-/// session is no stall of this process.
+/// It runs on a thread of its own, so no other thread can block it. It counts its own looks and reads no clock. So a
+/// stopped process or a paused machine has missed nothing. A wait for another session's lock is not a stall of this
+/// process.
 final class Watchdog: Sendable {
-    /// The exit status of a process that it ends: an internal software error (`EX_SOFTWARE` of sysexits.h).
+    /// The exit status of a process that the watchdog ends: an internal software error (`EX_SOFTWARE` of sysexits.h).
     static let exitStatus: Int32 = 70
     static let pause = Duration.milliseconds(100)
 
-    /// What was found to stand still.
+    /// A stall.
     enum Stall: Equatable {
         case decision(partition: Int)
         case call
@@ -47,7 +47,7 @@ final class Watchdog: Sendable {
     private let isStopped = Atomic(false)
 
     /// - Parameters:
-    ///   - progress: that of each partition, by number.
+    ///   - progress: the progress of each partition, by number.
     ///   - calls: the deadlines of the open connections.
     ///   - leave: ends the process.
     init(
@@ -61,7 +61,7 @@ final class Watchdog: Sendable {
         self.leave = leave
     }
 
-    /// Watches from now on, until ``stop()``.
+    /// Watches until ``stop()``.
     func start() {
         let thread = Thread { [self] in
             var looks = Looks()
@@ -76,15 +76,15 @@ final class Watchdog: Sendable {
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    /// In how many looks on end the same thing was under way.
+    /// The number of consecutive looks that found the same work under way.
     struct Looks {
         fileprivate var decisions: [Int: (decision: UInt64, count: Int)] = [:]
         fileprivate var calls: [UInt64: Int] = [:]
     }
 
-    /// One look.
+    /// Looks once.
     ///
-    /// - Returns: what has stood still for longer than its limit.
+    /// - Returns: work that has stalled for longer than its limit.
     func look(_ looks: inout Looks) -> Stall? {
         var found: Stall?
         for (partition, progress) in progress.enumerated() {

@@ -1,12 +1,12 @@
 public import NIOCore
 import Synchronization
 
-/// How many connections each address may have. A few more are a reserve in which probes are answered; any other is closed
-/// as soon as it is accepted.
+/// The most connections of one address. Beyond it, a small reserve answers probes; the server closes every other
+/// connection as soon as it is accepted.
 ///
 /// An IPv6 client has a whole network of addresses, so 64 bits of them count as one.
 public final class AddressLimit: Sendable {
-    /// How a connection is let in.
+    /// The admission of a connection.
     enum Admission: Sendable {
         case full
         /// Beyond the limit: for one short request.
@@ -14,9 +14,9 @@ public final class AddressLimit: Sendable {
         case refused
     }
 
-    /// So many connections of an address go beyond its limit.
+    /// The number of connections in an address's reserve.
     static let reserve = 16
-    /// A connection of the reserve gets so long for its request.
+    /// The time that a connection of the reserve gets for its request.
     static let reservePatience = TimeAmount.seconds(2)
 
     private let limit: Int
@@ -33,7 +33,7 @@ public final class AddressLimit: Sendable {
         return admission
     }
 
-    /// Counts a connection until it is closed, where there is no reserve.
+    /// Counts a connection until it closes, if there is no reserve.
     ///
     /// - Returns: false where its address has as many as it may.
     public func admitFully(_ channel: any Channel) -> Bool {

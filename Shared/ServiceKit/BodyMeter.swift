@@ -1,15 +1,15 @@
 import NIOCore
 
-/// Measures how fast a body comes, over the time in which the server wants more of it: a server that is busy with what it has
-/// is not the client's fault.
+/// Measures the rate of a body while the server wants more of it. Time in which the server is busy is not the client's
+/// fault.
 struct BodyMeter {
     /// Bytes a second; more than 0.
     let rate: Int
-    /// The rate is held over so long, so that a client may pause.
+    /// The window over which the rate counts, so that a client may pause.
     let window: TimeAmount
     private var bytes = 0
     private var waited = TimeAmount.zero
-    /// Since when the server waits for more.
+    /// The start of the server's current wait for more.
     private var since: NIODeadline?
 
     init(rate: Int, window: TimeAmount) {
@@ -21,13 +21,13 @@ struct BodyMeter {
 
     mutating func take(_ count: Int) { bytes += count }
 
-    /// What was wanted has come.
+    /// Ends the wait: the bytes have arrived.
     mutating func rest(at now: NIODeadline) {
         if let since { waited = waited + (now - since) }
         since = nil
     }
 
-    /// Whether the client was too slow in the window that has passed; begins the next one where one has.
+    /// Whether the client was too slow in the last window. Starts the next window once one has passed.
     mutating func isTooSlow(at now: NIODeadline) -> Bool {
         if since != nil {
             rest(at: now)
@@ -40,6 +40,6 @@ struct BodyMeter {
         return false
     }
 
-    /// When to look again.
+    /// Returns the time of the next look.
     func nextLook(after now: NIODeadline) -> NIODeadline { now + max(window - waited, min(window, .seconds(1))) }
 }

@@ -20,7 +20,7 @@ public struct ServiceParts<M: Machine>: Sendable {
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
-    /// Takes further conditions.
+    /// Adds further conditions.
     public let readiness: Readiness
     public let logger: Logger
 }
@@ -46,7 +46,7 @@ public enum DurableService {
     /// Compares the database with this program, and changes nothing.
     ///
     /// - Parameter migrations: as in ``migrate(_:_:logger:migrations:)``.
-    /// - Throws: where the program can't work with the database as it is, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the program can't work with the database.
     public static func check<M: Machine>(
         _ machine: M.Type, _ configuration: ServiceConfiguration, logger: Logger, migrations: [Migration] = []
     ) async throws {
@@ -119,7 +119,7 @@ public struct PlainParts: Sendable {
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
-    /// Takes further conditions.
+    /// Adds further conditions.
     public let readiness: Readiness
     public let logger: Logger
 }
@@ -128,8 +128,8 @@ public struct PlainParts: Sendable {
 public enum PlainService {
     /// Compares the database with this program, and changes nothing.
     ///
-    /// - Parameter migrators: of the schemas that the service works with, beside the log's.
-    /// - Throws: where the program can't work with the database as it is, in one line that says what to do.
+    /// - Parameter migrators: the migrators of the service's schemas, beside the log's.
+    /// - Throws: an error of one line with the remedy, if the program can't work with the database.
     public static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
@@ -141,7 +141,7 @@ public enum PlainService {
     ///
     /// - Parameters:
     ///   - tokenIssuer: the service whose tokens open devices.
-    ///   - migrators: of the schemas that the service works with, beside the log's.
+    ///   - migrators: the migrators of the service's schemas, beside the log's.
     ///   - build: adds the service's routes, and gives back further loops to run.
     public static func serve(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
@@ -174,13 +174,13 @@ extension ServiceConfiguration {
         guard let url = migrationDatabaseURL else {
             throw ConfigurationError("MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate")
         }
-        // A migration takes as long as the tables are large.
+        // The time of a migration grows with its tables, so this connection has no deadline.
         return try await Connection.open(try ConnectionOptions(url: url, flightTimeout: nil), logger: logger)
     }
 }
 
 extension DurableRuntime {
-    /// A partition that stands still for so long is told.
+    /// The shortest stall that readiness reports.
     private static var patience: Duration { .seconds(5) }
 
     /// The states that only a newer program can read.
@@ -198,7 +198,8 @@ extension DurableRuntime {
         text { if case .failing = $0 { !hasOtherMembers } else { true } }
     }
 
-    // The causes are in the log and in `dormouse_partitions_stuck`: a fault's words may have something of the data.
+    // The log and `dormouse_partitions_stuck` have the causes. A fault's words may contain data, so they are not
+    // repeated here.
     private func text(where isWanted: (StuckPartition.Cause) -> Bool) -> String? {
         let stuck = stuckPartitions.filter { isWanted($0.cause) && $0.duration() > Self.patience }
         guard let first = stuck.first else { return nil }

@@ -1,14 +1,14 @@
 import Hummingbird
 
-/// The way into a route: credential, rate, query, slot, in this order. A request that is refused has cost little.
+/// The checks before a route, in this order: credential, rate, query, slot. A refused request has cost little.
 struct Entrance: Sendable {
     let authenticator: Authenticator
     let rates: RequestRates
     let slots: RequestSlots
 
-    /// A route's handler behind the entrance.
+    /// Returns a route's handler behind these checks.
     ///
-    /// - Parameter handler: what is called for those who are let in.
+    /// - Parameter handler: runs for admitted requests.
     func handler(of route: Route, _ handler: @escaping Route.Handler) -> Route.Handler {
         let query = route.queryRule
         let scope: Caller.Scope?
@@ -30,7 +30,7 @@ struct Entrance: Sendable {
             try rates.admit(caller)
             if let scope { try caller.require(scope) }
             context.admission = admission
-            // Whatever the handler does: a key that may only read calls nothing that could change something.
+            // For every handler: a read-only key must never reach one that could change something.
             if changes { try context.requireCaller(.operate) }
             try query?.check(request)
             try slots.enter(kind, caller)

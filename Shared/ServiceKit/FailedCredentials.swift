@@ -3,20 +3,20 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Remembers credentials that were refused, and bounds how many each address may try.
+/// Remembers refused credentials, and limits the attempts of each address.
 ///
-/// Verifying a signature costs about a hundred microseconds, so whoever shows bad credentials must not have that for nothing.
+/// To verify a signature costs about a hundred microseconds, so bad credentials must not be free.
 public final class FailedCredentials: Sendable {
-    /// The most that are remembered.
+    /// The most credentials that it remembers.
     static let remembered = 4096
-    /// How long one is remembered.
+    /// The time for which it remembers a credential.
     static let lifetime = Duration.seconds(10)
-    /// Between two lines in the log.
+    /// The shortest interval between two log lines.
     static let quiet = Duration.seconds(10)
 
     private struct State {
-        /// By the hash of the credential, whose seed is another in each process: when it is forgotten. That two credentials
-        /// have one hash is as likely as a broken key.
+        /// The expiry of each refused credential, by its hash. Each process has its own hash seed. Two credentials
+        /// share a hash as rarely as a key is broken.
         var refused: [Int: ContinuousClock.Instant] = [:]
         var lastLine: ContinuousClock.Instant?
         var unsaid = 0
@@ -27,15 +27,15 @@ public final class FailedCredentials: Sendable {
     private let state = Mutex(State())
     private let metrics: Metrics?
 
-    /// - Parameter perSecond: how many failures a second an address may have; 0 is no limit.
+    /// - Parameter perSecond: the failures a second that an address may have; 0 is no limit.
     public init(perSecond rate: Int = 0, metrics: Metrics? = nil) {
         self.rate = rate
         self.metrics = metrics
     }
 
-    /// Lets an address show a credential that is not known yet.
+    /// Admits an address's attempt with an unknown credential.
     ///
-    /// - Throws: `too_many_failed_credentials` where it has shown too many bad ones.
+    /// - Throws: `too_many_failed_credentials` after too many bad ones.
     func requirePatience(
         with channel: (any Channel)?, _ logger: Logger, at now: ContinuousClock.Instant = .now
     ) throws(Problem) {
@@ -54,7 +54,7 @@ public final class FailedCredentials: Sendable {
         _ = buckets.take(network, rate: rate, at: now)
     }
 
-    /// Whether a credential was refused of late.
+    /// Whether a credential was refused recently.
     func contains(_ credential: String, at now: ContinuousClock.Instant = .now) -> Bool {
         let hash = credential.hashValue
         return state.withLock { state in
@@ -65,7 +65,7 @@ public final class FailedCredentials: Sendable {
         }
     }
 
-    /// Remembers a credential that was refused.
+    /// Remembers a refused credential.
     func remember(_ credential: String, at now: ContinuousClock.Instant = .now) {
         let hash = credential.hashValue
         state.withLock { state in
@@ -75,10 +75,10 @@ public final class FailedCredentials: Sendable {
         }
     }
 
-    /// There are new keys: what was refused may be good now.
+    /// Forgets all refused credentials after new keys arrive: they may be valid now.
     func forget() { state.withLock { $0.refused = [:] } }
 
-    /// One line for all that happen within a while.
+    /// Logs one line for all failures within an interval.
     private func say(_ address: SocketAddress, _ logger: Logger, at now: ContinuousClock.Instant) {
         let count = state.withLock { state -> Int? in
             state.unsaid += 1

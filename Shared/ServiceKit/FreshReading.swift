@@ -1,30 +1,31 @@
-/// Reads something anew for all callers that ask at about the same time.
+/// Shares one new reading among all callers that ask at about the same time.
 ///
-/// A caller gets a reading that began after it asked, so it has everything that was committed before. One reading is under way
-/// at a time, and between the beginnings of two is a pause: however many callers ask, they cost no more.
+/// A caller gets a reading that began after its call, so it includes everything that was committed before. One reading
+/// runs at a time, with a pause between two starts. So the cost does not grow with the number of callers.
 public actor FreshReading<Value: Sendable> {
     private let pause: Duration
     private let read: @Sendable () async throws -> Value
-    /// The reading that has not begun; whoever asks joins it.
+    /// The reading that has not begun; new callers join it.
     private var waiting: Task<Value, any Error>?
     private var last: Task<Value, any Error>?
     private var begun: ContinuousClock.Instant?
 
     /// - Parameters:
-    ///   - pause: the shortest time between the beginnings of two readings.
-    ///   - read: reads it once.
+    ///   - pause: the shortest time between two starts.
+    ///   - read: reads the value once.
     public init(pause: Duration, _ read: @escaping @Sendable () async throws -> Value) {
         self.pause = pause
         self.read = read
     }
 
-    /// Returns what a reading found that began after this call.
+    /// Returns the value of a reading that began after this call.
     ///
-    /// - Throws: what the reading threw.
+    /// - Throws: the error of the reading.
     public func value() async throws -> Value {
         if let waiting { return try await waiting.value }
         let before = last
-        // On its own, since it is for all callers that join it: one that gives up must not end it. It reads once, and is over.
+        // A separate task, because other callers join it: a caller that gives up must not end it. It reads once and
+        // ends.
         let task = Task { try await begin(after: before) }
         (waiting, last) = (task, task)
         return try await task.value
@@ -33,7 +34,7 @@ public actor FreshReading<Value: Sendable> {
     private func begin(after before: Task<Value, any Error>?) async throws -> Value {
         _ = await before?.result
         if let begun { try await Task.sleep(until: begun + pause, clock: .continuous) }
-        // A caller from here on may ask for something newer than this reading finds.
+        // A later caller may need a newer value than this reading finds.
         waiting = nil
         begun = .now
         return try await read()

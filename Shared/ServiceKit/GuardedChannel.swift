@@ -18,7 +18,7 @@ struct GuardedChannel: ServerChildChannel {
     let connections: ConnectionCount
     let certificate: ServerCertificate?
     let requestTimeout: TimeAmount
-    /// The least rate of bodies, in bytes a second; 0 is none.
+    /// The lowest rate of bodies, in bytes a second; 0 is no limit.
     let bodyRate: Int
     let idleTimeout: TimeAmount
     /// Takes connections that begin with the preface of HTTP/2; nil where the service has none.

@@ -4,20 +4,20 @@ import Records
 
 /// A named condition that must hold for the service to do its work.
 public struct HealthCheck: Sendable {
-    /// What it means for `/readyz` that the condition does not hold. It is 503 only where another replica would do better.
+    /// The effect of a failed condition on `/readyz`. It answers 503 only if another replica would do better.
     public enum Consequence: Sendable {
-        /// Another replica does better: not ready while it does not hold.
+        /// Another replica does better: not ready while the condition fails.
         case notReady
-        /// All replicas share it, such as the database: it must have held once, together with the others. Later it is told
-        /// in the body alone, so that gateways pass on the service's own 503 with `Retry-After`.
+        /// All replicas share the condition, such as the database. It must have held once, together with the others.
+        /// Later only the body reports it, so that gateways forward the service's own 503 with `Retry-After`.
         case notReadyAtStart
-        /// It is told in the body alone.
+        /// Only the body reports it.
         case told
     }
 
     public let name: String
     public let consequence: Consequence
-    /// Nil while all is well, else what is wrong: in words for anybody, which name no host and nothing of the data.
+    /// Nil while all is well, else the fault, in words for clients, without host or data.
     public let fault: @Sendable () async -> String?
 
     public init(
@@ -30,8 +30,8 @@ public struct HealthCheck: Sendable {
 }
 
 extension RouteTable {
-    /// Adds `/healthz` (the process lives), `/readyz` (200, or 503 where another replica would do better; the body names each
-    /// check) and `/metrics` (Prometheus text). They need no credential, and ask nobody.
+    /// Adds `/healthz` (the process lives), `/readyz` and `/metrics` (Prometheus text). `/readyz` answers 200, or 503
+    /// if another replica would do better; the body names each check. They need no credential and make no query.
     public mutating func addHealth(_ readiness: Readiness, metrics: Metrics) {
         add(
             .get, "/healthz", "Whether the process is alive", access: .open, response: JSON.self,

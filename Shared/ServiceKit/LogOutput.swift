@@ -21,11 +21,11 @@ public enum LogKey {
     public static let error = "error"
     /// The name of a health check.
     public static let check = "check"
-    /// The key of an aggregate, such as `device:d1`. A name that ends in `key` is taken for a secret.
+    /// The key of an aggregate, such as `device:d1`. The name avoids the ending `key`, which marks a secret.
     public static let aggregate = "aggregate"
-    /// Of a client.
+    /// The address of a client.
     public static let address = "address"
-    /// How many requests a line is about.
+    /// The number of requests that a line summarises.
     public static let requests = "requests"
 }
 

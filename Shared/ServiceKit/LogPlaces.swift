@@ -2,10 +2,11 @@ public import EventLog
 import HTTPTypes
 
 extension Problem {
-    /// A place of a client's that the log does not reach. Nothing beyond its end was ever told, so it was restored since.
+    /// A client's place that the log does not reach. No service ever gave out a place beyond the end, so the log was
+    /// restored.
     public static let placeBeyondLog = Problem(.gone, "place_beyond_log", "The log ends before the given place")
 
-    /// A place beyond the end of the log.
+    /// Returns the problem of a place beyond the end of the log.
     public static func beyondLog(_ place: LogPlace, head: Int) -> Problem {
         .placeBeyondLog.because(
             "\(place) is beyond the end of its partition, \(place.partition):\(head): the log was restored to an earlier point; read"
@@ -14,7 +15,7 @@ extension Problem {
 }
 
 extension LogTail {
-    /// Holds a stream that a client resumes to what the log has: nothing is skipped without a word.
+    /// Checks that the log still has the places from which a client resumes, so that a stream skips nothing silently.
     ///
     /// - Throws: `beyond_retention`, `place_beyond_log`; the client begins anew, without a place.
     public func requireInLog(_ places: [Int: Int]) async throws {

@@ -8,10 +8,10 @@ import Synchronization
 
 /// Gives memory back to the system after a crowd of connections has left.
 ///
-/// glibc keeps what is freed: an arena shrinks at its end only, and something that lives on lies there nearly always. Ten
-/// thousand connections leave 150 MiB and more behind. `malloc_trim` gives back every page that is free.
+/// glibc keeps freed memory: an arena shrinks only at its end, and a long-lived allocation nearly always lies there.
+/// Ten thousand connections leave 150 MiB and more behind. `malloc_trim` returns every free page.
 struct MemoryReturn: Service {
-    /// So many fewer files open than there were are a crowd that has left.
+    /// The fewest closed files that count as a crowd.
     static let crowd = 500
     private static let pause = Duration.seconds(5)
 
@@ -25,14 +25,14 @@ struct MemoryReturn: Service {
                 try await Task.sleep(for: Self.pause)
                 let open = Self.openFiles()
                 guard watch.hasLeft(open: open, most: open + connections.takeExcess()) else { continue }
-                // Tens of milliseconds, so not on a thread that others need.
+                // This takes tens of milliseconds, so it runs on no thread that others need.
                 try? await NIOThreadPool.singleton.runIfActive { _ = malloc_trim(0) }
                 logger.debug("gave memory back to the system")
             }
         }
     }
 
-    /// How many files and sockets the process has open, of whatever port.
+    /// The number of files and sockets that the process has open, of any port.
     private static func openFiles() -> Int {
         guard let folder = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(folder) }
@@ -42,11 +42,11 @@ struct MemoryReturn: Service {
     }
 }
 
-/// Counts the connections of a port, also those of a crowd that comes and goes between two looks.
+/// Counts the connections of a port, including crowds that come and go between two looks.
 final class ConnectionCount: Sendable {
     private let state = Mutex((now: 0, most: 0))
 
-    /// Counts a connection until it is closed.
+    /// Counts a connection until it closes.
     func add(_ channel: any Channel) {
         state.withLock { state in
             state.now += 1
@@ -55,7 +55,7 @@ final class ConnectionCount: Sendable {
         channel.closeFuture.whenComplete { _ in self.state.withLock { $0.now -= 1 } }
     }
 
-    /// How many more there were at a time than there are now, since the last call.
+    /// Returns the peak of connections since the last call, minus the current number.
     func takeExcess() -> Int {
         state.withLock { state in
             defer { state.most = state.now }
@@ -64,14 +64,14 @@ final class ConnectionCount: Sendable {
     }
 }
 
-/// Tells when a crowd has left.
+/// Detects that a crowd has left.
 struct CrowdWatch {
     private var most = 0
 
     /// - Parameters:
-    ///   - open: how many files are open now.
-    ///   - peak: how many were open at a time since the last call.
-    /// - Returns: whether there were many more, and at least half of them are gone. Once for each crowd.
+    ///   - open: the number of open files now.
+    ///   - peak: the peak of open files since the last call.
+    /// - Returns: whether a crowd was open, and at least half of it is gone; once for each crowd.
     mutating func hasLeft(open: Int, most peak: Int) -> Bool {
         most = max(most, open, peak)
         guard most - open >= MemoryReturn.crowd, open <= most / 2 else { return false }

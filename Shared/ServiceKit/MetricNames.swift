@@ -9,12 +9,12 @@ extension Metric {
         "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
     public static let authFailures = Metric(
         "dormouse_auth_failures_total",
-        "Requests refused for their credential, by reason: invalid, or limited for the failures of their address.",
+        "Requests refused for their credential, by reason: invalid, or limited after too many failures of their address.",
         .counter)
     public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
 
     public static let checkFailing = Metric(
-        "dormouse_check_failing", "1 while a check of /readyz does not hold, by check.", .gauge)
+        "dormouse_check_failing", "1 while a check of /readyz fails, by check.", .gauge)
 
     public static let partitionsFollowed = Metric(
         "dormouse_partitions_followed", "Partitions whose events and deadlines this process takes in.", .gauge)
@@ -27,15 +27,15 @@ extension Metric {
         "dormouse_clock_skew_seconds", "Seconds by which the database's clock is ahead of this machine's.", .gauge)
     public static let consumerAge = Metric(
         "dormouse_consumer_age_seconds",
-        "Seconds for which the oldest event has waited that a consumer has still to take in, by consumer.", .gauge)
+        "Age in seconds of the oldest event that a consumer has not consumed, by consumer.", .gauge)
     public static let devicesParked = Metric(
         "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
     public static let stateCacheBytes = Metric(
-        "dormouse_state_cache_bytes", "Memory that cached states take, about, in bytes.", .gauge)
+        "dormouse_state_cache_bytes", "Approximate memory of cached states, in bytes.", .gauge)
     public static let statesOutdated = Metric(
-        "dormouse_states_outdated", "States of an older version that this process has still to upgrade.", .gauge)
+        "dormouse_states_outdated", "States of an older version that this process must still upgrade.", .gauge)
     public static let statesUpgraded = Metric(
-        "dormouse_states_upgraded_total", "States of an older version that were upgraded in the background.", .counter)
+        "dormouse_states_upgraded_total", "States of an older version that this process has upgraded.", .counter)
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not have yet.", .gauge)
     public static let consumerLag = Metric(

@@ -98,10 +98,10 @@ extension DurableRuntime {
 }
 
 extension DeadLetter {
-    /// Its place, as the `cursor` of a query: `partition:offset:key`.
+    /// The letter's place, as the `cursor` of a query: `partition:offset:key`.
     fileprivate var cursor: String { "\(partition):\(offset ?? 0):\(key)" }
 
-    /// What is at the place that a request names; nil where it names none.
+    /// Reads the place that a request names; nil if it names none.
     fileprivate init?(cursorOf request: Request) throws(Problem) {
         guard let text = request.uri.queryParameters["cursor"] else { return nil }
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)

@@ -19,7 +19,7 @@ extension Problem {
     public static let invalidCredential = Problem(
         .unauthorized, "invalid_credential", "The credential is not valid",
         headers: [.wwwAuthenticate: #"Bearer realm="dormouse", error="invalid_token""#])
-    /// What any route may answer that asks for a credential.
+    /// The problems of every route that needs a credential.
     static let ofCredentials = [
         unauthenticated, invalidCredential, rateLimited, tooManyInFlight, tooManyFailedCredentials,
     ]
@@ -36,12 +36,12 @@ extension Problem {
 
     public static let rateLimited = Problem(
         .tooManyRequests, "rate_limited", "The credential makes too many requests", retryAfter: 1)
-    /// Written by the connection itself, which is closed then.
+    /// The connection itself writes this answer and then closes.
     public static let requestTimeout = Problem(
         .requestTimeout, "request_timeout", "The body came too slowly",
         detail: "Send the body without long pauses.")
     public static let busy = Problem(.serviceUnavailable, "busy", "Too many requests are under way", retryAfter: 1)
-    /// Sends the caller to another replica, which may be of a newer program already.
+    /// Sends the caller to another replica, which may run a newer program already.
     public static let newerProgramNeeded = Problem(
         .serviceUnavailable, "newer_program_needed", "Only a newer version of this service can read that",
         retryAfter: 1,

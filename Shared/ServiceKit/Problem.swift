@@ -15,7 +15,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public var faults: [Fault]
     /// Seconds after which another try may help; sent as `Retry-After`.
     public var retryAfter: Int?
-    /// The trace under which the log tells more; where the service itself failed.
+    /// The trace that finds the log's lines about the request; set if the service itself failed.
     public var trace: String?
     /// Further headers of the answer.
     public var headers: HTTPFields
@@ -41,10 +41,10 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         return problem
     }
 
-    /// The same problem with what is wrong with what was sent: the first fault in words, and all of them by themselves.
+    /// Returns the same problem with the request's faults: the first one in the detail, and all of them as a list.
     public func because(_ faults: [Fault]) -> Problem {
         guard let first = faults.first else { return self }
-        // Of a query the pointer is a parameter's name.
+        // For a query the pointer is a parameter's name.
         let place = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
         let words = place.isEmpty ? first.detail : "\(place) \(first.detail)"
         let rest = faults.count - 1

@@ -45,11 +45,11 @@ public struct ProblemMiddleware: RouterMiddleware {
         case is NIOTooManyBytesError: return .bodyTooLarge
         case is IdempotencyConflict: return .idempotencyConflict
         case let error as HTTPError: return problem(of: error, request, context)
-        // The client has gone, or the service stops.
+        // The client has disconnected, or the service stops.
         case is CancellationError: return Problem(RuntimeError.stopping)
-        // What only reads asks the database itself, not the runtime: that it is broken is no fault of ours either.
+        // Read routes query the database directly, without the runtime. Its faults are not the service's.
         case let error as PostgresError where error.isServerFault:
-            // The pool has told the log the server's own words.
+            // The pool has logged the server's own message.
             return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(

@@ -1,19 +1,19 @@
 import Hummingbird
 import Records
 
-/// The query parameters that a route has. Any other is refused, so that a slip of the pen is not answered with too much.
+/// The query parameters of a route. It refuses any other, so that a typo does not return too much.
 struct QueryRule: Sendable {
     let names: [String]
 
-    /// - Throws: `invalid_query`, naming each parameter that is unknown or given twice, and those that there are.
+    /// - Throws: `invalid_query`, which names each unknown or repeated parameter, and the known ones.
     func check(_ request: Request) throws(Problem) {
-        // Most requests have none.
+        // Most requests have no query.
         guard let query = request.uri.query, !query.isEmpty else { return }
         var seen: Set<String> = []
         var faults: [Fault] = []
         for (key, _) in request.uri.queryParameters {
             let name = String(key)
-            // What is no name of a parameter is not repeated back.
+            // An invalid name is not echoed.
             let pointer = isIdentifier(name) ? "/\(name)" : ""
             if !names.contains(name) {
                 let known = names.isEmpty ? "there are none" : "there are \(names.joined(separator: ", "))"
@@ -27,7 +27,7 @@ struct QueryRule: Sendable {
 }
 
 extension Route {
-    /// Nil where the errors are another's protocol, and where the route has it otherwise.
+    /// Nil if another protocol defines the errors, or if the route allows other parameters.
     var queryRule: QueryRule? {
         guard reasons.isEmpty, unknownQuery == .refused else { return nil }
         return QueryRule(names: parameters.filter { $0.place == .query }.map(\.name))

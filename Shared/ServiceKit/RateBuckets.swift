@@ -1,11 +1,11 @@
 import Synchronization
 
-/// A bucket of tokens for each key, in real time whatever the suite's clock says.
+/// A token bucket for each key, in real time whatever the suite's clock says.
 ///
-/// A bucket holds what ``burst`` seconds fill, so a client may be quiet and then busy.
+/// A bucket holds the tokens of ``burst`` seconds, so a client may be idle and then busy.
 final class RateBuckets<Key: Hashable & Sendable>: Sendable {
     private struct State {
-        /// By key: when its bucket is full again. All else follows from that.
+        /// The time at which each key's bucket is full again. Everything else follows from it.
         var full: [Key: ContinuousClock.Instant] = [:]
         var forgetsAt = RequestRates.remembered
     }
@@ -15,7 +15,7 @@ final class RateBuckets<Key: Hashable & Sendable>: Sendable {
     /// Takes one token out of a key's bucket.
     ///
     /// - Parameter rate: tokens a second; more than 0.
-    /// - Returns: nil where there was one, else how long it takes until there is one again.
+    /// - Returns: nil if there was one, else the time until there is one again.
     func take(_ key: Key, rate: Int, at now: ContinuousClock.Instant) -> Duration? {
         state.withLock { state in
             let full = Self.afterTaking(state.full[key], rate, now)
@@ -23,14 +23,15 @@ final class RateBuckets<Key: Hashable & Sendable>: Sendable {
             guard excess <= .zero else { return excess }
             state.full[key] = full
             guard state.full.count > state.forgetsAt else { return nil }
-            // A full bucket is as good as none. Looked for each time that the number has doubled, so it costs little.
+            // A full bucket needs no entry. Removal runs each time the number of entries has doubled, so it costs
+            // little.
             state.full = state.full.filter { $0.value > now }
             state.forgetsAt = max(RequestRates.remembered, state.full.count * 2)
             return nil
         }
     }
 
-    /// As ``take(_:rate:at:)``, and takes nothing.
+    /// As ``take(_:rate:at:)``, but takes nothing.
     func wait(_ key: Key, rate: Int, at now: ContinuousClock.Instant) -> Duration? {
         state.withLock { state in
             guard let known = state.full[key] else { return nil }
@@ -51,12 +52,12 @@ final class RateBuckets<Key: Hashable & Sendable>: Sendable {
         now.duration(to: full) - Duration.seconds(1) / rate * (rate * RequestRates.burst)
     }
 
-    /// How many keys are remembered.
+    /// The number of keys with an entry.
     var count: Int { state.withLock { $0.full.count } }
 }
 
 extension Problem {
-    /// The same problem, with the time after which another try may help.
+    /// Returns the same problem with the time to wait before another try.
     func after(_ wait: Duration) -> Problem {
         var problem = self
         problem.retryAfter = max(1, Int((wait / .seconds(1)).rounded(.up)))

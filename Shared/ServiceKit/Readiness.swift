@@ -3,15 +3,15 @@ import Records
 public import ServiceLifecycle
 import Synchronization
 
-/// Judges in the background, each second, whether requests should come to this process; `/readyz` tells the last verdict from
-/// memory.
+/// Judges each second, in the background, whether this process should get requests. `/readyz` returns the last verdict
+/// from memory.
 public final class Readiness: Service {
-    /// What `/readyz` tells.
+    /// The verdict that `/readyz` returns.
     struct Verdict: Sendable {
         var isReady: Bool
-        /// The names of all checks, in order; each with what is wrong, nil while all is well.
+        /// The names of all checks, in order; each with its fault, nil while it passes.
         var results: [(name: String, fault: String?)]
-        /// Why the service is not ready.
+        /// The reason why the service is not ready.
         var reason: String
 
         var faults: [Fault] {
@@ -37,15 +37,15 @@ public final class Readiness: Service {
         var checks: [HealthCheck]
         var verdict: Verdict
         var judgedAt = ContinuousClock.now
-        /// All conditions held at the same moment, once.
+        /// Whether all conditions have held at the same moment once.
         var wasGood = false
         var isDraining = false
     }
 
     private static let interval = Duration.seconds(1)
-    /// Until the service was ready once, so that a start is over as soon as it can be.
+    /// The interval until the service is ready for the first time, so that a start is quick.
     private static let firstInterval = Duration.milliseconds(50)
-    /// A process whose checks take longer is stuck itself.
+    /// If the checks take longer, the process itself is stuck.
     private static let patience = Duration.seconds(15)
 
     private let metrics: Metrics
@@ -59,13 +59,13 @@ public final class Readiness: Service {
             State(checks: checks, verdict: Verdict(isReady: false, results: [], reason: "the service is starting")))
     }
 
-    /// Adds a condition, told behind those that are there.
+    /// Adds a condition at the end.
     public func add(_ check: HealthCheck) { state.withLock { $0.checks.append(check) } }
 
-    /// Whether requests should come here, as of the last verdict.
+    /// Whether requests should come here, by the last verdict.
     public var isReady: Bool { verdict.isReady }
 
-    /// The last verdict, as it counts now.
+    /// The last verdict, adjusted to the current moment.
     var verdict: Verdict {
         state.withLock { state in
             var verdict = state.verdict
@@ -80,10 +80,10 @@ public final class Readiness: Service {
         }
     }
 
-    /// From now on requests should go elsewhere: the process is about to end.
+    /// Sends requests elsewhere from now on: the process is about to end.
     public func drain() { state.withLock { $0.isDraining = true } }
 
-    /// Asks every check now, and keeps the verdict.
+    /// Runs every check now, and keeps the verdict.
     public func judge() async {
         let checks = state.withLock(\.checks)
         var faults: [String?] = []
@@ -120,7 +120,7 @@ public final class Readiness: Service {
         }
     }
 
-    /// Each change is a line of the log; what does not hold before the first start is over is no news.
+    /// Logs each change. Failures during the first start are not news.
     private func tell(_ results: [(name: String, fault: String?)], after before: [(name: String, fault: String?)]) {
         for (index, result) in results.enumerated() {
             metrics.set(.checkFailing, to: result.fault == nil ? 0 : 1, ["check": result.name])
@@ -136,11 +136,11 @@ public final class Readiness: Service {
     }
 }
 
-/// Lets the load balancers know before the server stops: the first to hear of the shutdown, it ends after a while in which
-/// requests are still answered.
+/// Tells the load balancers before the server stops. It is the first to hear of the shutdown, and ends after a period
+/// in which requests are still answered.
 struct Drain: Service {
     let readiness: Readiness
-    /// How long requests still come.
+    /// The time for which requests are still answered.
     let duration: Duration
 
     func run() async throws {

@@ -18,7 +18,7 @@ extension Request {
         return try R(received: bytes.readableBytesView)
     }
 
-    /// Reads a body, with the problems of one that does not come as it should.
+    /// Reads a body, and reports the problems of a missing, slow or large one.
     static func collecting(
         upTo limit: Int, _ read: (Int) async throws -> ByteBuffer
     ) async throws -> ByteBuffer {
@@ -50,7 +50,8 @@ extension Request {
 }
 
 extension Record {
-    /// Reads the body of a request: strictly, at most ``JSON/receivedDepth`` levels and `Request.lengthLimit` items.
+    /// Reads the body of a request. It is strict: at most ``JSON/receivedDepth`` levels and `Request.lengthLimit`
+    /// items.
     ///
     /// - Throws: `JSONSyntaxError`, `DocumentError`, or ``Problem``: `invalid_document`.
     package init(received bytes: some Collection<UInt8>) throws {

@@ -8,11 +8,11 @@ import Records
 extension Request {
     /// What makes this request recognisable when its caller repeats it; nil without an `Idempotency-Key`.
     ///
-    /// The fingerprint is SHA-256 over method, path with query, and content. It depends on nothing that a release of the
-    /// program may rename: a repeat is known after a deploy.
+    /// The fingerprint is the SHA-256 of method, path with query, and content. It contains no name that a release may
+    /// change, so a repeat is recognised after a deploy.
     ///
-    /// - Parameter content: what makes two requests to the same path the same; by default the JSON document of the body, whatever
-    ///   its spaces and the order of its members.
+    /// - Parameter content: the part that distinguishes two requests to the same path. By default it is the JSON
+    ///   document of the body, normalised in whitespace and member order.
     /// - Throws: `invalid_header` where the key is no identifier.
     public func idempotency(
         of caller: Caller, _ context: ServiceContext, content: String? = nil
@@ -21,16 +21,16 @@ extension Request {
         guard isIdentifier(key) else {
             throw .invalidHeader.because("Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
         }
-        // A space can't be in a method or in a path.
+        // A method and a path can't contain a space.
         var words = Array("\(method) \(uri.string) ".utf8)
         words += content.map { Array($0.utf8) } ?? context.document ?? []
         // One caller's keys are no other's.
         return Idempotency(key: "\(caller.description) \(key)", fingerprint: Array(SHA256.hash(data: words)))
     }
 
-    /// Reads the JSON document of a request that its caller may repeat, and leaves it where the handler finds it.
+    /// Reads the JSON document of a request that its caller may repeat, and keeps it for the handler.
     ///
-    /// - Returns: the document with its members sorted by name; nil where there is no key or no JSON.
+    /// - Returns: the document with its members sorted by name; nil without a key or without JSON.
     /// - Throws: ``Problem``: `body_too_large`, `malformed_json`.
     mutating func repeatableDocument() async throws -> [UInt8]? {
         guard headers[.idempotencyKey] != nil, headers[.contentType].map(Self.isJSON) ?? false else { return nil }

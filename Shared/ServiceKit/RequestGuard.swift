@@ -4,10 +4,11 @@ import NIOCore
 import NIOHTTP1
 import Records
 
-/// Answers on a connection what never becomes a request of the router: heads that are faulty or too long, bodies that do not
-/// come. And it ends the connection where the client or its version of HTTP wants that.
+/// Answers requests on the connection that never reach the router: faulty or long heads, and missing bodies. It also
+/// closes the connection if the client or its version of HTTP requires that.
 ///
-/// The web framework hands on neither the version of a request nor the faults of a head, so both are dealt with beneath it.
+/// The web framework passes on neither the version of a request nor the faults of a head, so this handler sits below
+/// it.
 final class RequestGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -16,11 +17,11 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// The longest target of a request, in bytes.
     static let longestTarget = 8 * 1024
-    /// The longest field of a head, and the longest line before them.
+    /// The longest field of a head, and the longest first line.
     static let longestField = 16 * 1024
-    /// What a connection beyond the limit of its address may ask for: probes see a service that is full of others.
+    /// The paths that a connection beyond the address's limit may request, so that probes reach a full service.
     static let probes: Set<String> = ["/healthz", "/readyz", "/metrics"]
-    /// A closed connection takes in for so long what its client still sends, so that the client sees the answer.
+    /// The time for which a closed connection still reads, so that its client sees the answer.
     private static let linger = TimeAmount.seconds(2)
 
     private struct Pending {
@@ -29,26 +30,26 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     private let isReserve: Bool
-    /// The requests that are not answered, in order.
+    /// The unanswered requests, in order.
     private var waiting: Deque<Pending> = []
     private var isReading = false
     private var isAnswering = false
-    /// Nothing more is taken in.
+    /// Whether the connection reads nothing more.
     private var isOver = false
-    /// Told once the requests before it are answered.
+    /// Sent once the earlier requests are answered.
     private var refusal: Problem?
     private var end: Scheduled<Void>?
     private var context: ChannelHandlerContext?
 
-    /// How long the first line of the head that comes is, as far as it has come.
+    /// The length of the current head's first line so far.
     private var line = (length: 0, isComplete: false)
-    /// Whether the bytes that came last end with the end of a head.
+    /// Whether the newest bytes end with the end of a head.
     private var endsWithHead = false
 
     /// - Parameter isReserve: whether the connection is one beyond the limit of its address.
     init(isReserve: Bool = false) { self.isReserve = isReserve }
 
-    /// Of the request that is at its turn.
+    /// The version of the request whose turn it is.
     var version: HTTPVersion? { waiting.first?.version }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -63,7 +64,7 @@ final class RequestGuard: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    // MARK: What comes
+    // MARK: Incoming
 
     /// Counts the bytes of a head's first line.
     func look(at bytes: ByteBuffer) {
@@ -84,7 +85,7 @@ final class RequestGuard: ChannelDuplexHandler {
         case .body: break
         case .end:
             isReading = false
-            // The next head may have begun in the same bytes. Then its first line is not measured.
+            // The same bytes may contain the start of the next head. Its first line is then not measured.
             line = (0, !endsWithHead)
         }
         context.fireChannelRead(data)
@@ -101,7 +102,7 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Within a body the route that reads it is told.
+        // Within a body, the route that reads it gets the error.
         guard let error = error as? HTTPParserError, !isReading else { return context.fireErrorCaught(error) }
         switch error {
         case .headerOverflow: refuse(line.length > Self.longestField ? .targetTooLong : .headTooLarge)
@@ -110,7 +111,7 @@ final class RequestGuard: ChannelDuplexHandler {
         }
     }
 
-    // MARK: What is answered
+    // MARK: Outgoing
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard !isOver else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
@@ -122,7 +123,7 @@ final class RequestGuard: ChannelDuplexHandler {
                 break
             }
             let isLast = request.isLast || endsConnection || !head.hasKnownLength
-            // Who speaks the older version knows no chunks, and keeps a connection only where it is told to.
+            // An HTTP/1.0 client does not know chunks, and keeps a connection only if the answer says so.
             if request.version == .http1_0 { head.version = .http1_0 }
             if isLast != request.isLast { waiting[0] = Pending(version: request.version, isLast: isLast) }
             head.headers.replaceOrAdd(name: "Connection", value: isLast ? "close" : "keep-alive")
@@ -139,14 +140,14 @@ final class RequestGuard: ChannelDuplexHandler {
         context.write(data, promise: promise)
     }
 
-    /// Answers with a problem instead of taking anything more in, after what is under way was answered.
+    /// Reads nothing more, and answers with a problem after the requests under way.
     private func refuse(_ problem: Problem) {
         guard let context, !isOver, refusal == nil else { return }
         refusal = problem
         if waiting.isEmpty { answer(problem, context) }
     }
 
-    /// Ends a request whose body does not come: with 408 where nothing was answered yet.
+    /// Ends a request whose body does not arrive: with 408 if nothing was answered yet.
     func cut() {
         guard let context, !isOver else { return }
         guard waiting.count == 1, isReading, !isAnswering else { return context.close(promise: nil) }
@@ -168,8 +169,8 @@ final class RequestGuard: ChannelDuplexHandler {
         finish(context)
     }
 
-    /// Closes the connection for what goes out, and a little later as a whole: a connection that is closed while its client
-    /// still sends is reset, and the client may not see the answer.
+    /// Closes the output now, and the whole connection a little later. A close while the client still sends would reset
+    /// the connection, and the client might not see the answer.
     private func finish(_ context: ChannelHandlerContext) {
         isOver = true
         context.flush()
@@ -182,13 +183,13 @@ final class RequestGuard: ChannelDuplexHandler {
 }
 
 extension HTTPResponseHead {
-    /// Whether a client sees the end of the answer without the end of the connection.
+    /// Whether a client can find the end of the answer without the end of the connection.
     fileprivate var hasKnownLength: Bool {
         headers.contains(name: "Content-Length") || status == .noContent || status == .notModified
     }
 }
 
-/// Looks at the bytes of heads before they are decoded.
+/// Measures the bytes of heads before the decoder reads them.
 final class HeadMeter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

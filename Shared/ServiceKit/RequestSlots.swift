@@ -1,27 +1,27 @@
 import HTTPTypes
 import Synchronization
 
-/// Bounds how many requests are under way: in the whole process, and for each credential.
+/// Limits the requests under way, for the whole process and for each credential.
 ///
-/// Each ``Kind`` has a limit of its own, so that devices that wait, or uploads that drip, leave room for commands.
+/// Each ``Kind`` has its own limit, so that waiting devices and slow uploads leave room for commands.
 public final class RequestSlots: Sendable {
-    /// What a request does while it holds a slot.
+    /// The activity of a request that holds a slot.
     public enum Kind: Int, Sendable, CaseIterable {
-        /// It is carried out.
+        /// The service processes it.
         case work
-        /// It waits for something to happen, as a long poll does. That costs memory and no work.
+        /// It waits for an event, like a long poll. It needs memory and no processor time.
         case wait
-        /// Its body, which is no document, comes in and is stored.
+        /// Its body is no document, and is received and stored.
         case body
     }
 
-    /// How many requests may be under way at a time.
+    /// The most requests under way at a time.
     public struct Limits: Sendable {
         /// Over all credentials.
         public var work = 1024
         public var waits = 16_384
         public var bodies = 512
-        /// Of one device. A fleet's token and an operator's key may have half of all.
+        /// For one device. A fleet's token and an operator's key may have half of all.
         public var deviceWork = 32
         public var deviceWaits = 16
         public var deviceBodies = 16
@@ -58,7 +58,7 @@ public final class RequestSlots: Sendable {
 
     /// Takes a slot.
     ///
-    /// - Throws: `busy` where all are taken, `too_many_in_flight` where the caller has its share.
+    /// - Throws: `busy` if all are taken, `too_many_in_flight` if the caller has its share.
     func enter(_ kind: Kind, _ caller: Caller) throws(Problem) {
         let (limit, share) = (limits.total(kind), limits.share(kind, of: caller))
         let problem = states[kind.rawValue].value.withLock { state -> Problem? in
@@ -72,7 +72,7 @@ public final class RequestSlots: Sendable {
         if let problem { throw problem }
     }
 
-    /// Takes a slot for a request that had one before. It is not refused now.
+    /// Takes a slot for a request that had one before. It never refuses.
     func reenter(_ kind: Kind, _ caller: Caller) {
         states[kind.rawValue].value.withLock { state in
             state.total += 1
@@ -88,7 +88,7 @@ public final class RequestSlots: Sendable {
         }
     }
 
-    /// How many slots of a kind are taken.
+    /// The number of slots of a kind that are taken.
     func count(_ kind: Kind) -> Int { states[kind.rawValue].value.withLock { $0.total } }
 
     /// A mutex that an array can hold.
@@ -106,9 +106,9 @@ struct HeldSlot: Sendable {
 }
 
 extension ServiceContext {
-    /// Waits for something to happen. Meanwhile the request holds a slot for waits, and leaves its own to others.
+    /// Waits in `body` for an event. Meanwhile the request holds a slot for waits, and its own slot is free for others.
     ///
-    /// - Throws: `busy` or `too_many_in_flight` where too many wait already; what the body throws.
+    /// - Throws: `busy` or `too_many_in_flight` if too many wait already; the error of `body`.
     public func waiting<T>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T
     ) async throws -> T {

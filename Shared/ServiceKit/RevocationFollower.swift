@@ -16,7 +16,7 @@ public final class RevocationFollower: Service {
     /// How often the table is told how far the log was read, where nothing was found.
     private static let keeping = Duration.seconds(30)
 
-    /// From one look for what no token is as old as any more to the next.
+    /// The interval between two removals of revocations that are older than any valid token.
     private static let forgetting = Duration.seconds(3600)
 
     private let tokens: VoidTokens
@@ -72,7 +72,7 @@ public final class RevocationFollower: Service {
         }
     }
 
-    /// Forgets revocations that are older than any token can be: in memory, and in the table where it is kept here.
+    /// Forgets revocations that are older than any valid token, in memory and in the table if this service keeps it.
     ///
     /// - Parameter now: real time.
     func forgetOld(now: Instant = RealClock().now) async throws(PostgresError) {

@@ -4,15 +4,15 @@ import Hummingbird
 import Runtime
 
 extension RouteTable {
-    /// Waits until the service has read every event about an aggregate that is in the log now. Throws `RuntimeError.behind`
-    /// where it takes too long.
+    /// Waits until the service has read every event about an aggregate that is in the log now. Throws
+    /// `RuntimeError.behind` if that takes too long.
     public typealias CatchUp = @Sendable (AggregateKey) async throws -> Void
 }
 
 extension Route {
-    /// The handler, called once more where it refuses a read about a device whose latest events the service had not read.
+    /// Returns a handler that runs again if it refuses a read about a device with unread events.
     ///
-    /// Commands need no such thing: the runtime decides them again, since their bodies can't be read twice.
+    /// Commands do not need it: the runtime decides them again, since a body can't be read twice.
     func rereading(_ catchUp: RouteTable.CatchUp?) -> Handler {
         guard let catchUp, isRead, identifiers.contains("device") else { return handler }
         return { [handler] request, context in
@@ -28,6 +28,6 @@ extension Route {
 }
 
 extension Problem {
-    /// Whether another service's event may turn it into an answer.
+    /// Whether an event of another service may turn the refusal into a success.
     fileprivate var mayBeEarly: Bool { [.notFound, .conflict, .gone].contains(status) }
 }

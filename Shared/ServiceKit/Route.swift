@@ -14,13 +14,13 @@ public struct Route: Sendable {
         case scope(Caller.Scope)
     }
 
-    /// What becomes of query parameters that the route does not describe.
+    /// The handling of query parameters that the route does not describe.
     public enum UnknownQuery: Sendable {
-        /// The request is refused before the handler has it.
+        /// The request is refused before the handler runs.
         case refused
-        /// The handler refuses the request, and tells of all other faults with it.
+        /// The handler refuses the request, and reports all other faults with it.
         case refusedByHandler
-        /// Clients may add any query, as to a file of a web page.
+        /// Clients may add any query, as for a file of a web page.
         case ignored
     }
 
@@ -54,12 +54,12 @@ public struct Route: Sendable {
     public let isDescribed: Bool
     /// Whether an `Idempotency-Key` has the effect that it is to have.
     public let honoursIdempotencyKey: Bool
-    /// Whether its body is no document, and may be large: such requests have slots of their own.
+    /// Whether its body is no document and may be large. Such requests have slots of their own.
     public let takesContent: Bool
     public let unknownQuery: UnknownQuery
     let handler: Handler
 
-    /// A handler before which the document of a request that may be repeated is read: its fingerprint is made of it.
+    /// Returns a handler that first reads the document of a repeatable request, for its fingerprint.
     func repeatable(_ handler: @escaping Handler) -> Handler {
         guard self.request != nil else { return handler }
         return { request, context in
@@ -108,7 +108,7 @@ public struct RouteTable: Sendable {
     public private(set) var routes: [Route] = []
     /// Takes connections that speak HTTP/2 in the clear; nil where the service has nothing to say to them.
     public var http2: HTTP2Acceptor?
-    /// Brings the service's knowledge of an aggregate up to date before a read about it is refused; nil where it has none.
+    /// Reads the latest events about an aggregate before a read about it is refused; nil if the service has no log.
     public var catchUp: CatchUp?
 
     public init() {}
@@ -116,8 +116,8 @@ public struct RouteTable: Sendable {
     /// Adds a route. All but the method, the path, the access and the handler only describes it.
     ///
     /// - Parameters:
-    ///   - honoursIdempotencyKey: by default each `POST` whose caller is known does.
-    ///   - takesContent: whether its body is no document, and may be large.
+    ///   - honoursIdempotencyKey: by default true for each `POST` with an authenticated caller.
+    ///   - takesContent: whether its body is no document and may be large.
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
@@ -149,8 +149,8 @@ public struct RouteTable: Sendable {
     ///
     /// - Parameters:
     ///   - rates: how many requests a credential may make.
-    ///   - slots: how many requests may be under way. Open routes take none, so that a full service still tells that it is
-    ///     alive; and nobody without a valid credential takes one.
+    ///   - slots: the limits of requests under way. Open routes take no slot, so that a full service still answers
+    ///     probes. A request without a valid credential takes no slot either.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
         slots: RequestSlots = RequestSlots()

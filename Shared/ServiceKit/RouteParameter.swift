@@ -25,12 +25,12 @@ public struct RouteParameter: Sendable {
         return RouteParameter(name, in: .query, summary, schema)
     }
 
-    /// Text of the query.
+    /// Returns a text parameter of the query.
     public static func text(_ name: String, _ summary: String) -> RouteParameter {
         RouteParameter(name, in: .query, summary, String.schema)
     }
 
-    /// A moment in the query, by RFC 3339.
+    /// Returns a moment in the query, by RFC 3339.
     public static func moment(_ name: String, _ summary: String) -> RouteParameter {
         RouteParameter(name, in: .query, summary, Instant.schema)
     }
@@ -54,7 +54,7 @@ public struct RouteParameter: Sendable {
 }
 
 extension [RouteParameter] {
-    /// Of a list that is read page by page.
+    /// The parameters of a list that is read page by page.
     public static let pages: [RouteParameter] = [
         .number("limit", 1...200, "The most items of the answer; 50 by default"),
         .number("cursor", 1...Int.max, "The `next` of the former answer: the items after it follow"),

@@ -2,7 +2,8 @@ import HTTPTypes
 import Hummingbird
 
 extension RouteTable {
-    /// What is told of a request that no route takes: the methods that its path has, and the service that serves it.
+    /// Returns the problem of a request that no route takes. It names the path's methods, and the service that serves
+    /// it.
     func missing(_ request: Request) -> Problem {
         let (method, path) = (request.method, request.uri.path)
         let allowed = Set(methods(at: path).map(\.rawValue)).sorted().joined(separator: ", ")
@@ -19,7 +20,7 @@ extension RouteTable {
             "This service has no route for \(method.rawValue) \(shown(request)).\(other ?? "")")
     }
 
-    /// A request's path, at most so much of it as anybody reads.
+    /// Returns a request's path, shortened for readers.
     func shown(_ request: Request) -> String {
         let path = request.uri.path
         return path.utf8.count > 200 ? "\(path.prefix(200))…" : path

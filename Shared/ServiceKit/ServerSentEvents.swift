@@ -29,7 +29,7 @@ public struct ServerSentEvent: Sendable, Hashable {
         return text + "\n"
     }
 
-    /// Lines end with CR, LF or both. Clients know no other end: U+0085 and U+2028 stay within their line.
+    /// Splits lines at CR, LF or both. Clients know no other line end: U+0085 and U+2028 stay within their line.
     private static func lines(_ text: String) -> [Substring] {
         guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return [text[...]] }
         return text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r" || $0 == "\r\n" }

@@ -6,23 +6,23 @@ import Postgres
 import ServiceLifecycle
 import Timeline
 
-/// What both kinds of service have.
+/// The common parts of both kinds of service.
 struct ServiceBase {
     let name: String
     let configuration: ServiceConfiguration
     let options: ConnectionOptions
     let pool: ConnectionPool
     let clock: SharedClock
-    /// Whose tokens open devices.
+    /// The issuer of the tokens that open devices.
     let tokenIssuer: String
-    /// Of the schemas that it works with.
+    /// The migrators of the service's schemas.
     let migrators: [Migrator]
     let certificate: ServerCertificate?
     let metrics: Metrics
     let readiness: Readiness
     let logger: Logger
 
-    /// Connects, and checks that the log is there and fits, and that the schemas are those of this program.
+    /// Connects, and checks that the log and the schemas fit this program.
     static func open(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, settings: [String: String] = [:],
         migrators: [Migrator], logger: Logger
@@ -44,7 +44,7 @@ struct ServiceBase {
             metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
     }
 
-    /// Connects and checks the same, and no more.
+    /// Connects and runs the same checks, and nothing else.
     static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
@@ -61,7 +61,7 @@ struct ServiceBase {
             applicationName: "dormouse-\(name)", settings: settings)
     }
 
-    /// A program that does not fit its schema ends at once: what it would write could be wrong, and its supervisor starts it
+    /// A program that does not fit its schema ends at once: it could write wrong data, and its supervisor starts it
     /// again.
     private static func verify(
         _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator]
@@ -116,12 +116,12 @@ struct ServiceBase {
 }
 
 extension HealthCheck {
-    /// Whether the log's upkeep does what it has to.
+    /// Fails while the log's upkeep fails.
     public static func upkeep(_ maintenance: LogMaintenance) -> HealthCheck {
         HealthCheck("upkeep", .told) { maintenance.fault }
     }
 
-    /// Whether the connection that listens for hints is up. Without it all comes a little later.
+    /// Fails while the connection that listens for hints is down. Events then arrive a little later.
     static func listener(_ isListening: @escaping @Sendable () async -> Bool) -> HealthCheck {
         HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the listening connection is down" }
     }

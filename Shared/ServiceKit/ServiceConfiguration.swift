@@ -38,7 +38,7 @@ public struct ServiceConfiguration: Sendable {
             ),
             .number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is made"),
             .number(
-                "STATE_CACHE_MIB", 256, 1...1_048_576, "memory for states of devices that were used lately, in MiB"),
+                "STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB"),
             .choice("LOG_LEVEL", "info", Logger.Level.allCases.map(\.rawValue), "least severe level that is logged"),
             .choice(
                 "LOG_FORMAT", "auto", LogFormat.allCases.map(\.rawValue), "auto is pretty on a terminal, else json"),

@@ -11,9 +11,9 @@ public struct ServiceContext: RequestContext {
     /// Who asks; nil on routes that are open to all.
     public var caller: Caller? { admission?.caller }
     var admission: Admission?
-    /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; nil of all others.
+    /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; nil for all others.
     var document: [UInt8]?
-    /// Nil on routes that are open to all.
+    /// Nil on open routes.
     var held: HeldSlot?
     /// This request's place in its trace; goes along into the log.
     public var traceparent: Traceparent = .random()

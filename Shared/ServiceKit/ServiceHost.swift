@@ -24,7 +24,7 @@ public struct ServiceHost: Sendable {
     /// - Parameters:
     ///   - services: in the order in which they depend on one another; shut down in reverse, after the server has answered
     ///     what was under way.
-    ///   - readiness: told of the shutdown first; requests are still answered for `DRAIN_SECONDS` then.
+    ///   - readiness: hears of the shutdown first. Requests are then still answered for `DRAIN_SECONDS`.
     ///   - certificate: makes it HTTPS.
     ///   - http2: takes connections that begin with the preface of HTTP/2, in the clear.
     public init(
@@ -83,9 +83,9 @@ public struct ServiceHost: Sendable {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT, then for `DRAIN_SECONDS` more with 503 from `/readyz`, and then until all is finished, at
-    /// most `SHUTDOWN_TIMEOUT` seconds. Prints one line on
-    /// standard output when the service answers.
+    /// Runs until SIGTERM or SIGINT. Then it answers for `DRAIN_SECONDS` more, with 503 from `/readyz`, and finishes
+    /// the requests under way within `SHUTDOWN_TIMEOUT` seconds. It prints one line on standard output when the service
+    /// answers.
     ///
     /// - Throws: ``StartupError`` where the port can't be had; else what a service threw.
     public func run() async throws {

@@ -9,7 +9,7 @@ public enum ServiceMain {
         case serve
         /// Creates or updates the service's part of the database, and its role.
         case migrate
-        /// Ends with 0 where the database is as this program needs it, else with 1; changes nothing.
+        /// Ends with 0 if the database fits this program, else with 1; changes nothing.
         case check
     }
 

@@ -6,7 +6,7 @@ import NIOHTTP1
 /// next request. However they trickle: these are limits on the whole, not on the pause between two bytes. Also of clients that
 /// do not take what they asked for.
 ///
-/// Content of other types, or larger than any document, must come at a least rate.
+/// Content of other types, or larger than any document, must arrive at a lowest rate.
 final class SlowClientHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -27,7 +27,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
     /// The head of a request that has not come as a whole yet, until it was looked at.
     private var head: HTTPRequestHead?
     private var isDocument = false
-    /// The client sends its body when it is asked to.
+    /// The client sends its body only after the server asks for it.
     private var waitsForContinue = false
     private var meter: BodyMeter?
     /// What of the request's body has come, in bytes.
@@ -35,10 +35,10 @@ final class SlowClientHandler: ChannelDuplexHandler {
     private var unanswered = 0
 
     /// - Parameters:
-    ///   - requests: answers the requests whose bodies do not come.
+    ///   - requests: answers the requests whose bodies do not arrive.
     ///   - request: for the head of the first request, TLS included, and for the rest of a document.
     ///   - idle: from an answer to the next head, and for taking a part of an answer.
-    ///   - rate: the least rate of content, in bytes a second; 0 is none.
+    ///   - rate: the lowest rate of content, in bytes a second; 0 is no limit.
     init(_ requests: RequestGuard, request: TimeAmount, idle: TimeAmount, rate: Int) {
         self.requests = requests
         self.rate = rate
@@ -113,7 +113,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
         }
     }
 
-    /// The server takes more.
+    /// The server wants more.
     func read(context: ChannelHandlerContext) {
         if meter != nil { meter?.want(at: .now()) }
         context.read()
@@ -160,7 +160,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
         alarm = nil
         let now = NIODeadline.now()
         if let stall, now >= stall { return context.close(promise: nil) }
-        // Without a head nobody knows what to answer.
+        // Without a head there is no request to answer.
         if let deadline, now >= deadline { return isReading ? requests.cut() : context.close(promise: nil) }
         if meter?.isTooSlow(at: now) == true { return requests.cut() }
         guard let next = [deadline, stall, meter?.nextLook(after: now)].compactMap({ $0 }).min() else { return }

@@ -1,10 +1,10 @@
-/// Which service serves which routes, for callers that ask the wrong one.
+/// Lists the routes of each service, for callers that ask the wrong one.
 ///
-/// No service knows another's code, so this is a list. A test of the suite holds it equal to the services' descriptions.
+/// No service contains another's code, so this is a list. A test compares it with the services' descriptions.
 public enum SuiteRoutes {
     public struct Service: Sendable {
         public let name: String
-        /// Where it listens by default.
+        /// The default port.
         public let port: Int
         /// `METHOD /path`, with parameters in braces.
         public let routes: [String]
@@ -16,12 +16,12 @@ public enum SuiteRoutes {
         }
     }
 
-    /// What every service has, and so is no sign of one.
+    /// Routes that every service has, so they identify none.
     public static let common: Set<String> = [
         "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/parked/{key}/replay", "/v1/parked/{key}/discard",
     ]
 
-    /// The service that has a route; nil where none has it.
+    /// Returns the service that has a route; nil if none has it.
     static func service(of method: String, _ path: String) -> Service? {
         let parts = path.split(separator: "/")
         return all.first { service in

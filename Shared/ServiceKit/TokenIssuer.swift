@@ -61,11 +61,11 @@ struct TokenKeyring: Sendable {
         }
     }
 
-    /// Reads the keys anew. Anybody can show a token that no key fits, so all callers share one reading, and between two of them
-    /// is a pause. A key that was added before this call is trusted after it.
+    /// Reads the keys anew. Anybody can send a token that no key fits, so all callers share one paced read. A key that
+    /// was added before this call is trusted after it.
     ///
-    /// - Returns: whether they were read. Another caller's reading may have brought the key that this one misses, so a token is
-    ///   looked at again whoever read it.
+    /// - Returns: whether the read succeeded. Another caller's read may have brought the missing key, so the caller
+    ///   checks its token again in any case.
     func refresh() async -> Bool { (try? await reading.value()) != nil }
 
     private static let pause = Duration.milliseconds(200)

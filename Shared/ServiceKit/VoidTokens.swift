@@ -35,7 +35,7 @@ public final class VoidTokens: Sendable {
 
     /// Takes in that the tokens of a device that were issued before a place are void, and ends what is open under them.
     ///
-    /// - Parameter time: when they were voided, in real time, or later.
+    /// - Parameter time: the real time of the revocation, or later.
     public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
         let ended = state.withLock { state -> [Watch] in
             guard state.devices[device]?.place ?? 0 < place else { return [] }
@@ -49,12 +49,12 @@ public final class VoidTokens: Sendable {
         }
     }
 
-    /// Forgets the devices whose tokens were voided before a moment of real time: none of those tokens is valid any more.
+    /// Forgets devices whose tokens were voided before a moment of real time: none of those tokens is valid any more.
     func forget(before moment: Instant) {
         state.withLock { state in state.devices = state.devices.filter { $0.value.at >= moment } }
     }
 
-    /// How many devices have void tokens.
+    /// The number of devices with void tokens.
     var count: Int { state.withLock { $0.devices.count } }
 
     /// Tells once when a token is voided; at once where it is. Letting go of it ends the watch.

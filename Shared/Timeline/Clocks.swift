@@ -53,8 +53,8 @@ public struct ClockSetting: Sendable, Equatable {
     /// The suite's moment at a real moment.
     public func instant(atReal real: Instant) -> Instant {
         guard isVirtual else { return real }
-        // A clock that is behind the one that set the epoch stands still until it gets there, as in SQL: to go back from
-        // the epoch would go back by the rate's multiple.
+        // If this clock is behind the one that set the epoch, time stands still until the epoch, as in SQL. Otherwise
+        // it would go back by a multiple of the difference.
         let elapsed = Double(max(0, (real - realEpoch).milliseconds)) * rate
         return virtualEpoch + Interval(milliseconds: Int64(saturating: elapsed.rounded(.down)))
     }

@@ -4,24 +4,24 @@ import Records
 import Synchronization
 import TestSupport
 
-/// An attack on the whole suite: honest clients, hostile ones and faults at once; then the audit.
+/// An attack on the whole suite: honest clients, hostile clients and faults at once, and then the audit.
 public final class Attack: Sendable {
     private let options: AttackOptions
     private let say: @Sendable (String) -> Void
     private let isStopped = Flag()
 
-    /// - Parameter say: takes each line that is to be shown.
+    /// - Parameter say: receives each line of output.
     public init(_ options: AttackOptions, say: @escaping @Sendable (String) -> Void) {
         (self.options, self.say) = (options, say)
     }
 
-    /// Ends the attack early. What was done until then is judged.
+    /// Ends the attack early. The audit then judges the commands so far.
     public func stop() { isStopped.raise() }
 
-    /// Starts a suite, attacks it, and judges it. It leaves nothing behind.
+    /// Starts a suite, attacks it, judges it, and removes everything.
     ///
-    /// - Returns: what was found.
-    /// - Throws: what kept the attack from being carried out.
+    /// - Returns: the findings.
+    /// - Throws: an error if the attack could not run.
     public func run() async throws -> AttackReport {
         say("seed \(options.seed)")
         let suite = try await AttackedSuite.start(replicas: options.replicas, isProxied: true)
@@ -76,7 +76,7 @@ public final class Attack: Sendable {
         }
     }
 
-    /// All at once, until it is to end; then to the end of what is under way.
+    /// Runs all clients and faults at once until the end of the attack, and then finishes the work under way.
     private func load(
         _ run: AttackRun, _ saboteur: Saboteur, _ random: inout SplitMix64, begin: ContinuousClock.Instant,
         while goesOn: @escaping @Sendable () -> Bool
@@ -147,7 +147,7 @@ public final class Attack: Sendable {
         }
     }
 
-    /// Starts again what has ended by itself, so that the attack goes on.
+    /// Restarts processes that have ended by themselves, so that the attack continues.
     private func watch(_ suite: AttackedSuite, _ saboteur: Saboteur, while goesOn: @Sendable () -> Bool) async {
         var told: [String: Int] = [:]
         while goesOn() {
@@ -188,7 +188,7 @@ public final class Attack: Sendable {
     }
 }
 
-/// What is raised once, and seen by all.
+/// A flag that one task raises and all tasks see.
 final class Flag: Sendable {
     private let state = Atomic(false)
 
@@ -197,9 +197,9 @@ final class Flag: Sendable {
     func raise() { state.store(true, ordering: .relaxed) }
 }
 
-/// What an attack works with.
+/// The shared parts of an attack.
 final class AttackRun: @unchecked Sendable {
-    // Changed while the attack is prepared, by one task alone, and only read from then on.
+    // One task changes these while it prepares the attack; afterwards they are only read.
     var devices: [HonestDevice] = []
     var hostile: [HostileClient] = []
     var broadcasters: [Broadcaster] = []

@@ -6,7 +6,7 @@ import NIOSSL
 import Records
 import TestSupport
 
-/// An answer, read to its end.
+/// A whole answer.
 struct Answer: DescribedAnswer {
     let status: Int
     let headers: HTTPHeaders
@@ -43,18 +43,18 @@ struct Call: Sendable {
     }
 }
 
-/// Sends requests as an operator. It never repeats one by itself.
+/// Sends requests as an operator, without retries.
 final class AttackClient: Sendable {
     private let http: HTTPClient
 
-    /// - Parameter authority: a PEM file of the authority that the provider endpoint's certificate is from.
+    /// - Parameter authority: a PEM file with the authority of the provider endpoint's certificate.
     init(authority: String? = nil) {
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.idleTimeout = .seconds(20)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
         configuration.timeout.connect = .seconds(3)
-        // A stream that says nothing for so long is lost: there are heartbeats.
+        // A stream without heartbeats for this long is lost.
         configuration.timeout.read = .seconds(25)
         configuration.redirectConfiguration = .disallow
         if let authority {
@@ -69,8 +69,8 @@ final class AttackClient: Sendable {
 
     /// Sends a request once.
     ///
-    /// - Parameter readsStreams: whether an answer that is a stream of events is read; else it is left at its head.
-    /// - Throws: what kept the answer from coming, also after `seconds`.
+    /// - Parameter readsStreams: whether to read an answer that is a stream of events; otherwise only its head.
+    /// - Throws: an error if there is no answer within `seconds`.
     func send(_ call: Call, to address: String, within seconds: Int64 = 5, authorized: Bool = true) async throws
         -> Answer
     {
@@ -91,8 +91,8 @@ final class AttackClient: Sendable {
     ///
     /// - Parameters:
     ///   - seconds: the longest silence.
-    ///   - take: is given each part; says whether there is to be another.
-    /// - Throws: what ended the stream.
+    ///   - take: receives each part, and returns whether to read another.
+    /// - Throws: the error that ended the stream.
     func stream(
         _ call: Call, from address: String, within seconds: Int64, _ take: (ByteBuffer) -> Bool
     ) async throws {
@@ -104,7 +104,7 @@ final class AttackClient: Sendable {
         for try await part in response.body where !take(part) { return }
     }
 
-    /// Sends a request that must succeed, again and again within a minute, as one and the same.
+    /// Repeats a request that must succeed, with the same key, for up to a minute.
     @discardableResult
     func require(_ call: Call, to address: String) async throws -> Answer {
         var call = call

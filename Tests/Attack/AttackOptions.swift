@@ -1,12 +1,12 @@
-/// What an attack does, and for how long.
+/// The actions of an attack and its duration.
 public struct AttackOptions: Sendable {
-    /// Every choice of the attack follows from it: commands, hostile documents, faults and their moments.
+    /// The seed of every choice of the attack: commands, hostile documents, faults and their moments.
     public var seed: UInt64
-    /// How long clients send commands and faults are made. The audit comes after it.
+    /// The time for clients and faults. The audit follows it.
     public var duration: Duration
-    /// Processes of each of `lifecycle`, `fetch`, `push` and `transfer`. There is one `ops`.
+    /// The number of processes of each of `lifecycle`, `fetch`, `push` and `transfer`. There is one `ops`.
     public var replicas = 2
-    /// Devices that honest clients use.
+    /// The number of devices of the honest clients.
     public var devices = 16
     /// The rate of all honest commands together.
     public var commandsPerSecond = 40
@@ -14,7 +14,7 @@ public struct AttackOptions: Sendable {
     public var hostilePerSecond = 20
     /// The mean time between two faults; nil for no faults.
     public var timeBetweenFaults: Duration? = .seconds(4)
-    /// How often a progress line is printed.
+    /// The interval between two progress lines.
     public var progress = Duration.seconds(10)
 
     /// An attack with the defaults above.
@@ -24,7 +24,7 @@ public struct AttackOptions: Sendable {
     }
 }
 
-/// A service of the suite, and the executable that it is.
+/// A service of the suite, with its executable.
 enum AttackedService: String, CaseIterable, Sendable {
     case lifecycle, fetch, push, transfer, ops
 

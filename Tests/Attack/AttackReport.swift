@@ -1,14 +1,14 @@
 import Foundation
 
-/// What an attack has found.
+/// The findings of an attack.
 public struct AttackReport: Sendable {
     /// The memory of a replica.
     struct Process: Sendable {
         var name: String
         var starts: Int
-        /// Bytes, of the first process when it was ready.
+        /// The first process's memory when it was ready, in bytes.
         var residentAtStart: Int
-        /// Bytes, of the last process after the attack.
+        /// The last process's memory after the attack, in bytes.
         var residentAtEnd: Int
     }
 
@@ -20,18 +20,18 @@ public struct AttackReport: Sendable {
     var hostileAnswers: [String: Int] = [:]
     var faultCounts: [String: Int] = [:]
     var processes: [Process] = []
-    /// Worth to be read, and no fault.
+    /// Findings that are worth reading but are not faults.
     var remarks: [String] = []
-    /// What is wrong.
+    /// Violations that the audit found.
     public internal(set) var faults: [String] = []
 
-    /// Whether nothing is wrong.
+    /// Whether there are no faults.
     public var isSound: Bool { faults.isEmpty }
 
-    /// How many commands were acknowledged.
+    /// The number of acknowledged commands.
     public var acknowledged: Int { rows.values.reduce(0) { $0 + $1.acknowledged } }
 
-    /// All of it, for people; the last line is `sound`, or says how many faults there are.
+    /// The whole report as text. The last line is `sound`, or the number of faults.
     public var text: String {
         var lines = [
             "", Self.columns("command", ["acknowledged", "refused", "unknown", "in the log", "attempts", "slowest s"]),

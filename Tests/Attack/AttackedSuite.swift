@@ -12,7 +12,7 @@ final class AttackedSuite: Sendable {
     let cluster: PrivateCluster
     let database: String
     let replicas: [Replica]
-    /// The authority that the provider endpoint's certificate is from.
+    /// A PEM file with the authority of the provider endpoint's certificate.
     var authority: String { folder.appendingPathComponent("apns/ca.pem").path }
     private let folder: URL
 
@@ -24,12 +24,12 @@ final class AttackedSuite: Sendable {
     static func start(replicas: Int, isProxied: Bool) async throws -> AttackedSuite {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("attack-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        // Else recovery looks at every file of the cluster after each immediate stop.
+        // Otherwise recovery reads every file of the cluster after each immediate stop.
         let cluster = try await PrivateCluster.make(settings: ["recovery_init_sync_method": "syncfs"])
         do {
             let suite = try await AttackedSuite(cluster, folder, replicas, isProxied)
             for service in AttackedService.allCases { try await suite.migrate(service) }
-            // The first of each makes what the others share: keys and certificates.
+            // The first process of each service creates the shared keys and certificates.
             for wave in [suite.replicas.filter { $0.number == 1 }, suite.replicas.filter { $0.number > 1 }] {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for replica in wave { group.addTask { try await replica.start() } }
@@ -67,7 +67,7 @@ final class AttackedSuite: Sendable {
                 for (other, port) in first where service == .ops && other != .ops {
                     settings["\(other.rawValue.uppercased())_URL"] = "http://127.0.0.1:\(port)"
                 }
-                // Movers of any replica fetch from the first, past every proxy.
+                // Movers of any replica fetch from the first replica directly, without a proxy.
                 settings["ALLOWED_ORIGINS"] = "http://127.0.0.1:\(first[.transfer] ?? 0)"
                 replicas.append(
                     Replica(
@@ -80,9 +80,9 @@ final class AttackedSuite: Sendable {
 
     func replicas(of service: AttackedService) -> [Replica] { replicas.filter { $0.service == service } }
 
-    /// Ends all processes as a deployment does, and removes everything.
+    /// Shuts all processes down as a deployment does, and removes everything.
     ///
-    /// - Returns: how each process ended that was running.
+    /// - Returns: the exit status of each running process.
     @discardableResult
     func stop() async throws -> [(name: String, status: ExitStatus)] {
         var ends: [(name: String, status: ExitStatus)] = []
@@ -128,7 +128,7 @@ final class AttackedSuite: Sendable {
     }
 }
 
-/// Free ports, each given out once.
+/// Free ports, each handed out once.
 private struct Ports {
     private var taken: Set<Int> = []
 

@@ -1,8 +1,8 @@
-/// Holds the commands of honest clients against the log.
+/// Compares the commands of honest clients with the log.
 ///
-/// It is fed with the events of each partition in order. What it finds wrong is in ``Verdict/faults``.
+/// It reads the events of each partition in order. ``Verdict/faults`` lists the violations.
 struct Audit {
-    /// How many commands came to what, of one kind.
+    /// The number of commands of one kind, by outcome.
     struct Row: Sendable, Equatable {
         var acknowledged = 0
         var refused = 0
@@ -23,7 +23,7 @@ struct Audit {
         var faults: [String] = []
     }
 
-    /// What the log has of one command.
+    /// The events of one command in the log.
     private struct Trace {
         var count = 0
         var partition = 0
@@ -46,7 +46,7 @@ struct Audit {
         records = ledger.records
     }
 
-    /// Takes in the next event of a partition.
+    /// Adds the next event of a partition.
     mutating func add(_ event: LoggedEvent) {
         events += 1
         let expected = (offsets[event.partition] ?? 0) + 1
@@ -77,7 +77,7 @@ struct Audit {
         traces[number] = trace
     }
 
-    /// Judges all commands, once every event was added.
+    /// Judges all commands after every event was added.
     ///
     /// - Parameter heads: the head of each partition.
     func verdict(heads: [Int: Int]) -> Verdict {
@@ -115,7 +115,7 @@ struct Audit {
         verdict.rows["\(record.kind.service) \(record.kind.name)"] = row
     }
 
-    /// What is wrong about a command that reaches several aggregates; nil where nothing is.
+    /// Returns the fault of a command that reaches several aggregates; nil if there is none.
     private func faultOfMany(_ record: CommandRecord, _ trace: Trace?) -> String? {
         let keys = trace?.keys ?? [:]
         if let stranger = keys.keys.filter({ !record.targets.contains($0) }).min() { return "it reached \(stranger)" }
@@ -129,12 +129,12 @@ struct Audit {
                 ? nil : "\(missed.count) of \(record.targets.count) did not get it: \(missed.prefix(3))"
         case .refused: return "it was refused with \(record.code ?? "no code"), which it should not be"
         case .unknown, .pending:
-            // Once it is kept, it goes to everybody.
+            // A broadcast that is stored reaches every device.
             return keys.isEmpty || missed.isEmpty ? nil : "only some got it: not \(missed.prefix(3))"
         }
     }
 
-    /// What is wrong about a command; nil where nothing is.
+    /// Returns the fault of a command; nil if there is none.
     private func fault(of record: CommandRecord, _ trace: Trace?) -> String? {
         let count = trace?.count ?? 0
         let keys = (trace?.keys.keys).map { $0.sorted() } ?? []

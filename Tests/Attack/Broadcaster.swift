@@ -3,7 +3,7 @@ import NIOHTTP1
 import Records
 import TestSupport
 
-/// Sends broadcasts to a channel that every honest device hears: each of them must get each of those once.
+/// Sends broadcasts to a channel to which every honest device subscribes: each device must receive each broadcast once.
 struct Broadcaster {
     let honest: HonestClient
     let provider: Provider
@@ -12,7 +12,7 @@ struct Broadcaster {
     let pause: Duration
     private var random: SplitMix64
 
-    /// Makes the channel, and has the apps of all devices hear it.
+    /// Creates the channel, and subscribes the apps of all devices.
     init(
         _ honest: HonestClient, _ provider: Provider, _ devices: [HonestDevice], pause: Duration, seed: UInt64
     ) async throws {
@@ -36,7 +36,7 @@ struct Broadcaster {
         }
     }
 
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     mutating func run(while goesOn: @Sendable () -> Bool) async {
         var number = 0
         while goesOn(), !Task.isCancelled {
@@ -56,7 +56,7 @@ struct Broadcaster {
         ]
         let honest = honest
         await honest.perform(record, isRepeatable: false, random: &random) { replica, command in
-            // By this the log has it as the correlation of what each device gets.
+            // The log stores this id as the correlation of each device's event.
             let id = ("apns-request-id", honest.ledger.identifier(command))
             let call = Call(
                 .POST, "/4/broadcasts/apps/\(HonestDevice.app)", body: payload.bytes, headers: headers + [id])

@@ -1,6 +1,6 @@
 import Contracts
 
-// What honest clients ask for. Each of them makes exactly one event of its types when it is accepted.
+// The commands of honest clients. An accepted command makes exactly one event of its types.
 extension CommandKind {
     static let conditions = CommandKind(
         name: "conditions", service: .lifecycle, events: [LifecycleEvent.ConditionsChanged.type])

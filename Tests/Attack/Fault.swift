@@ -1,29 +1,29 @@
 import TestSupport
 
-/// Something that is done to the suite while it works.
+/// A fault of a running suite.
 enum Fault: Sendable, Equatable, CustomStringConvertible {
-    /// SIGKILL of a replica, which is started again.
+    /// SIGKILL of a replica, which then restarts.
     case kill(AttackedService, Int)
-    /// SIGTERM of a replica, which is started again: what a rolling deployment does.
+    /// SIGTERM of a replica, which then restarts, as in a rolling deployment.
     case restart(AttackedService, Int)
-    /// SIGSTOP of a replica, and SIGCONT after so many seconds.
+    /// SIGSTOP of a replica, and SIGCONT after some seconds.
     case stop(AttackedService, Int, seconds: Double)
-    /// All connections of a replica with its database are cut.
+    /// Cuts all connections between a replica and its database.
     case cutDatabase(AttackedService, Int)
-    /// The next commits of a replica are cut, before or after the server gets them.
+    /// Cuts the next commits of a replica, before or after the server gets them.
     case cutCommit(AttackedService, Int, isForwarded: Bool, count: Int)
-    /// Nothing passes between a replica and its database for so many seconds.
+    /// Holds all traffic between a replica and its database for some seconds.
     case holdDatabase(AttackedService, Int, seconds: Double)
-    /// All connections of clients with a replica are cut.
+    /// Cuts all connections between clients and a replica.
     case cutClients(AttackedService, Int)
-    /// PostgreSQL is stopped and started after so many seconds.
+    /// Stops PostgreSQL and starts it after some seconds.
     case restartDatabase(immediate: Bool, seconds: Double)
-    /// SIGSTOP of a process of PostgreSQL that serves the suite, and SIGCONT after so many seconds.
+    /// SIGSTOP of a PostgreSQL backend that serves the suite, and SIGCONT after some seconds.
     case stopBackend(seconds: Double)
-    /// The server ends a connection of the suite.
+    /// PostgreSQL ends a connection of the suite.
     case endBackend
 
-    /// The replica that it is about; nil where it is about the database.
+    /// The affected replica; nil for a fault of the database.
     var replica: (AttackedService, Int)? {
         switch self {
         case .kill(let service, let number), .restart(let service, let number), .stop(let service, let number, _),
@@ -34,7 +34,7 @@ enum Fault: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// What it is called in the counts.
+    /// The fault's name in the counts.
     var name: String {
         switch self {
         case .kill: "SIGKILL"
@@ -63,7 +63,7 @@ enum Fault: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// The faults of an attack one after the other, as they follow from its seed.
+/// The sequence of faults that a seed gives.
 struct FaultPlan {
     private let replicas: Int
     private var random: SplitMix64
@@ -95,6 +95,6 @@ struct FaultPlan {
         }
     }
 
-    /// How long until the next one.
+    /// Returns the time until the next fault.
     mutating func pause(mean: Duration) -> Duration { mean * Double.random(in: 0.2..<1.8, using: &random) }
 }

@@ -5,11 +5,11 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Follows the live feed of `ops` over every cut and restart, from its `Last-Event-ID` on: no event may be missed, and none told
-/// twice.
+/// Follows the live feed of `ops` across cuts and restarts, from its `Last-Event-ID` on. It must receive every event
+/// exactly once.
 final class FeedReader: Sendable {
     private struct State {
-        /// The offset that was told last, of each partition.
+        /// The last received offset of each partition.
         var offsets: [Int: Int] = [:]
         var lastID = ""
         var count = 0
@@ -23,13 +23,13 @@ final class FeedReader: Sendable {
 
     init(_ suite: AttackedSuite, _ client: AttackClient) { (self.suite, self.client) = (suite, client) }
 
-    /// How many events were told.
+    /// The number of received events.
     var count: Int { state.withLock(\.count) }
-    /// How often the stream was opened.
+    /// The number of times that it opened the stream.
     var connections: Int { state.withLock(\.connections) }
     var faults: [String] { state.withLock(\.faults) }
 
-    /// Reads from the beginning of the log until it is told to stop.
+    /// Reads from the beginning of the log until it is stopped.
     func run(partitions: Int, while goesOn: @Sendable () -> Bool) async {
         state.withLock { state in
             if state.lastID.isEmpty { state.lastID = (0..<partitions).map { "\($0):0" }.joined(separator: ",") }
@@ -39,7 +39,7 @@ final class FeedReader: Sendable {
             var call = Call(.GET, "/v1/events/stream")
             call.headers.append(("Last-Event-ID", state.withLock { $0.lastID }))
             var text = ByteBuffer()
-            // A lost connection, a service that is away, and a deadline are all ways to begin anew.
+            // A lost connection, a stopped service and a deadline all lead to a new connection.
             try? await client.stream(call, from: address, within: 20) { part in
                 text.writeImmutableBuffer(part)
                 while let block = Self.block(&text) { take(block) }
@@ -50,7 +50,7 @@ final class FeedReader: Sendable {
         }
     }
 
-    /// Goes on until everything up to the heads was told.
+    /// Reads on until it has every event up to the heads.
     func finish(_ heads: [Int: Int]) async {
         let deadline = ContinuousClock.now + .seconds(60)
         await run(partitions: heads.count) { [self] in
@@ -67,7 +67,7 @@ final class FeedReader: Sendable {
         state.withLock { state in heads.allSatisfy { state.offsets[$0.key] ?? 0 >= $0.value } }
     }
 
-    /// What stands before the next empty line.
+    /// Returns the text up to the next empty line.
     private static func block(_ text: inout ByteBuffer) -> String? {
         let view = text.readableBytesView
         guard let end = view.firstRange(of: [0x0A, 0x0A]) else { return nil }

@@ -1,19 +1,19 @@
 import Foundation
 import TestSupport
 
-/// Carries out commands as the contract asks of a client: a command whose end is not known, and one that was not taken now, is
-/// sent again with the same `Idempotency-Key`, to whichever replica, until its end is known or the client gives up.
+/// Sends commands as the contract asks of a client. If the outcome is unknown or temporary, it repeats the command with
+/// the same `Idempotency-Key`, at any replica. It ends with a final answer, or gives up.
 struct HonestClient: Sendable {
-    /// How long one attempt may take.
+    /// The longest duration of one attempt.
     static let attemptSeconds: Int64 = 6
-    /// After so long the client gives up.
+    /// The time after which the client gives up.
     static let patience = Duration.seconds(75)
 
     let suite: AttackedSuite
     let client: AttackClient
     let ledger: Ledger
 
-    /// How one attempt ended.
+    /// The outcome of one attempt.
     enum Attempt {
         case final(Answer)
         /// It took no effect.
@@ -27,7 +27,7 @@ struct HonestClient: Sendable {
     /// - Parameters:
     ///   - isRepeatable: whether the command may be sent again after an attempt whose effect is unknown.
     ///   - send: makes an attempt, with the number of the command.
-    /// - Returns: the final answer; nil where there is none.
+    /// - Returns: the final answer; nil if there is none.
     @discardableResult
     func perform(
         _ record: CommandRecord, isRepeatable: Bool = true, random: inout SplitMix64,
@@ -85,7 +85,7 @@ struct HonestClient: Sendable {
         return Self.judge(try await client.send(call, to: replica.address, within: Self.attemptSeconds))
     }
 
-    /// 503 says which of the two it is: `outcome_unknown` may have taken effect, and so may what a stopping service was at.
+    /// Distinguishes the kinds of 503: `outcome_unknown` or a stopping service may have executed the command.
     static func judge(_ answer: Answer) -> Attempt {
         let code = answer.code ?? answer.reason ?? ""
         switch answer.status {

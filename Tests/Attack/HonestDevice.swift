@@ -8,9 +8,9 @@ import TestSupport
 /// Every second one keeps its app on screen, so that its code may use `transfer`; the others open and leave theirs.
 struct HonestDevice: Sendable {
     static let app = "com.example.app"
-    /// It has task requests: its manifest turns interval-based fetch off.
+    /// The app with task requests: its manifest turns interval-based fetch off.
     static let tasks = "com.example.tasks"
-    /// Its token comes and goes.
+    /// The app that registers and removes its token repeatedly.
     static let toggled = "com.example.toggled"
     static let content = "attack/downloaded"
 
@@ -23,7 +23,7 @@ struct HonestDevice: Sendable {
     var key: String { "device:\(name)" }
     func path(of app: String) -> String { "\(path)/apps/\(app)" }
 
-    /// Registers a device with its apps at all services, each of which knows of it afterwards.
+    /// Registers a device with its apps. Afterwards every service knows them.
     static func make(_ number: Int, _ suite: AttackedSuite, _ client: AttackClient) async throws -> HonestDevice {
         let name = "attack-\(number)"
         let staysOnScreen = number % 2 == 0

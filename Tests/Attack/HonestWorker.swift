@@ -3,9 +3,9 @@ import NIOHTTP1
 import Records
 import TestSupport
 
-/// Gives one service one command about one device after the other.
+/// Sends commands about one device to one service, one after the other.
 ///
-/// Commands that switch something are certain to change it only while the worker knows how it stands.
+/// A command that switches something is certain to change it only while the worker knows the current value.
 struct HonestWorker {
     let honest: HonestClient
     let provider: Provider
@@ -18,7 +18,7 @@ struct HonestWorker {
     private var task: String?
     private var transition = "home"
     private var isOn = [CommandKind: Bool]()
-    /// Until when a switch may be thrown by a command whose end is not known.
+    /// The time until which a command with an unknown outcome may still throw a switch.
     private var uncertainUntil = ContinuousClock.now
 
     init(
@@ -29,7 +29,7 @@ struct HonestWorker {
         (self.pause, random) = (pause, SplitMix64(seed: seed))
     }
 
-    /// Goes on until it is told to stop, and then to the end of the command under way.
+    /// Runs until it is stopped, and finishes the command under way.
     mutating func run(while goesOn: @Sendable () -> Bool) async {
         while goesOn(), !Task.isCancelled {
             number += 1
@@ -136,7 +136,7 @@ struct HonestWorker {
         let done = await honest.perform(record, random: &random) { replica, number in
             try await honest.attempt(call, at: replica, number)
         }
-        // A command that its client gave up may still take effect where a process was stopped over it.
+        // A stopped process may still execute a command after its client has given up.
         if isSwitch, done.outcome != .acknowledged { uncertainUntil = .now + .seconds(120) }
         return done
     }

@@ -4,7 +4,7 @@ import Records
 import Synchronization
 import TestSupport
 
-/// What hostile requests were answered.
+/// The answers to hostile requests.
 final class HostileBook: Sendable {
     private struct State {
         var answers: [String: Int] = [:]
@@ -13,9 +13,9 @@ final class HostileBook: Sendable {
 
     private let state = Mutex(State())
 
-    /// How often each status came; `none` where no answer did.
+    /// The number of answers with each status; `none` for no answer.
     var answers: [String: Int] { state.withLock(\.answers) }
-    /// How often an operation was answered in a way that it does not describe, with an example.
+    /// The number of undescribed answers of each operation, with an example.
     var faults: [(name: String, count: Int, example: String)] {
         state.withLock { $0.faults.map { ($0.key, $0.value.count, $0.value.example) } }.sorted { $0.0 < $1.0 }
     }
@@ -53,13 +53,13 @@ struct HostileClient {
         random = SplitMix64(seed: seed &+ 7)
     }
 
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     mutating func run(while goesOn: @Sendable () -> Bool) async {
         let replicas = suite.replicas(of: service)
         while goesOn(), !Task.isCancelled {
             if let made = requests.next() {
                 let replica = replicas[Int.random(in: 0..<replicas.count, using: &random)]
-                // What providers send goes over HTTP/2 and TLS every other time.
+                // Half of the providers' requests use HTTP/2 with TLS.
                 let apns = Bool.random(using: &random) && made.path.hasPrefix("/3/") ? replica.apnsAddress : nil
                 do {
                     let answer = try await client.send(

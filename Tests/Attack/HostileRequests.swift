@@ -3,8 +3,8 @@ import NIOHTTP1
 import Records
 import TestSupport
 
-/// Makes requests that no client should make, to every operation that a service describes: documents after the schema with
-/// something hostile in one place, documents that are nothing but hostile, hostile headers, paths and queries.
+/// Makes invalid requests to every operation that a service describes. Some documents follow the schema, with one
+/// hostile value; others are wholly hostile. Headers, paths and queries are hostile too.
 struct HostileRequests {
     struct Made {
         let call: Call
@@ -25,8 +25,8 @@ struct HostileRequests {
     private var hasHostilePath = false
 
     /// - Parameters:
-    ///   - document: what `/openapi.json` of the service answers.
-    ///   - provider: who is let in by the provider endpoint.
+    ///   - document: the service's `/openapi.json`.
+    ///   - provider: the provider whose token the provider endpoint accepts.
     init(_ document: JSON, _ targets: HostileTargets, _ provider: Provider, seed: UInt64) {
         description = APIDescription(document)
         (self.document, self.targets, self.provider) = (document, targets, provider)
@@ -35,12 +35,12 @@ struct HostileRequests {
         schemas = SchemaDocument(seed: seed &+ 2)
     }
 
-    /// What is not described about an answer; nil where all is.
+    /// Returns the undescribed part of an answer; nil if the description covers it.
     func fault(of answer: Answer, to made: Made) -> String? {
         if answer.status >= 500, answer.status != 503 { return "\(answer.status) \(answer.excerpt)" }
-        // A head that the server does not take is answered before the operation is known.
+        // The server answers a head that it rejects before it knows the operation.
         if [400, 431].contains(answer.status) { return nil }
-        // A path that names nothing is no operation's.
+        // A path of no operation has no description.
         if made.hasHostilePath, [404, 405].contains(answer.status) { return nil }
         if answer.isSuccess {
             let described = document["paths"]?[made.path]?[made.call.method.rawValue.lowercased()]?["responses"]
@@ -70,7 +70,7 @@ struct HostileRequests {
             authorized: !isOfProviders && !chance(3))
     }
 
-    /// Those that take a document come more often, notifications most of all.
+    /// Chooses operations with a document more often, and notifications most often.
     private mutating func choose() -> APIDescription.Operation? {
         let taking = description.operations.filter { $0.takesDocument || $0.path.hasPrefix("/4/") }
         if let notify = description.operation("POST", "/3/device/x"), chance(30) { return notify }
@@ -139,7 +139,7 @@ struct HostileRequests {
         call.headers.append((name, String(decoding: documents.nextHeaderValue(), as: UTF8.self)))
     }
 
-    /// What may stand between two slashes, or in a query.
+    /// Returns a path segment or a value of the query.
     private mutating func segment() -> String {
         let values = [
             "%00", "%ff", "..%2f..", "%F0%9F%98%80", "-1", "9223372036854775808", "x%20y", "0:0", "a:b:c", "*", "%25",

@@ -3,20 +3,20 @@ import Records
 import Synchronization
 import TestSupport
 
-/// The devices that hostile requests are about. Nothing else is about them.
+/// The devices for hostile requests only.
 final class HostileTargets: Sendable {
     static let app = "com.example.hostile"
     static let count = 4
 
     private let known = Mutex<[Int: String]>([:])
 
-    /// Tokens for notifications, some of which are none.
+    /// Tokens for notifications; some of them are invalid.
     var tokens: [String] {
         known.withLock { Array($0.sorted { $0.key < $1.key }.map(\.value)) }
             + [String(repeating: "f", count: 64), "0"]
     }
 
-    /// Makes the devices as they are to be found, whatever requests have done to them, again and again.
+    /// Restores the devices repeatedly, whatever hostile requests did to them.
     func keep(_ suite: AttackedSuite, _ client: AttackClient, while goesOn: @Sendable () -> Bool) async {
         while goesOn(), !Task.isCancelled {
             for number in 0..<Self.count { try? await make(number, suite, client) }

@@ -5,12 +5,12 @@ import Postgres
 import Records
 import TestSupport
 
-/// Lets a suite come to rest, and looks at everything that is left.
+/// Waits until a suite is at rest, and judges everything that it has stored.
 struct Judgement: Sendable {
     private let run: AttackRun
     private let saboteur: Saboteur
     private let say: @Sendable (String) -> Void
-    /// How long it may take until all is taken in.
+    /// The longest time until every event is consumed.
     private static let patience = 120.0
 
     init(_ run: AttackRun, _ saboteur: Saboteur, say: @escaping @Sendable (String) -> Void) {
@@ -41,7 +41,7 @@ struct Judgement: Sendable {
         return report
     }
 
-    /// Everything goes on, every process is ready, every consumer is at the head, no deadline is overdue.
+    /// Waits until every process is ready, every consumer is at the head, and no deadline is overdue.
     private func rest(_ scan: LogScan, _ report: inout AttackReport) async {
         await saboteur.mend()
         let run = run
@@ -100,13 +100,13 @@ struct Judgement: Sendable {
         report.faults += try await scan.doubledDecisions().map { "decided twice: \($0)" }
         report.faults += try await scan.unansweredWakes().map { "wake: \($0)" }
         for (key, text) in try await scan.deadLetters() {
-            // A hostile document may be one that no service can work with. None is known today.
+            // A hostile document might be one that no service can process. None is known today.
             report.faults.append("dead letter\(key.hasPrefix("device:hostile") ? " of a hostile device" : ""): \(text)")
         }
         report.faults += try await scan.laggards().map { "behind after the rest: \($0)" }
     }
 
-    /// What followed the log over every fault has missed nothing.
+    /// The readers that followed the log across all faults have missed nothing.
     private func streams(_ report: inout AttackReport) async {
         if let scan = try? LogScan(run.suite) {
             if let heads = try? await scan.heads() { await run.feed.finish(heads) }
@@ -119,7 +119,7 @@ struct Judgement: Sendable {
         report.remarks.append("\(run.orders.reduce(0) { $0 + $1.count }) orders were told")
     }
 
-    /// All stored states are what the log makes of them.
+    /// Every stored state is the fold of its events.
     private func folds(_ scan: LogScan, _ report: inout AttackReport) async throws {
         let ops = run.suite.replicas(of: .ops)[0].directAddress
         for partition in try await scan.heads().keys.sorted() {
@@ -143,7 +143,7 @@ struct Judgement: Sendable {
         }
     }
 
-    /// Keeps what is needed to look into a state that differs from its fold: the own events, then the state.
+    /// Stores the evidence of a state that differs from its fold: its own events, then the state.
     private func keep(_ service: String, _ key: String, _ report: inout AttackReport) async {
         let history = """
             SELECT row_to_json(e) FROM bus.events AS e WHERE key = '\(key)' AND source = '\(service)' ORDER BY log_offset

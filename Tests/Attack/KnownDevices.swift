@@ -5,43 +5,44 @@ import Records
 import Synchronization
 import TestSupport
 
-/// How a suite answers about devices that a service may not have heard of yet, and about those that nobody has heard of.
+/// Measures the answers about devices that a service may not know yet, and about devices that do not exist.
 ///
-/// A client registers a device, installs an app and launches it at `lifecycle`, and at once uses the other services, without a
-/// `Dormouse-Position`: none of them may refuse that. A device that is unknown is refused soon all the same.
+/// A client registers a device, installs an app and launches it at `lifecycle`. Then it calls the other services at
+/// once, without a `Dormouse-Position`. No service may refuse that. A request about an unknown device must still be
+/// refused soon.
 public struct KnownDevices: Sendable {
-    /// What was measured.
+    /// The measurements.
     public struct Figures: Sendable {
         /// Rounds of registering, installing and launching, each followed by three commands.
         public internal(set) var rounds = 0
         public internal(set) var commands = 0
-        /// How often which refusal came: service, status and code.
+        /// The number of refusals by service, status and code.
         public internal(set) var refusals: [String: Int] = [:]
         /// Seconds from a command right after the launch to its acceptance.
         public internal(set) var atOnce: [Double] = []
         /// Seconds to the 404 of an unknown device.
         public internal(set) var unknown: [Double] = []
-        /// Answers about unknown devices that were none of 404.
+        /// Answers about unknown devices other than 404.
         public internal(set) var others: [String: Int] = [:]
         /// Seconds to the acceptance of a command about a device that is known, on an idle suite.
         public internal(set) var accepted: [Double] = []
-        /// Microseconds of processor time of the services for each of them.
+        /// Microseconds of the services' processor time for each of them.
         public internal(set) var microsecondsPerCommand = 0.0
     }
 
     /// Processes of each service.
     public var replicas = 2
     public var rounds = 1000
-    /// How many clients there are at once.
+    /// The number of concurrent clients.
     public var clients = 4
-    /// Commands about unknown devices, and about known ones, of each service.
+    /// The number of commands about unknown devices, and about known ones, for each service.
     public var probes = 300
 
     public init() {}
 
-    /// Starts a suite, measures, and leaves nothing behind.
+    /// Starts a suite, measures, and removes everything.
     ///
-    /// - Parameter say: is told how far it is.
+    /// - Parameter say: receives each line of progress.
     public func run(say: @escaping @Sendable (String) -> Void) async throws -> Figures {
         let suite = try await AttackedSuite.start(replicas: replicas, isProxied: false)
         let client = AttackClient()
@@ -109,7 +110,7 @@ public struct KnownDevices: Sendable {
         }
     }
 
-    /// A device that one service acknowledges, and the others use at once.
+    /// Registers a device at one service, and uses it at the others at once.
     private func round(
         _ number: Int, _ suite: AttackedSuite, _ client: AttackClient, _ book: Book
     ) async throws {
@@ -153,7 +154,7 @@ public struct KnownDevices: Sendable {
         ]
     }
 
-    /// Commands about a device that every service knows, each of which changes something.
+    /// Commands about a device that every service knows. Each of them changes something.
     private static func accepted(_ number: Int) -> [(AttackedService, Call)] {
         let device = "/v1/devices/known-\(1 + number % 16)"
         let isEven = number / 16 % 2 == 0

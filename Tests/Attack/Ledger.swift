@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What became of a command, as its client knows it.
+/// The outcome of a command, as its client knows it.
 enum Outcome: String, Sendable, CaseIterable {
     /// The client still tries.
     case pending
@@ -12,7 +12,7 @@ enum Outcome: String, Sendable, CaseIterable {
     case unknown
 }
 
-/// A sort of command: who decides it, and which event it makes.
+/// A kind of command: the service that decides it, and the events that it makes.
 struct CommandKind: Sendable, Hashable {
     let name: String
     let service: AttackedService
@@ -25,25 +25,25 @@ struct CommandKind: Sendable, Hashable {
 /// One command of an honest client.
 struct CommandRecord: Sendable {
     let kind: CommandKind
-    /// Of the aggregate, such as `device:a`.
+    /// The aggregate, such as `device:a`.
     let key: String
-    /// Whether its acceptance always makes an event: false where the state may already be what the command asks for.
+    /// Whether acceptance always makes an event; false if the state may already have the requested value.
     var isCertain = true
-    /// The aggregates that a command reaches which is about several: each of them has its event once. Else empty.
+    /// The aggregates that a command for several must reach, each with one event. Otherwise empty.
     var targets: Set<String> = []
     var outcome = Outcome.pending
     var attempts = 0
-    /// Attempts that may have taken effect although the client was not told so.
+    /// Attempts with an unknown outcome that may have been executed.
     var openAttempts = 0
-    /// The place that the answer named, in `Dormouse-Position`.
+    /// The position in the answer's `Dormouse-Position`.
     var position: (partition: Int, offset: Int)?
-    /// From the first attempt to the final answer.
+    /// The time from the first attempt to the final answer.
     var seconds: Float = 0
-    /// The code of a refusal, or why the client gave up.
+    /// The code of a refusal, or the reason why the client gave up.
     var code: String?
 }
 
-/// All commands of an attack, each found by the trace that it carried.
+/// All commands of an attack, each identified by its trace.
 final class Ledger: Sendable {
     /// The first half of the trace of every command of this attack.
     let run: UInt64
@@ -53,7 +53,7 @@ final class Ledger: Sendable {
 
     var records: [CommandRecord] { commands.withLock { $0 } }
 
-    /// Enters a command.
+    /// Adds a command.
     ///
     /// - Returns: its number.
     func open(_ record: CommandRecord) -> Int {
@@ -67,19 +67,19 @@ final class Ledger: Sendable {
         commands.withLock { change(&$0[number]) }
     }
 
-    /// How many commands came to each outcome.
+    /// The number of commands with each outcome.
     var counts: [Outcome: Int] {
         commands.withLock { commands in
             commands.reduce(into: [:]) { $0[$1.outcome, default: 0] += 1 }
         }
     }
 
-    /// The W3C `traceparent` that a command carries.
+    /// Returns a command's W3C `traceparent`.
     func traceparent(_ number: Int) -> String {
         "00-\(Self.digits(run))\(Self.digits(UInt64(number) + 1))-00000000000000a1-01"
     }
 
-    /// The same as a UUID, for notifications: their `apns-id`.
+    /// Returns the same as a UUID, for notifications: their `apns-id`.
     func identifier(_ number: Int) -> String {
         let digits = Self.digits(run) + Self.digits(UInt64(number) + 1)
         var text = ""
@@ -90,13 +90,13 @@ final class Ledger: Sendable {
         return text
     }
 
-    /// The number of the command that a `traceparent` in the log belongs to; nil for those of others.
+    /// Returns the number of the command with a `traceparent` from the log; nil for other traces.
     func number(ofTraceparent text: String) -> Int? {
         guard text.utf8.count == 55 else { return nil }
         return number(ofDigits: String(Substring(text.utf8.dropFirst(3).prefix(32))))
     }
 
-    /// The number of the command that a UUID in the log belongs to; nil for those of others.
+    /// Returns the number of the command with a UUID from the log; nil for others.
     func number(ofIdentifier text: String) -> Int? { number(ofDigits: text.lowercased().filter { $0 != "-" }) }
 
     private func number(ofDigits digits: String) -> Int? {

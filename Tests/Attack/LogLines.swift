@@ -1,18 +1,18 @@
 import Records
 import TestSupport
 
-/// What the services have said on standard error, counted by level, message and sort of error.
+/// The services' log lines, counted by level, message and kind of error.
 struct LogLines: Sendable {
     struct Kind: Sendable, Hashable {
         var level: String
         var service: String
         var message: String
-        /// Whether a database that is stopped, cut off or slow explains it.
+        /// Whether a stopped, disconnected or slow database explains it.
         var isExpected: Bool
     }
 
     private(set) var kinds: [Kind: (count: Int, example: String)] = [:]
-    /// Lines that are no log lines: traps and their stacks.
+    /// Lines that are not log lines: traps and their stacks.
     private(set) var others: [String] = []
 
     /// Counts the lines of a process.
@@ -42,7 +42,7 @@ struct LogLines: Sendable {
             .sorted() + others.filter(Self.isTrap).map { "trap: \($0)" }
     }
 
-    /// Everything else that was said: how often each message came from each service, the most frequent first.
+    /// All other messages with their counts by service, the most frequent first.
     var remarks: [String] {
         var counts: [String: [String: Int]] = [:]
         for (kind, value) in kinds where kind.level == "warning" || kind.isExpected {
@@ -54,8 +54,8 @@ struct LogLines: Sendable {
         }
     }
 
-    /// Whether a stopped process, or a database that is stopped, cut off or slow, explains a message. Readiness is looked at after
-    /// the attack, so what a health check says meanwhile is no fault.
+    /// Whether a stopped process, or a stopped, disconnected or slow database, explains a message. The audit checks
+    /// readiness after the attack, so a health check's message during the attack is not a fault.
     private static func isExpected(_ message: String, _ error: String) -> Bool {
         let ofHealth: Set = ["a health check fails", "the database fails, requests that need it are answered 503"]
         guard !ofHealth.contains(message) else { return true }
@@ -67,7 +67,7 @@ struct LogLines: Sendable {
         return message == "a batch failed" && causes.contains { error.contains($0) }
     }
 
-    /// Whether a line is of a process that trapped.
+    /// Whether a line comes from a process that trapped.
     static func isTrap(_ line: String) -> Bool {
         ["Fatal error", "fatal error", "Program crashed", "*** ", "Precondition failed"].contains { line.contains($0) }
     }

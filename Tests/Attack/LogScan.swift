@@ -4,14 +4,14 @@ import Logging
 import Postgres
 import TestSupport
 
-/// An event of the log, as far as the audit looks at it.
+/// The parts of a logged event that the audit needs.
 struct LoggedEvent: Sendable, Equatable {
     var partition: Int
     var offset: Int
     var source: String
     var type: String
     var key: String
-    /// Whether it follows from no other event: the answer to a command, or a deadline.
+    /// Whether no other event caused it: it answers a command, or follows from a deadline.
     var isDirect: Bool
     var correlation: String
     var traceparent: String?
@@ -25,13 +25,13 @@ struct LogScan: Sendable {
         SELECT log_offset, source, type, key, causationid IS NULL, correlationid::text, traceparent
         FROM bus.events WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3 ORDER BY log_offset LIMIT \(page)
         """)
-    // The last bits of an event's id follow from its input alone: two decisions about the same input share them.
+    // The last bits of an event's id depend on its input only: two decisions about one input share them.
     private static let doubled = Statement(
         """
         SELECT min(source || ' ' || type), count(*) FROM bus.events
         GROUP BY partition, key, source, right(id::text, 17) HAVING count(*) > 1 LIMIT 100
         """)
-    // A wake that was asked for is granted or refused, once.
+    // A requested wake is granted or refused exactly once.
     private static let wakes = Statement(
         """
         SELECT request.type, request.key, count(answer.id)
@@ -61,13 +61,13 @@ struct LogScan: Sendable {
             try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
     }
 
-    /// Each partition with its head.
+    /// Returns the head of each partition.
     func heads() async throws -> [Int: Int] {
         let rows = try await pool.run(Postgres.Call(LogReader.heads))
         return Dictionary(try rows.map { (try $0.int(0), try $0.int(1)) }) { $1 }
     }
 
-    /// Hands out all events up to the heads, partition by partition, in order.
+    /// Reads all events up to the heads, partition by partition, in order.
     func read(to heads: [Int: Int], _ body: (LoggedEvent) -> Void) async throws {
         for (partition, head) in heads.sorted(by: { $0.key < $1.key }) {
             var last = 0
@@ -87,33 +87,33 @@ struct LogScan: Sendable {
         }
     }
 
-    /// Decisions that were made twice about the same input.
+    /// Returns decisions about an input that was decided twice.
     func doubledDecisions() async throws -> [String] {
         try await pool.run(Postgres.Call(Self.doubled)).map { "\(try $0.text(0)): \(try $0.int(1)) times" }
     }
 
-    /// Wakes that were asked for and not answered exactly once.
+    /// Returns requested wakes without exactly one answer.
     func unansweredWakes() async throws -> [String] {
         try await pool.run(Postgres.Call(Self.wakes)).map {
             "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers"
         }
     }
 
-    /// What consumers have set aside.
+    /// Returns the dead letters of all consumers.
     func deadLetters() async throws -> [(key: String, text: String)] {
         try await pool.run(Postgres.Call(Self.letters)).map {
             (try $0.text(1), "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.text(2))")
         }
     }
 
-    /// Consumers that have not read the whole log.
+    /// Returns the consumers that have not read the whole log.
     func laggards() async throws -> [String] {
         try await pool.run(Postgres.Call(Self.lag)).map {
             "\(try $0.text(0)) lags \(try $0.int(2)) behind \(try $0.int(3)) in partition \(try $0.int(1))"
         }
     }
 
-    /// Deadlines that should have fired so many seconds ago; those of parked keys do not fire.
+    /// Returns deadlines that are overdue by a number of seconds. Those of parked keys do not fire.
     func overdue(seconds: Int) async throws -> [String] {
         var overdue: [String] = []
         for service in AttackedService.writers {

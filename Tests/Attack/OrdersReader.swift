@@ -4,8 +4,8 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Polls the orders of a device from whichever replica of `lifecycle`, each time from the place of the last answer on. Afterwards
-/// the same orders are read once more without a fault: they must be the same.
+/// Polls the orders of a device from any replica of `lifecycle`, each time from the last answer's place. After the
+/// attack it reads all orders again without faults: both must be equal.
 final class OrdersReader: Sendable {
     private struct State {
         var first: String?
@@ -23,11 +23,11 @@ final class OrdersReader: Sendable {
         (self.device, self.suite, self.client) = (device, suite, client)
     }
 
-    /// How many orders were told.
+    /// The number of received orders.
     var count: Int { state.withLock(\.orders.count) }
     var faults: [String] { state.withLock(\.faults) }
 
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     func run(while goesOn: @Sendable () -> Bool) async {
         while goesOn(), !Task.isCancelled {
             guard let address = suite.replicas(of: .lifecycle).randomElement()?.address else { return }
@@ -35,7 +35,7 @@ final class OrdersReader: Sendable {
             let page = try? await page(after: after, wait: isFirst ? 0 : 2, address)
             state.withLock { state in
                 guard let page else { return }
-                // What the first answer tells came before the place that it names.
+                // The orders of the first answer precede the place that it names.
                 if state.first == nil { state.first = page.next } else { state.orders += page.orders }
                 state.next = page.next
             }
@@ -43,7 +43,7 @@ final class OrdersReader: Sendable {
         }
     }
 
-    /// Reads what came after the last answer, and then everything once more.
+    /// Reads the orders after the last answer, and then all orders again.
     func finish() async {
         guard let first = state.withLock({ $0.first }) else {
             return state.withLock { $0.faults.append("no order was ever read") }

@@ -9,13 +9,13 @@ import TestSupport
 final class Provider: Sendable {
     private static let team = "TEAMTEAM01"
     private static let keyID = "KEYKEYKEY1"
-    /// APNs takes a token for an hour, and another one after 20 minutes.
+    /// APNs accepts a token for an hour, and a renewed one after 20 minutes at the earliest.
     private static let renewal = Duration.seconds(30 * 60)
 
     private let key = P256.Signing.PrivateKey()
     private let bearer = Mutex<(text: String, made: ContinuousClock.Instant)?>(nil)
 
-    /// Registers the key with `push`, and waits until every replica takes it.
+    /// Registers the key with `push`, and waits until every replica accepts it.
     func register(_ suite: AttackedSuite, _ client: AttackClient) async throws {
         let document: JSON = [
             "keyID": .string(Self.keyID), "teamID": .string(Self.team), "environment": "sandbox",
@@ -23,7 +23,7 @@ final class Provider: Sendable {
         ]
         let replicas = suite.replicas(of: .push)
         try await client.require(Call(.POST, "/v1/provider-keys", document), to: replicas[0].directAddress)
-        // A token that leads to nobody is looked at after the key is.
+        // The endpoint checks the key before the device token, so an unknown device token suffices.
         let call = Call(
             .POST, "/3/device/" + String(repeating: "0", count: 64), body: Array(#"{"aps":{"alert":"a"}}"#.utf8),
             headers: headers(silent: false))
@@ -35,7 +35,7 @@ final class Provider: Sendable {
         }
     }
 
-    /// Sends a notification. It is not sent again once it may have been taken: providers' requests have no key for that.
+    /// Sends a notification, without retries after an unknown outcome: the APNs protocol has no idempotency key.
     func notify(
         _ device: HonestDevice, number: Int, isHTTP2: Bool, _ honest: HonestClient, _ random: inout SplitMix64
     ) async {
@@ -46,7 +46,7 @@ final class Provider: Sendable {
         await honest.perform(
             CommandRecord(kind: kind, key: device.key), isRepeatable: false, random: &random
         ) { replica, command in
-            // Over HTTP/2 no trace is taken, but the log has the id as the correlation of what follows.
+            // HTTP/2 requests carry no trace here, but the log stores the id as the correlation of the events.
             let id = ("apns-id", honest.ledger.identifier(command))
             let call = Call(
                 .POST, "/3/device/\(device.token)", body: payload.bytes, headers: headers(silent: isSilent) + [id])
@@ -64,7 +64,7 @@ final class Provider: Sendable {
         ]
     }
 
-    /// What lets it in.
+    /// The value of the `authorization` header.
     var authorization: String { "bearer \(token)" }
 
     /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).

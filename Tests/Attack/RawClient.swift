@@ -4,7 +4,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// Sends bytes that are no request, or only part of one, and looks at what comes.
+/// Sends bytes that are not a request, or only part of one, and checks the answer.
 struct RawClient {
     let suite: AttackedSuite
     let book: HostileBook
@@ -18,7 +18,7 @@ struct RawClient {
         documents = HostileDocuments(seed: seed &+ 1)
     }
 
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     mutating func run(while goesOn: @Sendable () -> Bool) async {
         while goesOn(), !Task.isCancelled {
             let replica = suite.replicas[Int.random(in: 0..<suite.replicas.count, using: &random)]
@@ -26,7 +26,7 @@ struct RawClient {
             let bytes = next()
             if let answer = try? await exchange(bytes, port) {
                 book.add(status: "raw, \(answer.isEmpty ? "closed or nothing" : answer)")
-                // 501 and 505 are what HTTP has for what a server does not speak.
+                // 501 and 505 are HTTP's answers to an unsupported method or version.
                 if answer.hasPrefix("5"), !["501", "503", "505"].contains(answer) {
                     let text = String(decoding: bytes.prefix(300), as: UTF8.self)
                     book.add(fault: "\(replica.service) answers \(answer) to bytes", example: text)
@@ -68,7 +68,7 @@ struct RawClient {
         }
     }
 
-    /// - Returns: the status of the first answer; empty where none came within a second or the server closed.
+    /// - Returns: the status of the first answer; empty if none arrived within a second, or if the server closed.
     private func exchange(_ bytes: [UInt8], _ port: Int) async throws -> String {
         let reply = Reply()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -86,11 +86,11 @@ struct RawClient {
     }
 }
 
-/// The beginning of what a server has sent.
+/// The beginning of a server's answer.
 private final class Reply: Sendable {
     let bytes = Mutex<[UInt8]>([])
 
-    /// Of an answer in HTTP/1.1.
+    /// The status of an answer in HTTP/1.1.
     var status: String {
         let words = String(decoding: bytes.withLock { $0 }, as: UTF8.self).split(separator: " ", maxSplits: 2)
         guard words.first?.hasPrefix("HTTP/1") ?? false, words.count > 1 else { return "" }

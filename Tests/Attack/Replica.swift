@@ -7,7 +7,7 @@ import TestSupport
 ///
 /// It signals only the process that it has started. A process that ends without such a signal is noted in ``deaths``.
 final class Replica: Sendable {
-    /// How a process ended that nobody had ended.
+    /// The end of a process that the attack did not end.
     struct Death: Sendable {
         var replica: String
         var status: ExitStatus
@@ -16,7 +16,7 @@ final class Replica: Sendable {
 
     private struct State {
         var process: ChildProcess?
-        /// The process that is to end: by a signal of ours.
+        /// The process that the attack is about to end by a signal.
         var condemned: pid_t?
         var isReady = false
         var deaths: [Death] = []
@@ -26,7 +26,7 @@ final class Replica: Sendable {
         var transcripts: [Transcript] = []
     }
 
-    /// How long a start may take, in seconds.
+    /// The longest start, in seconds.
     static let patience = 90.0
 
     let service: AttackedService
@@ -51,30 +51,30 @@ final class Replica: Sendable {
     }
 
     var name: String { "\(service).\(number)" }
-    /// Where clients reach it.
+    /// The address for clients.
     var address: String { "http://127.0.0.1:\(front?.port ?? port)" }
-    /// Where it listens, past every proxy.
+    /// The address at which it listens, without a proxy.
     var directAddress: String { "http://127.0.0.1:\(port)" }
-    /// Where providers reach it over TLS.
+    /// The address for providers, with TLS.
     var apnsAddress: String? { apnsPort.map { "https://localhost:\($0)" } }
 
     var isRunning: Bool { state.withLock { $0.process != nil && $0.condemned == nil } }
-    /// Processes that were ready once, and ended by themselves.
+    /// Processes that ended by themselves after they were ready.
     var deaths: [Death] { state.withLock(\.deaths) }
-    /// Processes that ended by themselves before they were ready: as they may where the database is away.
+    /// Processes that ended by themselves before they were ready. That is allowed while the database is down.
     var failedStarts: [Death] { state.withLock(\.failedStarts) }
-    /// How often it was started.
+    /// The number of starts.
     var starts: Int { state.withLock(\.starts) }
-    /// The resident memory of its first process, when that was ready.
+    /// The resident memory of its first process when that was ready.
     var residentAtStart: Int { state.withLock(\.residentAtStart) }
     /// The resident memory of its process now; nil without one.
     var residentNow: Int? { state.withLock { $0.process?.pid }.flatMap { Self.resident($0) } }
-    /// What all its processes have written to standard error.
+    /// The standard error of all its processes.
     var transcripts: [Transcript] { state.withLock(\.transcripts) }
 
     /// Starts a process and waits until it is ready.
     ///
-    /// - Throws: ``AttackFailed`` where it ended before, with its last words.
+    /// - Throws: ``AttackFailed`` with the process's last words, if it ended before.
     func start() async throws {
         let process = try ChildProcess.start(ChildProcess.product("\(service)"), ["serve"], environment: settings)
         state.withLock { state in
@@ -101,7 +101,7 @@ final class Replica: Sendable {
 
     /// Ends its process with a signal and waits until it is gone.
     ///
-    /// - Returns: how it ended; nil where none was running.
+    /// - Returns: its exit status; nil if none was running.
     @discardableResult
     func end(_ signal: Int32, within seconds: Double = 90) async throws -> ExitStatus? {
         let process = state.withLock { state in
@@ -117,7 +117,7 @@ final class Replica: Sendable {
     func signal(_ signal: Int32) { state.withLock { $0.process }?.signal(signal) }
 
     private func watch(_ process: ChildProcess) {
-        // It lives as long as the process, which ends with this object at the latest.
+        // The thread lives as long as the process, which ends with this object at the latest.
         Task { [weak self] in
             guard let status = try? await process.exit(within: 1e6) else { return }
             self?.note(process, status)

@@ -3,9 +3,9 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Carries out faults, some at once, and mends each of them.
+/// Causes faults, some at the same time, and repairs each of them.
 ///
-/// A replica or the database has one fault at a time. Only processes that the attack has started are signalled.
+/// A replica or the database has one fault at a time. It signals only processes that the attack has started.
 final class Saboteur: Sendable {
     private struct State {
         var busy: Set<String> = []
@@ -19,19 +19,19 @@ final class Saboteur: Sendable {
     private let state = Mutex(State())
     private let log: @Sendable (String) -> Void
 
-    /// - Parameter log: is told of each fault.
+    /// - Parameter log: receives each fault.
     init(_ suite: AttackedSuite, log: @escaping @Sendable (String) -> Void) {
         (self.suite, self.log) = (suite, log)
     }
 
-    /// How often each sort of fault was made.
+    /// The number of faults of each kind.
     var counts: [String: Int] { state.withLock(\.counts) }
     /// The latest fault.
     var last: String { state.withLock(\.last) }
-    /// What went wrong beside the faults themselves, such as a replica that did not start again.
+    /// Failures beside the faults themselves, such as a replica that did not start again.
     var wrongs: [String] { state.withLock(\.wrongs) }
 
-    /// Makes faults until it is told to stop, and returns when all are mended.
+    /// Causes faults until it is stopped, and returns when all are repaired.
     func run(seed: UInt64, replicas: Int, mean: Duration, while goesOn: @escaping @Sendable () -> Bool) async {
         var plan = FaultPlan(seed: seed, replicas: replicas)
         await withDiscardingTaskGroup { group in
@@ -51,7 +51,7 @@ final class Saboteur: Sendable {
         }
     }
 
-    /// Lets everything go on and starts what does not run. Processes that ended by themselves are started too.
+    /// Repairs everything, and starts each process that does not run, even one that ended by itself.
     func mend() async {
         await withDiscardingTaskGroup { group in
             for replica in suite.replicas {
@@ -65,7 +65,7 @@ final class Saboteur: Sendable {
         }
     }
 
-    /// Starts a replica that no fault is about and whose process has ended.
+    /// Starts a replica that has no fault and whose process has ended.
     func tend(_ replica: Replica) async {
         let isFree = state.withLock { $0.busy.insert(replica.name).inserted }
         guard isFree else { return }
@@ -77,8 +77,8 @@ final class Saboteur: Sendable {
     func ensureRunning(_ replica: Replica) async {
         for attempt in 1...6 where !replica.isRunning {
             do { return try await replica.start() } catch {
-                // A database that is away keeps a service from starting, and is no fault of the service. One that goes on
-                // without being ready is.
+                // A service can't start while the database is down, and that is not its fault. A service that runs
+                // without becoming ready is at fault.
                 if attempt == 6 || replica.isRunning { state.withLock { $0.wrongs.append("\(error)") } }
             }
         }
@@ -104,7 +104,7 @@ final class Saboteur: Sendable {
     private func carryOut(_ fault: Fault) async throws {
         if let (service, number) = fault.replica {
             guard let replica = replica(service, number) else { return }
-            // One that has ended by itself is started before the next fault.
+            // A process that ended by itself restarts before the next fault.
             await ensureRunning(replica)
             try await carryOut(fault, on: replica)
             await ensureRunning(replica)
@@ -147,7 +147,7 @@ final class Saboteur: Sendable {
             guard let pid = try await backend() else { return }
             kill(pid, SIGSTOP)
             try? await Task.sleep(for: .seconds(seconds))
-            // Its number can't be another's: only the server reaps it, and that is told here.
+            // The process id is still valid: only the server reaps the process, and ``isBackend`` asks it.
             if isBackend(pid) { kill(pid, SIGCONT) }
         case .endBackend:
             guard let pid = try await backend() else { return }
@@ -156,7 +156,7 @@ final class Saboteur: Sendable {
         }
     }
 
-    /// A process of the server that works for the suite, if possible within a transaction.
+    /// Returns a backend that serves the suite, if possible within a transaction.
     private func backend() async throws -> pid_t? {
         let text = try await suite.cluster.sql(
             """

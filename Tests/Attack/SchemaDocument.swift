@@ -1,7 +1,7 @@
 import Records
 import TestSupport
 
-/// Makes documents that a JSON Schema allows, of the words that the suite's descriptions use.
+/// Makes documents that a JSON Schema allows, from the words of the suite's descriptions.
 struct SchemaDocument {
     var random: SplitMix64
 

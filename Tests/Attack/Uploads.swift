@@ -5,7 +5,7 @@ import NIOHTTP1
 import Synchronization
 import TestSupport
 
-/// What uploads came to, and what was wrong with them.
+/// The results of uploads, and their faults.
 final class UploadBook: Sendable {
     struct Entry: Sendable {
         var path: String
@@ -13,7 +13,7 @@ final class UploadBook: Sendable {
     }
 
     private struct State {
-        /// The latest ones that the service has acknowledged as complete.
+        /// The latest uploads that the service has acknowledged as complete.
         var complete: [Entry] = []
         var faults: [String] = []
         var count = 0
@@ -22,7 +22,7 @@ final class UploadBook: Sendable {
     private let state = Mutex(State())
     private static let kept = 200
 
-    /// How many were acknowledged as complete.
+    /// The number of uploads that were acknowledged as complete.
     var count: Int { state.withLock(\.count) }
     var faults: [String] { state.withLock(\.faults) }
     var complete: [Entry] { state.withLock(\.complete) }
@@ -30,7 +30,7 @@ final class UploadBook: Sendable {
     func add(_ path: String, _ bytes: [UInt8]) {
         state.withLock { state in
             state.count += 1
-            // Those of the whole attack have the same chance to be looked at.
+            // Every upload of the attack has the same chance to be checked.
             let entry = Entry(path: path, sha256: Array(SHA256.hash(data: bytes)))
             if state.complete.count < Self.kept {
                 state.complete.append(entry)
@@ -42,7 +42,7 @@ final class UploadBook: Sendable {
 
     func add(fault: String) { state.withLock { $0.faults.append(fault) } }
 
-    /// Reads what was acknowledged, and notes what is not as it was.
+    /// Reads the acknowledged uploads, and records those that differ.
     func check(_ suite: AttackedSuite, _ client: AttackClient) async {
         let address = suite.replicas(of: .transfer)[0].directAddress
         for entry in complete {
@@ -57,7 +57,7 @@ final class UploadBook: Sendable {
     }
 }
 
-/// Uploads one file after the other, by tus 1.0 and as contents, over whichever replica answers.
+/// Uploads one file after the other, by tus 1.0 and as contents, at any replica.
 struct Uploader {
     let suite: AttackedSuite
     let client: AttackClient
@@ -74,7 +74,7 @@ struct Uploader {
         (self.pause, random) = (pause, SplitMix64(seed: seed))
     }
 
-    /// Goes on until it is told to stop.
+    /// Runs until it is stopped.
     mutating func run(while goesOn: @Sendable () -> Bool) async {
         var number = 0
         while goesOn(), !Task.isCancelled {
@@ -86,7 +86,7 @@ struct Uploader {
         }
     }
 
-    /// To send the same bytes to the same path again is harmless.
+    /// Uploads a content. It is harmless to send the same bytes to the same path again.
     private mutating func content(_ bytes: [UInt8], _ path: String) async {
         let call = Call(.PUT, "/content/\(path)", body: bytes)
         guard let answer = await retry({ _ in call }) else { return }
@@ -112,7 +112,7 @@ struct Uploader {
                     version, ("Upload-Offset", "\(offset)"), ("content-type", "application/offset+octet-stream"),
                 ])
             let head = Call(.HEAD, path, headers: [version])
-            // After an attempt whose end is not known the service says how far it has come.
+            // After an attempt with an unknown outcome, the service returns the upload's offset.
             guard let answer = await retry({ $0 == 0 || $0 % 2 == 0 ? patch : head }) else { return }
             guard let next = answer.headers.first(name: "upload-offset").flatMap({ Int($0) }) else {
                 // Another part is under way: a stopped process may still hold the upload.
@@ -132,7 +132,7 @@ struct Uploader {
         book.add(path, bytes)
     }
 
-    /// Sends until there is a final answer; nil after a minute without one.
+    /// Repeats a call until it has a final answer; nil after a minute.
     private mutating func retry(_ call: (_ attempt: Int) -> Call) async -> Answer? {
         let replicas = suite.replicas(of: .transfer)
         let deadline = ContinuousClock.now + .seconds(60)

@@ -9,7 +9,7 @@ struct Benchmarks: AsyncParsableCommand {
         subcommands: [Measure.self, AttackSuite.self, KnownToAll.self], defaultSubcommand: Measure.self)
 }
 
-/// Measures what the architecture promises, each figure as a ratio against something real in the same run.
+/// Measures the architecture's promises, each figure as a ratio to a real reference in the same run.
 struct Measure: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines

@@ -2,7 +2,7 @@ import ArgumentParser
 import Attack
 import Foundation
 
-/// `benchmarks known`: refusals for not knowing yet, and how soon an unknown device is refused.
+/// `benchmarks known`: refusals right after an acknowledged launch, and the time of an unknown device's 404.
 struct KnownToAll: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "known",

@@ -11,7 +11,7 @@ enum Report {
     /// Says how far something is that takes long.
     static func progress(_ text: String) { say("  … \(text)") }
 
-    /// Says a line as it is.
+    /// Prints a line unchanged.
     static func line(_ text: String) { say(text) }
 
     /// - Parameter reach: the least that the architecture asks for.

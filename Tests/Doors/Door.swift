@@ -5,12 +5,12 @@ import TestSupport
 
 @testable import PushService
 
-/// A way by which documents from outside come in.
+/// An entry for documents from outside.
 struct Door: Sendable {
     let name: String
     /// A document that it accepts.
     let template: JSON
-    /// Whether it accepts other documents than those of one form.
+    /// Whether it accepts documents of more than one form.
     var isFreeForm = false
     let take: @Sendable (_ document: [UInt8], inout DoorSuite, inout HostileDocuments) throws -> Void
 
@@ -34,7 +34,7 @@ struct Door: Sendable {
         }
     }
 
-    /// The body of a REST call that no machine decides about: it is answered as it was read.
+    /// The body of a REST call that no machine decides about: the service answers with the document itself.
     static func rest<R: Record>(
         _ service: String, _ type: R.Type, _ template: JSON, _ use: @escaping @Sendable (R) throws -> Void = { _ in }
     ) -> Door {
@@ -48,7 +48,7 @@ struct Door: Sendable {
 
     static let all = lifecycle + fetch + push + transfer + ops
 
-    /// Whether an error is a door's word that it does not accept a document.
+    /// Whether an error means that a door refuses a document.
     static func isRefusal(_ error: any Error) -> Bool {
         switch error {
         case is Problem, is JSONSyntaxError, is DocumentError, is APNsReason: true

@@ -10,7 +10,7 @@ import TestSupport
 import Timeline
 import TransferMachine
 
-/// The machines of all services in memory, each of which takes in what the others tell, with one device.
+/// The machines of all services in memory, with one device. Each consumes the others' events.
 struct DoorSuite: Sendable {
     typealias Place<M: Machine> = any WritableKeyPath<DoorSuite, InMemoryRuntime<M>> & Sendable
 
@@ -25,18 +25,18 @@ struct DoorSuite: Sendable {
     var push = InMemoryRuntime<PushMachine>(policy: Self.policy)
     var transfer = InMemoryRuntime<TransferMachine>(policy: TransferPolicy())
     private(set) var now = Instant.monday
-    /// What the last step appended, in order.
+    /// The events of the last step, in order.
     private(set) var appended: [Event] = []
     private var offset = 0
 
-    /// Has a machine decide a command, and every machine take in what follows.
+    /// Lets a machine decide a command, and every machine consume the new events.
     mutating func submit<M: Machine>(_ command: M.Command, _ place: Place<M>) throws {
         now = now + .milliseconds(10)
         appended = []
         try follow(self[keyPath: place].submit(command, to: Self.key, at: now))
     }
 
-    /// Lets time pass to the next deadline of any machine; nothing where there is none.
+    /// Advances time to the next deadline of any machine; does nothing without one.
     mutating func advance() throws {
         let deadlines = [lifecycle.nextDeadline, fetch.nextDeadline, push.nextDeadline, transfer.nextDeadline]
         guard let next = deadlines.compactMap({ $0 }).min() else { return }
@@ -70,7 +70,7 @@ struct DoorSuite: Sendable {
     }
 }
 
-/// A law of the doors was broken.
+/// A violated rule of the doors.
 struct DoorFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,14 +6,14 @@ import Records
 import TestSupport
 import Testing
 
-/// What any door accepts, every reader reads.
+/// Every reader can read each document that a door accepts.
 @Suite struct DoorTests {
-    /// So many documents in each run; a million by hand, with `DORMOUSE_DOCUMENTS=1000000`.
+    /// The number of documents in each run; a million by hand, with `DORMOUSE_DOCUMENTS=1000000`.
     private static let count = ProcessInfo.processInfo.environment["DORMOUSE_DOCUMENTS"].flatMap { Int($0) } ?? 1000
-    /// So many in a row are for the same device.
+    /// The number of consecutive documents for the same device.
     private static let row = 20
 
-    @Test func `what a door accepts is decided, folded and written by everything that reads it`() async throws {
+    @Test func `every accepted document is decided, folded, written and read again`() async throws {
         let devices = try DoorSuite.devices()
         var (taken, refused): ([String: Int], [String: Int]) = ([:], [:])
         let start = ContinuousClock.now
@@ -74,7 +74,7 @@ import Testing
         #expect(documents.subtracting(Door.all.map(\.name)).isEmpty)
     }
 
-    /// The new state is the fold of the new events, and everything that reads them does.
+    /// The new state is the fold of the new events, and every reader can read them.
     private static func check(_ suite: DoorSuite, after before: DoorSuite) throws {
         for event in suite.appended { try Readers.check(event) }
         try check(\.lifecycle, suite, before)

@@ -65,7 +65,7 @@ extension Door {
             body: body.count > ProviderRequest.bodyLimit ? nil : body)
     }
 
-    /// As the provider endpoint does.
+    /// Like the provider endpoint.
     private static func send(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
         guard let token = suite.token else { return }
         let request = request("/3/device/\(token)", headers, body)
@@ -78,7 +78,7 @@ extension Door {
         try suite.submit(.receive(draft.push(as: id, to: token, in: .sandbox, expiration: expiration)), \.push)
     }
 
-    /// As the provider endpoint does, and the relay after it.
+    /// Like the provider endpoint and then the relay.
     private static func broadcast(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
         let standard = ["apns-channel-id": DoorSuite.channel, "apns-push-type": "liveactivity"]
         let request = request("/4/broadcasts/apps/\(DoorSuite.app)", standard.merging(headers) { $1 }, body)

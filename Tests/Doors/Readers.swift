@@ -10,8 +10,7 @@ import ServiceKit
 @testable import OpsService
 @testable import PushService
 
-/// Everything that reads an event of the log, and every form in which it is written; each is read again by a parser that is
-/// not ours.
+/// Every reader of an event, and every format in which it is written. A foreign parser reads each format again.
 enum Readers {
     static func check(_ event: Event) throws {
         guard let data = try JSONSerialization.jsonObject(with: Data(event.data)) as? NSDictionary else {
@@ -66,7 +65,7 @@ enum Readers {
         guard isSame(try object(Array(sseData(told).utf8))) else { throw DoorFault("another server-sent event") }
     }
 
-    /// What a state is written as: stored, and as the answers to operators and devices.
+    /// The formats of a state: stored, and in answers to operators and devices.
     static func check<M: Machine>(_ aggregate: Aggregate<M>) throws {
         let binary = aggregate.state.binary
         guard M(binary: binary)?.binary == binary else { throw DoorFault("the state of \(M.name) reads otherwise") }

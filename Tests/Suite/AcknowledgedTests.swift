@@ -24,7 +24,7 @@ import Testing
             }
             for try await refusals in group { #expect(refusals == []) }
         }
-        // A device that nobody has registered is refused all the same.
+        // An unregistered device is still refused.
         let paths: [(SuiteService, HTTPMethod, String, JSON?)] = [
             (.push, .PUT, "/apps/news/registration", ["environment": "sandbox"]),
             (.fetch, .PUT, "/apps/news/minimum-interval", ["interval": 900]),

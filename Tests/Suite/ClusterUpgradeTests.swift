@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `deploy/up` does about a PostgreSQL whose package is upgraded while it runs.
+/// `deploy/up` with a PostgreSQL whose package was upgraded while it runs.
 @Suite("deploy/up after an upgrade of PostgreSQL", .timeLimit(.minutes(5))) struct ClusterUpgradeTests {
     @Test func `a server whose programs were replaced is restarted with its data`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pg-\(UUID().uuidString.prefix(8))")
@@ -17,8 +17,8 @@ import Testing
         try FileManager.default.removeItem(at: folder)
     }
 
-    /// With a copy of the server's programs, which can be replaced: they find the rest of the installation by its place
-    /// beside them.
+    /// Uses a copy of the server's programs that the test can replace. They find the rest of the installation relative
+    /// to their own path.
     private static let script = """
         set -euo pipefail
         base=$1 lib=$2

@@ -8,9 +8,9 @@ import Records
 import TestSupport
 import Testing
 
-/// Hostile documents and header values for every running process: none ends, and none answers 500.
+/// Hostile documents and header values for every running process: no process ends, and no call gets 500.
 @Suite("Hostile documents", .timeLimit(.minutes(10))) struct CorpusTests {
-    /// So many calls to each service; more by hand, with `DORMOUSE_CALLS`.
+    /// The number of calls to each service; more by hand, with `DORMOUSE_CALLS`.
     private static let calls = ProcessInfo.processInfo.environment["DORMOUSE_CALLS"].flatMap { Int($0) } ?? 250
     private static let seed = ProcessInfo.processInfo.environment["DORMOUSE_SEED"].flatMap { UInt64($0) } ?? 1
 
@@ -36,7 +36,7 @@ import Testing
                 suite.process(of: service) == process && kill(process ?? 0, 0) == 0, "\(service) is another process")
             #expect(try await suite.send(.GET, service, "/healthz").status == 200, "\(suite.words(of: service))")
         }
-        // What was accepted, every follower has read.
+        // Every follower has read each accepted document.
         try await suite.waitUntilAllIsTakenIn()
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters").json["items"]?.items?.isEmpty == true)
         let ends = try await suite.stop()
@@ -45,7 +45,7 @@ import Testing
     }
 }
 
-/// A suite with a device on which much is under way, and its descriptions.
+/// A suite with its descriptions, and a device with much under way.
 private struct Attacked {
     static let device = "d1"
 
@@ -86,7 +86,7 @@ private struct Attacked {
         self.operations = operations
     }
 
-    /// Not what ends the device, its credentials or the suite's time, nor an endless stream.
+    /// Excludes operations that end the device, its credentials or the suite's time, and endless streams.
     private static func isCalled(_ operation: APIDescription.Operation) -> Bool {
         operation.method != "DELETE" && !operation.path.hasSuffix("/token") && !operation.path.hasSuffix("/advance")
             && !operation.path.contains("/stream") && !operation.path.hasPrefix("/3/")
@@ -138,9 +138,9 @@ private struct Attacked {
             "Upload-Length", "Upload-Offset", "Upload-Metadata", "Upload-Concat", "Upload-Checksum", "Tus-Resumable",
             "Upload-Complete", "Want-Repr-Digest", "If-Range", "Upload-Draft-Interop-Version", "Dormouse-Position",
         ])
-        // Tab and what is printed: all that a client may send.
+        // Tab and the printable characters: a client can send no others.
         let value = documents.nextHeaderValue().filter { $0 == 0x09 || 0x20..<0x7F ~= $0 }
-        // It waits two seconds for a place that is far off.
+        // A distant place makes the service wait for two seconds.
         guard name != "Dormouse-Position" || documents.below(10) == 0 else { return }
         request.headers.add(name: name, value: String(decoding: value, as: UTF8.self))
     }

@@ -5,7 +5,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-/// What a crowd of clients leaves behind.
+/// Memory after a crowd of clients has left.
 @Suite("Crowds", .timeLimit(.minutes(5))) struct CrowdTests {
     private static let count = 3000
 
@@ -32,7 +32,7 @@ import Testing
         try await suite.cluster.destroy()
     }
 
-    /// A connection that has been answered once.
+    /// A connection that has received one answer.
     private func visitor(_ port: Int) async throws -> any Channel {
         let answered = Signal<Void>()
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

@@ -6,9 +6,9 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// What holds for every route of every service, as their descriptions list them.
+/// Rules for every route of every service, as their descriptions list them.
 @Suite("The edge of the suite", .timeLimit(.minutes(6))) struct EdgeTests {
-    /// A device and an app that there are; nothing else is.
+    /// An existing device and app; no other exists.
     private static let names = ["device": "phone", "app": "news"]
 
     @Test func `every route is in the list of the suite and refuses unknown query parameters`() async throws {
@@ -50,7 +50,7 @@ import Testing
                 let path = operation.path(Self.names)
                 for path in operation.hasParameter("wait") ? [path, path + "?wait=0"] : [path] {
                     let status = try await statusOfHead(operation.method, service, path, suite)
-                    // APNs's own protocol knows no operators; other changes are forbidden whatever they bring.
+                    // APNs's own protocol has no operators. Other changes are always forbidden.
                     guard operation.needsCredential, !["GET", "HEAD"].contains(operation.method) else { continue }
                     #expect(status == 403, "\(service) \(operation.method) \(path)")
                 }
@@ -61,7 +61,7 @@ import Testing
             #expect(status == 403, "\(service): it would take the device's own stream")
         }
         #expect(try await settledHeads(suite) == before)
-        // The same call of an operator does.
+        // The same call succeeds for an operator.
         try await suite.call(.GET, .push, "/v1/devices/phone/notifications?wait=0")
         #expect(try await settledHeads(suite) > before)
         _ = try await suite.stop()
@@ -75,13 +75,13 @@ import Testing
         return operations
     }
 
-    /// APNs's protocol, and downloads by clients that nobody here wrote.
+    /// APNs's protocol, and downloads by other clients.
     private func mayHaveAnyQuery(_ operation: APIDescription.Operation) -> Bool {
         ["/1/", "/3/", "/4/"].contains { operation.path.hasPrefix($0) }
             || operation.path.hasPrefix("/content/") && ["GET", "HEAD"].contains(operation.method)
     }
 
-    /// How many events the log has once no service takes in any more.
+    /// Returns the number of events in the log once no service consumes any more.
     private func settledHeads(_ suite: RunningSuite) async throws -> Int {
         var former = -1
         while true {
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// The status of an answer whose body may have no end.
+    /// Returns the status of an answer whose body may be endless.
     private func statusOfHead(
         _ method: String, _ service: SuiteService, _ path: String, _ suite: RunningSuite
     ) async throws -> Int {

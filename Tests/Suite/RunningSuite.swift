@@ -20,7 +20,7 @@ enum SuiteService: String, CaseIterable, Sendable {
 /// All processes end with it.
 final class RunningSuite: Sendable {
     static let operatorKey = "correct-horse"
-    /// Of an operator who may only read.
+    /// The key of a read-only operator.
     static let readersKey = "battery-staple"
 
     let cluster: PrivateCluster
@@ -80,10 +80,10 @@ final class RunningSuite: Sendable {
 
     func address(_ service: SuiteService) -> String { "http://127.0.0.1:\(ports[service] ?? 0)" }
 
-    /// The process that a service is; nil where it does not run.
+    /// Returns the process of a service; nil if it does not run.
     func process(of service: SuiteService) -> pid_t? { processes.withLock { $0[service]?.pid } }
 
-    /// The provider endpoint over TLS, and the file with the authority that it is trusted by.
+    /// The provider endpoint over TLS, and the file with its authority.
     var apnsAddress: String { "https://localhost:\(apns)" }
     var apnsAuthority: String { path("apns/ca.pem") }
 
@@ -101,7 +101,7 @@ final class RunningSuite: Sendable {
         try await process.waitForLine(containing: "is ready", within: 90)
     }
 
-    /// Starts a further replica of a service, and waits until it answers. It is killed when it is released.
+    /// Starts another replica of a service, and waits until it answers. The replica is killed on release.
     func launchReplica(_ service: SuiteService) async throws -> (process: ChildProcess, address: String) {
         let process = try start(service, port: 0, apns: 0)
         let line = try await process.waitForLine(containing: "is ready on", within: 90)
@@ -134,8 +134,8 @@ final class RunningSuite: Sendable {
         return ends
     }
 
-    /// Waits until a service is ready and names nothing that is wrong, or names something: a database that is away leaves it
-    /// ready.
+    /// Waits until a service is ready and reports no fault, or reports one: the service stays ready while the database
+    /// is down.
     func waitUntil(_ service: SuiteService, isWell: Bool) async throws {
         let last = Latest()
         do {

@@ -32,9 +32,9 @@ public struct APIDescription: Sendable {
             return common.contains { path.hasPrefix($0) }
         }
         public var takesDocument: Bool { document["requestBody"] != nil }
-        /// Whether it asks who calls.
+        /// Whether it needs a credential.
         public var needsCredential: Bool { document["security"]?.items?.isEmpty == false }
-        /// The JSON Schema of the document that it takes.
+        /// The JSON Schema of its request document.
         public var requestSchema: JSON? { document["requestBody"]?["content"]?["application/json"]?["schema"] }
         /// Whether it may answer with an endless stream.
         public var isStream: Bool {

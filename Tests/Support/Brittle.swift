@@ -18,9 +18,9 @@ public final class Faults: Sendable {
 /// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
 /// schema.
 ///
-/// A ping whose data says `trap` and a negative number end the process, a ping that says `loop` is never decided, a ping that
-/// says `heavy` makes the state too large. It can't read pings that say `malformed` or `newer`. A deadline changes nothing
-/// when it comes.
+/// A counter that pings can break. A ping with `trap` or a negative number ends the process. A ping with `loop` is
+/// never decided, and a ping with `heavy` makes the state too large. Pings with `malformed` or `newer` are unreadable.
+/// A deadline changes nothing.
 ///
 /// It always refuses pings that say `unwelcome`.
 public struct Brittle: Machine, Equatable {

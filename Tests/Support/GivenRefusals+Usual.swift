@@ -17,7 +17,7 @@ extension GivenRefusals {
         public init() {}
     }
 
-    /// Provokes all that operations refuse whatever they are about.
+    /// Provokes the refusals that all operations share.
     public func refuse(_ operations: [APIDescription.Operation], in scene: Scene) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for operation in operations { group.addTask { try await self.refuse(operation, in: scene) } }

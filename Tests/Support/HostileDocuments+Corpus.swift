@@ -1,5 +1,5 @@
 extension HostileDocuments {
-    /// Around the limits of the doors (24), of the log (64) and of nobody.
+    /// Depths near the limits of the doors (24) and of the log (64), and far beyond.
     static let depths = [2, 8, 22, 23, 24, 25, 26, 31, 32, 33, 34, 62, 63, 64, 65, 66, 200]
 
     static let numbers = [
@@ -34,7 +34,7 @@ extension HostileDocuments {
         "{\\\"a\\\":1}", "<script>", "&amp;", "\\\\N", "\\\\.", "\\\\x00",
     ]
 
-    /// The insides of strings that are no UTF-8, or hold what no string may.
+    /// The contents of strings with invalid UTF-8 or forbidden characters.
     static let bytes: [[UInt8]] = [
         [0x00], [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xED, 0xB0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80], [0xC3],
         [0xE2, 0x82], [0xF0, 0x9F, 0x98], [0xF8, 0x88, 0x80, 0x80, 0x80], [0x1F], [0x0A], [0xEF, 0xBF, 0xBF],

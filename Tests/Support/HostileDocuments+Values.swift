@@ -30,7 +30,7 @@ extension HostileDocuments {
         }
     }
 
-    /// Digits of which the first is no zero.
+    /// Digits that do not begin with zero.
     private mutating func digits(_ count: Int) -> String {
         (0..<count).map { String($0 == 0 ? below(9) + 1 : below(10)) }.joined()
     }
@@ -48,7 +48,7 @@ extension HostileDocuments {
         }
     }
 
-    /// What looks like the identifiers that devices and apps have.
+    /// Texts that look like identifiers of devices and apps.
     mutating func identifierish() -> String {
         pick([
             "", ".", "..", "a", "A:B", "com.example.notes", String(repeating: "x", count: 128),
@@ -83,7 +83,7 @@ extension HostileDocuments {
         return Self.list((0..<below(5)).map { _ in value(depth: depth) })
     }
 
-    /// A value inside so many arrays or objects.
+    /// A value inside a number of arrays or objects.
     mutating func nested(depth: Int, object: Bool) -> [UInt8] {
         let isMixed = below(3) == 0
         let inner = below(2) == 0 ? scalar() : Array((object ? "{}" : "[]").utf8)
@@ -97,7 +97,7 @@ extension HostileDocuments {
         return opening + inner + closing.reversed()
     }
 
-    /// Text that is no JSON any more.
+    /// Text that is no longer JSON.
     mutating func broken(_ text: [UInt8]) -> [UInt8] {
         var text = text
         switch below(6) {

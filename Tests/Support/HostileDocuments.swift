@@ -1,17 +1,18 @@
 public import Records
 
-/// An endless sequence of documents that try the readers and writers of JSON: extreme numbers, deep nesting, U+0000, halves of
-/// surrogate pairs, duplicate names, texts that are no UTF-8. The same seed gives the same documents on every machine.
+/// An endless sequence of documents that test readers and writers of JSON. The same seed gives the same documents on
+/// every machine. They contain extreme numbers, deep nesting, U+0000, halves of surrogate pairs, duplicate names and
+/// invalid UTF-8.
 ///
-/// Most are well-formed, so that doors accept some of them. All are small but for about one in 300, which has up to 80 KB.
+/// Most are well-formed, so that doors accept some of them. About one in 300 has up to 80 KB; all others are small.
 public struct HostileDocuments: Sendable {
-    /// What the next document is drawn from.
+    /// The random source of the next document.
     public var random: SplitMix64
 
     /// A sequence that depends on nothing but the seed.
     public init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-    /// Any text: most often a JSON value with an object at the top, sometimes no JSON at all.
+    /// Any text: usually a JSON value with an object at the top, sometimes not JSON at all.
     public mutating func next() -> [UInt8] {
         switch below(16) {
         case 0: return scalar()
@@ -22,7 +23,7 @@ public struct HostileDocuments: Sendable {
         }
     }
 
-    /// A document whose top level is an object. One in eight is not well-formed deeper down.
+    /// A document with an object at the top. One in eight is malformed deeper down.
     public mutating func nextObject() -> [UInt8] {
         below(12) == 0 ? nested(depth: pick(Self.depths) - 1, object: true) : object(depth: depth())
     }
@@ -41,8 +42,8 @@ public struct HostileDocuments: Sendable {
         return value.filter { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
     }
 
-    /// A document of the same form as another, with hostile values in up to two places: the bodies that a door has to look
-    /// at closely.
+    /// A document with the form of another, and with hostile values in up to two places. A door must validate such
+    /// bodies closely.
     public mutating func nextBody(like template: JSON) -> [UInt8] {
         var places: Set<Int> = []
         for _ in 0..<pick([0, 1, 1, 1, 1, 2]) { places.insert(below(max(1, template.places))) }
@@ -54,7 +55,7 @@ public struct HostileDocuments: Sendable {
     /// A number below a bound.
     public mutating func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
 
-    /// One of several.
+    /// Returns one of several.
     public mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }
 
@@ -103,7 +104,7 @@ extension HostileDocuments {
 }
 
 extension JSON {
-    /// How many values it has, itself included.
+    /// The number of its values, itself included.
     fileprivate var places: Int {
         switch self {
         case .array(let items): items.reduce(1) { $0 + $1.places }

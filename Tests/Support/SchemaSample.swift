@@ -1,7 +1,7 @@
 public import Records
 
 extension JSON {
-    /// A document as a JSON Schema describes it, with all its members: the first of words, the least of numbers.
+    /// A document that a JSON Schema describes, with all its members: the first of each enumeration, the least number.
     public init(sampleOf schema: JSON) {
         if let choice = schema["anyOf"]?.items?.first {
             self.init(sampleOf: choice)

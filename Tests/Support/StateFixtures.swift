@@ -4,18 +4,18 @@ public import Machines
 import Records
 public import Timeline
 
-/// States as programs have stored them: for each version of a machine's stored form, the file `<version>.json` with some
-/// states and the events that they are the fold of, and for the newest one `<version>.form` with its fields.
+/// States as programs have stored them. For each version of a machine's stored form, the file `<version>.json` has some
+/// states and the events that they are the fold of. For the newest version, `<version>.form` has its fields.
 ///
-/// Both are written by the test that reads them, where `STORE_STATES` names the folder of the source. The file of a version
-/// that was released never changes; those of version 1 were written by the programs of then.
+/// The test that reads both files writes them if `STORE_STATES` names the folder of the source. The file of a released
+/// version never changes. Programs of that time wrote those of version 1.
 public struct StateFixtures<M: Machine>: Sendable {
     public struct Fixture: Sendable {
         public let name: String
         public let history: [(event: M.OwnEvent, time: Instant)]
         public let binary: [UInt8]
 
-        /// What this program makes of the events.
+        /// The fold of the events by this program.
         public var folded: M {
             history.reduce(into: M()) { $0.apply($1.event, at: $1.time) }
         }
@@ -23,12 +23,12 @@ public struct StateFixtures<M: Machine>: Sendable {
 
     private let folder: URL
 
-    /// - Parameter bundle: with a folder `States`.
+    /// - Parameter bundle: a bundle with a folder `States`.
     public init(_ bundle: Bundle) { folder = bundle.bundleURL.appendingPathComponent("States") }
 
     /// The stored states of a version.
     ///
-    /// - Throws: where there are none.
+    /// - Throws: an error if there are none.
     public func states(_ version: Int) throws -> [Fixture] {
         let json = try JSON(parsing: Array(try Data(contentsOf: folder.appendingPathComponent("\(version).json"))))
         return try (json.items ?? []).map { item in
@@ -55,8 +55,8 @@ public struct StateFixtures<M: Machine>: Sendable {
 }
 
 extension StateFixtures {
-    /// Writes the files of this program's version, where that is asked for, from histories: the largest states, and those
-    /// that types of events occur in which the others have not.
+    /// Writes the files of this program's version from histories, if requested. It writes the largest states, and those
+    /// with event types that the others lack.
     public static func store(_ histories: [(name: String, events: [Event])]) throws {
         guard let root = ProcessInfo.processInfo.environment["STORE_STATES"] else { return }
         var found: [(name: String, events: [Event], binary: [UInt8])] = []

@@ -1,8 +1,8 @@
 import OrderedCollections
 public import Records
 
-/// The stored form of a record in words: its fields in their order, with their types down to the leaves, and the words of
-/// enumerations in theirs. Two programs with the same text read each other's records.
+/// The stored form of a record in words. It lists the fields in order, with their types down to the leaves, and the
+/// words of enumerations in order. Two programs with the same text read each other's records.
 public enum StoredForm {
     /// A line for each field.
     public static func text<T: Value>(of type: T.Type) -> String { lines(of: type, "").joined(separator: "\n") + "\n" }
@@ -36,7 +36,7 @@ public enum StoredForm {
     }
 }
 
-/// What holds values of another type.
+/// A type that contains values of another type.
 protocol Composite { static func lines(_ place: String) -> [String] }
 
 extension Optional: Composite where Wrapped: Value {

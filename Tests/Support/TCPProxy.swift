@@ -40,7 +40,7 @@ public final class TCPProxy: Sendable {
     /// How many clients are connected to it now.
     public var connections: Int { traffic.links.count { $0.client.isActive } }
 
-    /// How many connections it has reset since it started.
+    /// The number of connections that it has reset since its start.
     public var refusals: Int { traffic.refusals }
 
     /// Stops listening and cuts all connections.

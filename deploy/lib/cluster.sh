@@ -121,17 +121,17 @@ start_cluster() {
     done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
 }
 
-# cluster_is_outdated: whether the running server's program was replaced since it started, as by an upgrade of the package.
-# Its new sessions then load libraries that do not fit it, and fail with SQLSTATE 58P01.
+# cluster_is_outdated: whether an upgrade of the package has replaced the running server's program. New sessions of such
+# a server load libraries that do not fit it, and fail with SQLSTATE 58P01.
 cluster_is_outdated() {
     local pid program
     pid=$(pid_of database) || return 1
-    # Only the server's own user may look, where root has not all rights.
+    # Only the server's own user may look if root lacks rights.
     program=$(as_owner readlink "/proc/$pid/exe") || return 1
     [[ $program == *' (deleted)' ]]
 }
 
-# restart_outdated_cluster: restarts such a server with the programs that are installed now. The services wait for it.
+# restart_outdated_cluster: restarts such a server with the installed programs. The services wait for it.
 restart_outdated_cluster() {
     if ! cluster_is_outdated; then return 0; fi
     step "Restarting PostgreSQL: its programs were replaced while it ran, as by an upgrade of its package"

@@ -23,11 +23,11 @@ public struct UsageProfile: Record, Equatable {
         fields.field("weights", &weights)
     }
 
-    /// The same openings with weights of another scale, which are rounded.
+    /// Converts openings whose weights have another scale, and rounds the new weights.
     ///
     /// - Parameters:
     ///   - hours: one weight an hour, or none at all.
-    ///   - opening: what one opening added to them.
+    ///   - opening: the weight of one opening in `hours`.
     init(hours: [Int], opening: Int, week: Int) {
         self.week = week
         var hours = hours.map { min(max(0, $0), 1 << 32) * Self.opening / max(1, opening) }

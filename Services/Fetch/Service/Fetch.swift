@@ -37,9 +37,9 @@ public enum Fetch {
         try await DurableService.migrate(FetchMachine.self, configuration, logger: logger)
     }
 
-    /// Ends well where the database is as this program needs it.
+    /// Compares the database with this program, and changes nothing.
     ///
-    /// - Throws: where it is not, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(FetchMachine.self, configuration, logger: logger)
     }

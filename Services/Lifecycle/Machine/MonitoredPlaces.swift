@@ -140,7 +140,7 @@ public struct EnergyLedger: Record, Equatable {
 
     private static let mostBytes = 1 << 60
 
-    /// Adds what a device says, as often as it says it: past an exbibyte it makes no difference.
+    /// Adds the bytes of a device's report. The sum stops at an exbibyte, so repeated reports can't overflow it.
     mutating func receive(_ bytes: Int) {
         bytesReceived = min(bytesReceived + min(max(0, bytes), Self.mostBytes), Self.mostBytes)
     }

@@ -23,9 +23,9 @@ public enum Lifecycle {
         try await DurableService.migrate(LifecycleMachine.self, configuration, logger: logger)
     }
 
-    /// Ends well where the database is as this program needs it.
+    /// Compares the database with this program, and changes nothing.
     ///
-    /// - Throws: where it is not, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(LifecycleMachine.self, configuration, logger: logger)
     }

@@ -87,7 +87,7 @@ enum EventForm: String, CaseIterable {
 
     private static func quoted(_ cell: String) -> String {
         guard cell.utf8.contains(where: { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }) else { return cell }
-        // Byte by byte: a quote and a combining mark behind it are one character.
+        // Works on bytes: in Swift a quote and a combining mark behind it form one character.
         var bytes: [UInt8] = [0x22]
         for byte in cell.utf8 {
             if byte == 0x22 { bytes.append(0x22) }

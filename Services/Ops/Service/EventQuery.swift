@@ -49,7 +49,7 @@ struct EventQuery {
         }
     }
 
-    /// Parameters as the API description tells them.
+    /// The parameters for the API description.
     static func described(_ names: [String]) -> [RouteParameter] {
         names.map { name in
             switch name {

@@ -63,7 +63,8 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.ofDevice),
-            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog, unknownQuery: .refusedByHandler
+            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
+            unknownQuery: .refusedByHandler
         ) { request, context in
             let device = try context.parameters.identifier("device")
             let query = try EventQuery(request, EventQuery.ofDevice, device: device)
@@ -73,11 +74,11 @@ struct EventRoutes: Sendable {
         }
     }
 
-    /// - Throws: `not_found` where nothing is found since the log has nothing of the device at all.
+    /// - Throws: `not_found` if the page is empty and the log has no event of the device at all.
     private func page(_ query: EventQuery) async throws -> EventPage {
         try await asking {
             let page = try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
-            // Whoever goes on from a page has seen the device.
+            // A client with a cursor has read a page before, so the device exists.
             guard page.events.isEmpty, query.cursor == nil, let key = query.filter.key else { return page }
             guard try await queries.knows(key) else {
                 throw Problem.notFound.because("the log has nothing of a device \(key.device ?? key.description)")

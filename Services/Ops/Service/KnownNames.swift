@@ -1,10 +1,10 @@
 import Contracts
 
-/// The names that events have by the catalogues: what a filter may ask for.
+/// The names that the catalogues define, which a filter may contain.
 enum KnownNames {
     static let services = [LifecycleEvent.source, FetchEvent.source, PushEvent.source, TransferEvent.source]
 
-    /// What each type of event means.
+    /// The meaning of each event type.
     static let summaries: [String: String] = {
         func kinds<F: EventFamily>(_ family: F.Type) -> [(String, String)] { F.catalogue.map { ($0.type, $0.summary) } }
         let all =
@@ -12,20 +12,20 @@ enum KnownNames {
         return Dictionary(all) { first, _ in first }
     }()
 
-    /// What is wrong with the first type that the catalogues do not have; nil where they have all of them.
+    /// Returns the fault of the first type that no catalogue has; nil if all are known.
     static func fault(ofTypes types: [String]) -> String? {
         guard let type = types.first(where: { summaries[$0] == nil }) else { return nil }
         return "\(type) is not an event type; the nearest are \(nearest(to: type).joined(separator: ", "))"
     }
 
-    /// What is wrong with names of services; nil where there are all of them.
+    /// Returns the fault of unknown service names; nil if all are known.
     static func fault(ofServices names: [String]) -> String? {
         let unknown = names.filter { !services.contains($0) }
         guard !unknown.isEmpty else { return nil }
         return "\(unknown.joined(separator: ", ")): no such service; there are \(services.joined(separator: ", "))"
     }
 
-    /// The three types that a wrong one is most like; first those that it is a part of.
+    /// Returns the three types nearest to a wrong one. Types that contain it come first.
     static func nearest(to type: String) -> [String] {
         let wrong = type.lowercased()
         let all = summaries.keys.map { name in
@@ -36,7 +36,7 @@ enum KnownNames {
         }.prefix(3).map(\.name)
     }
 
-    /// How many bytes to insert, delete or replace make one text the other (Levenshtein).
+    /// Returns the Levenshtein distance: the fewest bytes to insert, delete or replace.
     private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
         var row = Array(0...other.count)
         for (i, byte) in one.enumerated() {

@@ -3,7 +3,7 @@ import ServiceKit
 import ServiceLifecycle
 import Timeline
 
-/// Keeps the gauges of how far consumers lag behind the log, by which deployments scale, and for how long.
+/// Updates the gauges of each consumer's lag in events and in seconds. Deployments scale by them.
 struct LagGauge: Service {
     let queries: LogQueries
     let metrics: Metrics

@@ -58,7 +58,7 @@ struct LogRoutes: Sendable {
         }
     }
 
-    /// - Throws: `invalid_query` where no consumer has this name.
+    /// - Throws: `invalid_query` if no consumer has this name.
     private func requireConsumer(_ name: String) async throws {
         let names = try await asking { try await queries.consumers() }.map(\.name)
         let all = KnownNames.services + names.filter { !KnownNames.services.contains($0) }

@@ -34,9 +34,9 @@ public enum Ops {
         await connection.close()
     }
 
-    /// Ends well where the database is as this program needs it.
+    /// Compares the database with this program, and changes nothing.
     ///
-    /// - Throws: where it is not, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await PlainService.check(name, configuration, migrators: [try OpsSchema.migrator()], logger: logger)
     }
@@ -89,7 +89,7 @@ public enum Ops {
             parts.readiness.add(.upkeep(maintenance))
             return maintenance
         }
-        // To drop a day takes as long as the day is large.
+        // The time to drop a day grows with its size, so this connection has no deadline.
         let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", flightTimeout: nil)
         let pool = ConnectionPool(options, size: 1, logger: parts.logger)
         let days = parts.configuration.number("RETENTION_DAYS") ?? 30

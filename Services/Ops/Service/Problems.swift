@@ -62,7 +62,7 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
                 faults: laggards.map { Fault(pointer: "/\($0.consumer)", detail: $0.description) })
         }
     } catch let error as PostgresError where error.isServerFault {
-        // The pool keeps it for `/readyz`, and the log has PostgreSQL's own words.
+        // The pool keeps the error for `/readyz`, and logs PostgreSQL's own message.
         throw Problem.databaseUnavailable
     } catch let error as PostgresError where error.sqlState == "57014" {
         // The role's statement_timeout.

@@ -29,8 +29,8 @@ extension Metric {
     static let transferredBytes = Metric(
         "dormouse_transfer_bytes_total", "Bytes of bodies received and sent, by direction and stream.", .counter)
     static let filesTrashed = Metric(
-        "dormouse_transfer_files_trashed_total", "Files that nothing names, moved to the trash, by folder.", .counter)
+        "dormouse_transfer_files_trashed_total", "Unreferenced files moved to the trash, by folder.", .counter)
     static let sweepRefused = Metric(
         "dormouse_transfer_sweep_refused",
-        "Files that nothing names and that a sweep refused to move, since they are so many, by folder.", .gauge)
+        "Unreferenced files that a sweep refused to move because there are too many, by folder.", .gauge)
 }

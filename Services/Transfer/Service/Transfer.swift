@@ -25,7 +25,7 @@ public enum Transfer {
 
     private static let standardScanInterval = 60
 
-    /// The tables of the service's own.
+    /// The migrations of the service's own tables.
     private static func migrations() throws -> [Migration] {
         let files: [(name: String, bytes: [UInt8])] = [
             ("0002_transfer.sql", PackageResources._002_transfer_sql),
@@ -42,9 +42,9 @@ public enum Transfer {
             TransferMachine.self, configuration, logger: logger, migrations: try migrations())
     }
 
-    /// Ends well where the database is as this program needs it.
+    /// Compares the database with this program, and changes nothing.
     ///
-    /// - Throws: where it is not, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(
             TransferMachine.self, configuration, logger: logger, migrations: try migrations())
@@ -98,7 +98,7 @@ public enum Transfer {
                     parts: parts, storage: storage, origins: origins, credentials: credentials,
                     scanInterval: .seconds(configuration.number("SCAN_INTERVAL") ?? standardScanInterval)),
                 UploadSweep(store: uploads),
-                // Downloads that nobody claims leave many.
+                // Unclaimed downloads leave many files.
                 sweep(.segments, .emptyDatabase { try await states.isEmpty }) { try await states.pieces(of: $0) },
                 sweep(.uploads) { try await uploads.table.inUse($0) },
                 sweep(.contents) { try await contents.inUse($0) },

@@ -1,5 +1,5 @@
 -- compatible
--- A day can be dropped although an operator has still to decide about an event of it: the event is kept beside the log.
+-- An operator may still decide about an event whose day is dropped, so the log keeps such events in a separate table.
 
 -- The events of dead letters whose day was dropped.
 CREATE TABLE bus.kept_events (
@@ -7,7 +7,7 @@ CREATE TABLE bus.kept_events (
     CONSTRAINT kept_events_place PRIMARY KEY (partition, log_offset)
 );
 
--- Copies the events of one day and partition that dead letters name, before the day is dropped.
+-- Copies the events of one day and partition that dead letters name. It runs before the day is dropped.
 CREATE FUNCTION bus.keep_events(place integer, wanted date) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog AS $$
     INSERT INTO bus.kept_events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
@@ -21,7 +21,7 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
 $$;
 REVOKE ALL ON FUNCTION bus.keep_events(integer, date) FROM PUBLIC;
 
--- The consumers that have not taken in a day to its end. Dead letters do not count: their events are kept.
+-- The consumers that have not read a day to its end. Dead letters do not count: their events are kept.
 CREATE OR REPLACE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     SELECT DISTINCT c.consumer FROM bus.cursors AS c
     WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = wanted)
@@ -34,10 +34,9 @@ CREATE OR REPLACE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGU
     ORDER BY 1
 $$;
 
--- The day that the age of others is counted from. It is the newest day with events, so that a clock that runs ahead ages
--- nothing by itself. Where that day lies more than `kept` days after the one before it, the clock may have been wrong when
--- it was appended: then the day before the gap counts, until three days with events lie behind the gap. Null where the log
--- is empty.
+-- Returns the reference day, from which ages are counted; null if the log is empty. It is the newest day with events,
+-- so a fast clock alone ages nothing. If that day lies more than `kept` days after the previous one, the clock may have
+-- been wrong at the append. Then the day before the gap is the reference, until three days with events follow the gap.
 CREATE FUNCTION bus.reference_day(kept integer) RETURNS date LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     WITH used AS (
         SELECT d.day, lag(d.day) OVER (ORDER BY d.day) AS former, row_number() OVER (ORDER BY d.day DESC) AS place

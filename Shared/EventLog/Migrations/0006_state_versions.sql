@@ -1,6 +1,6 @@
 -- compatible
--- Which version of its machine the stored states of a service are to have, and which all of them have. Retention waits while
--- they differ: an older state may have to be folded anew, from all its events.
+-- The target version of a service's stored states, and the version that all of them have reached. Retention waits while
+-- they differ: an upgrade may have to fold a state from all its events.
 CREATE TABLE bus.state_versions (
     partition integer NOT NULL,
     service text NOT NULL,
@@ -12,8 +12,8 @@ ALTER TABLE bus.state_versions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY state_versions_read ON bus.state_versions FOR SELECT USING (true);
 CREATE POLICY state_versions_own ON bus.state_versions FOR UPDATE USING (current_user = 'dormouse_' || service);
 
--- The consumers that have not taken in a day to its end, and the services whose states are still to be upgraded. Dead letters
--- do not count: their events are kept.
+-- The consumers that have not read a day to its end, and the services that still upgrade states. Dead letters do not
+-- count: their events are kept.
 CREATE OR REPLACE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     SELECT DISTINCT c.consumer FROM bus.cursors AS c
     WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = wanted)

@@ -1,17 +1,17 @@
 -- compatible
--- Ends sessions that hold up the log and stand still, and gives back what they hold.
+-- Ends idle sessions that block the log, and frees their locks.
 --
--- The server does not do that itself: neither idle_in_transaction_session_timeout nor statement_timeout runs while it waits
--- for the rest of a pipeline, and transaction_timeout came with version 17. So a client that stops in the middle of a flight
--- holds the head of its partition, for all services, until the service that waits calls this.
+-- The server does not do that itself. Neither idle_in_transaction_session_timeout nor statement_timeout runs while it
+-- waits for the rest of a pipeline, and transaction_timeout came with version 17. So a client that stops in the middle
+-- of a flight holds its partition's head for all services, until a waiting service calls this function.
 --
--- It ends sessions of the suite's own roles only, and of those only one that
---   - somebody waits for at this moment, for a row or a table of the log,
+-- It ends only sessions of the suite's own roles, and of those only a session that
+--   - blocks another session now, at a row or a table of the log,
 --   - does not wait for a lock itself,
---   - has done nothing for the time that is given, at least a second. One that works gets three times as long: it may be slow, but the
---     client has given up by then.
+--   - has been idle for the given time, at least a second. A working session gets three times as long: it may be slow, but by then its
+--     client has given up.
 --
--- A row for each of them; `ended` is false where the owner of this function has not the rights of the session's role.
+-- Returns a row for each of them. `ended` is false if the function's owner lacks the rights of the session's role.
 CREATE FUNCTION bus.end_blockers(patience double precision) RETURNS TABLE (pid integer, role text, ended boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
@@ -28,7 +28,7 @@ BEGIN
         WHERE w.datname = current_database() AND w.wait_event_type = 'Lock' AND EXISTS (
                 SELECT FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
                 WHERE l.pid = w.pid AND c.relnamespace = 'bus'::regnamespace
-                    -- Whoever waits for a row has the row's own lock, or waits for that.
+                    -- A session that waits for a row holds the row's lock, or waits for that lock.
                     AND (l.locktype = 'tuple' OR NOT l.granted))
             AND b.pid = blocking.pid AND b.datname = current_database() AND b.usename ^@ 'dormouse_'
             AND b.wait_event_type IS DISTINCT FROM 'Lock'
@@ -48,8 +48,8 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION bus.end_blockers(double precision) FROM PUBLIC;
 
--- As before, but for members that no clock of this moment can have renewed: a failover to a server whose clock is behind
--- would else keep the dead alive.
+-- As before, but without members that no current clock can have renewed. After a failover to a server with a slow
+-- clock, such a member would otherwise seem alive.
 CREATE OR REPLACE FUNCTION bus.outage_since(who text, served_at timestamptz, served_time bigint) RETURNS int8range
 LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
     SELECT int8range(served_time, l.since_time)
@@ -57,7 +57,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
         SELECT coalesce(min(m.since), clock_timestamp()) AS since,
             coalesce(min(m.since_time), bus.suite_time(bus.real_now())) AS since_time
         FROM bus.members AS m WHERE m.consumer = who
-            -- Renewed each 700 ms, for 3 s: who has not for longer than 1.5 s may be dead, and serves nobody.
+            -- Renewed each 700 ms, for 3 s: a member without renewal for 1.5 s may be dead, and serves nobody.
             AND m.expires BETWEEN clock_timestamp() + interval '1.5 seconds' AND clock_timestamp() + interval '6 seconds'
         ) AS l
     WHERE l.since > served_at + interval '1 second' AND l.since_time > served_time

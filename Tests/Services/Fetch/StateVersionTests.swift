@@ -33,7 +33,7 @@ import Timeline
         }
     }
 
-    @Test func `each older version gives what its history gives but for what it did not know`() throws {
+    @Test func `an upgraded state equals its fold except for values that the old form lacked`() throws {
         for version in 1..<FetchMachine.version {
             for fixture in try fixtures.states(version) {
                 guard case .partial(let state) = FetchMachine.upgraded(fixture.binary, from: version) else {
@@ -43,7 +43,7 @@ import Timeline
                 var folded = fixture.folded
                 for (name, app) in state.apps {
                     let usage = try #require(folded.apps[name]?.usage)
-                    // The former weights were finer, so the new ones are rounded elsewhere.
+                    // The former weights were finer, so the new ones round differently.
                     #expect(zip(usage.hours, app.usage.hours).allSatisfy { abs($0 - $1) <= 1 }, "\(fixture.name)")
                     #expect(usage.hours.count == app.usage.hours.count)
                     folded.apps[name]?.usage = app.usage

@@ -139,7 +139,7 @@ import Timeline
         }
     }
 
-    /// After a restore to an earlier point the places of clients may not be there any more.
+    /// After a restore to an earlier point, clients may have places that no longer exist.
     @Test func `a place beyond the end of the log is gone, and nothing is skipped in silence`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", fleet: "blue")
@@ -159,7 +159,7 @@ import Timeline
                 #expect(answer["detail"]?.string?.contains("begin anew") == true)
             }
             #expect(try await bench.send("GET", path + "?wait=0&after=\(beyond)").code == "place_beyond_log")
-            // The end itself is a place, and so is anything of partitions that are not asked for.
+            // The end itself is a valid place. Places in other partitions do not matter.
             #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": start]).status == 200)
             let other = (0..<LifecycleBench.partitions).filter { $0 != partition }[0]
             _ = try await OrderStream(bench, "/v1/fleets/blue/orders?partitions=\(other)", after: vector)
@@ -175,7 +175,7 @@ import Timeline
             let next = try #require(try await bench.send("GET", path + "?wait=0&after=\(start)")["next"]?.string)
             let known = try #require(Int(next.drop { $0 != ":" }.dropFirst()))
             let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
-            // The day of all of that was dropped, and some events after it.
+            // Retention dropped the day of these events, and some later events.
             let values: [Parameter] = [.int4(Int32(partition)), .int(known + 10)]
             _ = try await bench.pool.run([
                 Call(Statement("UPDATE bus.partitions SET head = $2 WHERE partition = $1"), values),

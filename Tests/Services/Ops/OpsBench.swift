@@ -30,7 +30,7 @@ struct Answer {
     var items: [JSON] { json["items"]?.items ?? [] }
 }
 
-/// What the health check of the database finds.
+/// The result of the database's health check.
 final class PretendDatabase: Sendable {
     private let found = Mutex<String?>(nil)
     var fault: String? {

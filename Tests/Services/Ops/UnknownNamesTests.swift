@@ -5,7 +5,7 @@ import Testing
 
 @testable import OpsService
 
-/// Questions about what does not exist are answered with what is wrong, not with nothing.
+/// Requests with unknown names get an error instead of an empty answer.
 @Suite("Unknown names", .timeLimit(.minutes(2))) struct UnknownNamesTests {
     @Test(arguments: ["/v1/events", "/v1/events/stream"])
     func `an unknown event type is refused with the nearest known ones`(_ path: String) async throws {
@@ -53,7 +53,7 @@ import Testing
                 #expect(answer.status == 404 && answer.code == "not_found", "\(path)")
                 #expect(answer.json["detail"]?.string?.contains("nobody") == true)
             }
-            // Known, but nothing of it is wanted.
+            // The device exists, but none of its events match.
             #expect(try await bench.get("/v1/devices/phone/timeline?type=fetch.task.due").status == 200)
             #expect(try await bench.get("/v1/events?device=phone&app=none").status == 200)
         }
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// It may come at any moment.
+    /// The device may register at any moment.
     @Test func `a device that is not there yet can be followed`() async throws {
         try await OpsBench.run { bench in
             let (events, _) = try await bench.follow("/v1/events/stream?device=later", 1) {
@@ -84,9 +84,9 @@ import Testing
         }
     }
 
-    /// Nothing registers bundle identifiers and fleets: the log alone tells that nobody has one.
+    /// Bundle identifiers and fleets are not registered: only the log shows that no device has one.
     @Test(arguments: ["/v1/events?app=com.example.none", "/v1/devices?fleet=none", "/v1/devices?prefix=none"])
-    func `names that nothing registers may have nothing`(_ path: String) async throws {
+    func `an unknown app or fleet has an empty list`(_ path: String) async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get(path)
             #expect(answer.status == 200 && answer.items.isEmpty)

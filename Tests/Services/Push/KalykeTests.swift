@@ -4,7 +4,7 @@ import Records
 import TestSupport
 import Testing
 
-/// kalyke as it comes: only the host and the trust are other ones.
+/// kalyke, unchanged except for the host and the trusted certificates.
 @Suite(.timeLimit(.minutes(4))) struct KalykeTests {
     private static let packages = ["kalyke-apns==1.5.0", "httpx2[http2]==2.16.2", "PyJWT[crypto]==2.15.1"]
 

@@ -48,7 +48,7 @@ private struct Sent: Sendable {
         }
     }
 
-    /// A payload of so many levels.
+    /// A payload with a number of levels.
     static func nested(_ levels: Int) -> [UInt8] {
         Array((String(repeating: #"{"x":"#, count: levels) + "1" + String(repeating: "}", count: levels)).utf8)
     }

@@ -82,7 +82,7 @@ struct ProviderSigner: Sendable {
         #expect(throws: APNsReason.invalidProviderToken) { try ProviderSession.token(header) }
     }
 
-    /// As kalyke signs it.
+    /// A token as kalyke signs it.
     private func token(at time: String) async throws -> String {
         let kid = JWKIdentifier(string: signer.keyID)
         let keys = await JWTKeyCollection().add(ecdsa: signer.key, kid: kid)

@@ -8,7 +8,7 @@ import Timeline
 
 @testable import PushService
 
-/// What one process of `push` has answered for, another one knows at once.
+/// Every process of `push` knows at once whatever another one has acknowledged.
 @Suite(.timeLimit(.minutes(4))) struct ReplicaTests {
     private static let width = 10
 
@@ -18,7 +18,7 @@ import Timeline
             try await suite.withReplica { other in
                 var refused: [String] = []
                 for round in 0..<20 {
-                    // Each of a team of its own, registered at one process and used at the other.
+                    // Each key belongs to a team of its own. One process registers it, and the other uses it.
                     let (there, here) = round.isMultiple(of: 2) ? (suite.push, other) : (other, suite.push)
                     refused += try await withThrowingTaskGroup(of: String?.self) { group in
                         for place in 0..<Self.width {
@@ -28,7 +28,7 @@ import Timeline
                                 signer.teamID = "TEA" + Self.digits(round * Self.width + place)
                                 try await suite.register(signer, port: there)
                                 let answer = try await suite.push(to: token, as: signer, port: here)
-                                // All are sent to one device token, which takes a hundred at once.
+                                // All use one device token, which accepts a hundred at once.
                                 return [200, 429].contains(answer.status) ? nil : answer.json["reason"]?.string ?? "?"
                             }
                         }
@@ -75,7 +75,7 @@ import Timeline
                                 let first = try await suite.makeDevice(device, at: there)
                                 let path = "/v1/devices/\(device)/apps/\(PushSuite.app)/registration"
                                 let status = try await suite.push(to: first, bearer: bearer, port: here).status
-                                // The same once more: from now on the other process has the device's way in memory.
+                                // Repeats it: from now on the other process caches the device's routing.
                                 #expect(try await suite.send("DELETE", path, port: there).status == 204)
                                 let again = try await suite.send(
                                     "PUT", path, ["environment": "sandbox"], port: there)
@@ -93,7 +93,7 @@ import Timeline
         }
     }
 
-    /// Seven digits, in the letters that names of keys have.
+    /// Seven decimal digits, which names of keys may contain.
     private static func digits(_ number: Int) -> String { String(String(10_000_000 + number).dropFirst()) }
 }
 
@@ -110,14 +110,14 @@ extension PushSuite {
         try await push(to: token, bearer: try await signer.token(issuedAt: RealClock().now), port: port)
     }
 
-    /// Over a connection of its own, as one is bound to its first team.
+    /// Uses a connection of its own, because a connection is bound to its first team.
     fileprivate func push(to token: String, bearer: String, port: Int) async throws -> Answer {
         try await send(
             "POST", "/3/device/\(token)", ["aps": ["alert": "hi"]], port: port,
             ["apns-topic": Self.app, "authorization": "bearer \(bearer)", "connection": "close"])
     }
 
-    /// A device whose app is registered at a process.
+    /// Makes a device whose app is registered at a process.
     fileprivate func makeDevice(_ device: String, at port: Int) async throws -> String {
         let path = "/v1/devices/\(device)"
         _ = try await send("PUT", path, ["profile": "ios15"], port: lifecycle)

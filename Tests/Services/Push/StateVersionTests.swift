@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `each older version gives just what its history gives`() throws {
+    @Test func `an upgraded state equals the fold of its history`() throws {
         for version in 1..<PushMachine.version {
             for fixture in try fixtures.states(version) {
                 guard case .exact(let state) = PushMachine.upgraded(fixture.binary, from: version) else {

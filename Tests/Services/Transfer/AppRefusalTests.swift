@@ -184,7 +184,7 @@ private struct AppRefusals {
         }
         try await refuse("unknown_file", "none")
         try await refuse("upload_incomplete", upload)
-        // As it was told, too.
+        // Also with the URL from `Location`.
         try await refuse("upload_incomplete", location)
         _ = try await suite.send(.DELETE, suite.transferPort, upload, headers: tus)
         try await refuse("upload_gone", upload)

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `each older version gives what its history gives but for what it did not know`() throws {
+    @Test func `an upgraded state equals its fold except for values that the old form lacked`() throws {
         for version in 1..<TransferMachine.version {
             for fixture in try fixtures.states(version) {
                 guard case .partial(let state) = TransferMachine.upgraded(fixture.binary, from: version) else {
@@ -40,7 +40,7 @@ import Testing
                     continue
                 }
                 var folded = fixture.folded
-                // Version 1 let an invalidated session go by itself.
+                // Version 1 removed an invalidated session without an event.
                 folded.sessions.removeAll { id, session in
                     session.isInvalidated && !session.hasUnfinishedTasks && session.untold.isEmpty
                 }

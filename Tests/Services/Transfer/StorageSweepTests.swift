@@ -4,9 +4,9 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// What killed processes left, and what a restored database does not know.
+/// Files that killed processes left, and files that a restored database does not name.
 @Suite(.serialized) struct Leftovers {
-    @Test func `a service that starts moves what others left to the trash`() async throws {
+    @Test func `a starting service moves leftover files to the trash`() async throws {
         let (suite, first) = try await UploadsSuite.start()
         let upload = try await first.begin(["Upload-Length": "6"], "abc")
         let put = try await first.send(.PUT, "/content/film", [:], ByteBuffer(string: "film"))

@@ -7,9 +7,9 @@ import Testing
 
 @testable import TransferService
 
-/// Files that nobody names go to the trash, all others stay.
+/// Unreferenced files go to the trash, all others stay.
 @Suite struct StorageTrash {
-    /// A folder of a storage, and the sweep of it.
+    /// A folder of a storage, and its sweep.
     private final class Scene: Sendable {
         let folder: Folder
         let place: URL
@@ -46,18 +46,18 @@ import Testing
         #expect(scene.log.withLock { $0 }.contains { $0.contains("moved files that nothing names to the trash") })
     }
 
-    @Test func `the trash is emptied of what lay in it for its days`() async throws {
+    @Test func `files leave the trash after its days`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { _ in [] }
         try make(scene.trash.appendingPathComponent("week"), 7 * 86_400 + 60)
         try make(scene.trash.appendingPathComponent("day"), 86_400)
-        // As old as the file is: its days begin when it is moved.
+        // The file's own age does not count: its days begin when it is moved.
         try make(scene.place.appendingPathComponent("year"), 365 * 86_400)
         try await sweep.sweep()
         #expect(names(scene.trash) == ["day", "year"])
     }
 
-    /// After a restore rows may be behind what is on disk, and come back when the database is rolled forward.
+    /// After a restore, rows may be older than the files. They return when the database is rolled forward.
     @Test func `a file in the trash that something names again is put back`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { Set($0).intersection(["back"]) }
@@ -67,7 +67,7 @@ import Testing
         #expect(names(scene.place) == ["back"] && names(scene.trash) == ["gone"])
     }
 
-    @Test func `nothing is moved where nobody can tell`() async throws {
+    @Test func `nothing is moved if the query for names fails`() async throws {
         let scene = try Scene("contents")
         let sweep = try sweep(scene, .contents) { _ in throw CancellationError() }
         try make(scene.place.appendingPathComponent("old"), 7200)
@@ -75,7 +75,7 @@ import Testing
         #expect(names(scene.place) == ["old"] && names(scene.trash) == [])
     }
 
-    /// An empty database, or another one's, names nothing of what is there.
+    /// An empty or wrong database names none of the files.
     @Test func `a sweep that would move more than half of the files is refused until an operator confirms it`()
         async throws
     {
@@ -123,9 +123,9 @@ import Testing
         #expect(names(scene.place) == [] && names(scene.trash).count == 20)
     }
 
-    /// Downloads that nobody claims leave many.
+    /// Unclaimed downloads leave many files.
     @Test(arguments: [true, false])
-    func `many leftovers are no wonder where they are usual, unless the database is empty`(isEmpty: Bool) async throws {
+    func `many leftovers are swept unless the database is empty`(isEmpty: Bool) async throws {
         let scene = try Scene("segments")
         var sweep = try sweep(scene, .segments) { _ in [] }
         sweep.suspicion = .emptyDatabase { isEmpty }

@@ -3,7 +3,7 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// The URL in the `Location` of an upload: clients go there as it stands.
+/// The URL in the `Location` of an upload: clients use it unchanged.
 @Suite(.serialized) struct UploadAddresses {
     @Test func `an upload is at the host that the client named`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
@@ -19,7 +19,7 @@ import Testing
         #expect(interim.matches(of: #/Location: http://example/uploads/\S+/#).count == 2, "also in the 104")
     }
 
-    /// A path is always right: it is resolved by what the client has asked.
+    /// A path is always right: clients resolve it by the URL of their request.
     @Test func `an upload has a path alone where the service can't know its own address`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
@@ -31,7 +31,7 @@ import Testing
         ]
         for lines in headers {
             let heard = try await Self.create(replica, "/files", lines)
-            // Where the server refuses the head, there is nothing to be led to.
+            // If the server refuses the head, there is no `Location`.
             guard heard.hasPrefix("HTTP/1.1 201") else { continue }
             #expect(heard.contains("\r\nLocation: /files/"), "\(lines): \(heard)")
         }
@@ -46,7 +46,7 @@ import Testing
         for lines in [["Host: example"], ["Host: example", "X-Forwarded-Proto: http"]] {
             #expect(try await Self.location(replica, "/files", lines).hasPrefix(base + "/files/"))
         }
-        // Parts are named by the URLs that were told.
+        // Clients name the parts by the URLs from `Location`.
         let part = try await replica.tus(.POST, "/files", ["Upload-Length": "3", "Upload-Concat": "partial"], "abc")
         let named = try #require(part["Location"])
         let whole = try await replica.tus(.POST, "/files", ["Upload-Concat": "final;\(named) \(named)"])
@@ -56,7 +56,7 @@ import Testing
     @Test(arguments: [
         "uploads.example", "ftp://uploads.example", "https://", "https://a/b?c", "https://u@a", "https://a b",
     ])
-    func `the service does not start with a PUBLIC_URL that is none`(_ url: String) async throws {
+    func `the service does not start with an invalid PUBLIC_URL`(_ url: String) async throws {
         let process = try ChildProcess.start(ChildProcess.product("transfer"), ["serve", "--public-url", url])
         #expect(try await process.exit() == .exited(78))
         #expect(process.errors.tail().contains("PUBLIC_URL (--public-url) must be"))

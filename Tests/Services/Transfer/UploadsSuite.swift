@@ -140,7 +140,7 @@ extension UploadsSuite.Replica {
 extension HTTPAnswer {
     subscript(_ name: String) -> String? { headers.first(name: name) }
 
-    /// The path of an upload that was created, of the URL in `Location`.
+    /// The path of a new upload, from the URL in `Location`.
     var uploadPath: String? { self["Location"].flatMap(pathOfUpload) }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Attack
 
-/// The parts that an attack is made of.
+/// The parts of an attack.
 @Suite("Parts of an attack") struct AttackPartsTests {
     @Test func `a command is found again by its trace and by its id`() {
         let ledger = Ledger(run: 0x0000_0000_0000_00AB)

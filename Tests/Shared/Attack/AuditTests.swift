@@ -2,7 +2,7 @@ import Testing
 
 @testable import Attack
 
-/// The audit of an attack finds what is wrong with a log, and nothing where nothing is.
+/// The audit of an attack reports each violation in a log, and nothing for a correct log.
 @Suite("Audit of an attack") struct AuditTests {
     @Test func `an acknowledged command that is in the log once is right`() {
         let right = Doctored(.acknowledged, position: (3, 2))
@@ -47,7 +47,7 @@ import Testing
         #expect(open.faults([open.own(1)]) == [])
     }
 
-    @Test func `a refusal that should not be is told`() {
+    @Test func `an unexpected refusal is a fault`() {
         let wrong = Doctored(.refused, code: "app_not_installed")
         #expect(wrong.faults([]) == ["it was refused with app_not_installed, which it should not be"])
     }
@@ -133,7 +133,7 @@ import Testing
     }
 }
 
-/// One command, and logs that are to tell of it.
+/// One command, and the logs that the audit reads.
 private struct Doctored {
     let ledger = Ledger(run: 0xF00D_0000_0000_0001)
 
@@ -161,14 +161,14 @@ private struct Doctored {
             isDirect: true, correlation: "c", traceparent: ledger.traceparent(0))
     }
 
-    /// An event that has nothing to do with it.
+    /// An unrelated event.
     func other(_ offset: Int) -> LoggedEvent {
         LoggedEvent(
             partition: 3, offset: offset, source: "fetch", type: "fetch.interval.set", key: "device:b", isDirect: true,
             correlation: "d", traceparent: "00-0123456789abcdef0123456789abcdef-00000000000000a1-01")
     }
 
-    /// What the audit says of a log, without the command's name.
+    /// Returns the audit's faults for a log, without the command's name.
     func faults(_ events: [LoggedEvent], head: Int? = nil) -> [String] {
         var audit = Audit(ledger)
         for event in events { audit.add(event) }

@@ -181,7 +181,7 @@ import Timeline
             try await bench.append(to: "a", daysAgo: days)
         }
         try await bench.readAll()
-        // Seen from these events, today's clock is more than a month ahead.
+        // Relative to these events, today's clock is more than a month ahead.
         #expect(try await bench.maintenance(30).round()?.dropped == [])
     }
 
@@ -194,7 +194,7 @@ import Timeline
         try await bench.append(to: "a", daysAgo: 1)
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped == [])
-        // On the third day the clock is believed.
+        // On the third day retention trusts the clock.
         try await bench.append(to: "a")
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped.count == 2)
@@ -214,7 +214,7 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
 
-    @Test func `a consumer is not registered behind what was dropped`() async throws {
+    @Test func `a new consumer is refused after retention dropped events`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 31)
         for days in [31, 31, 5, 0] {
@@ -224,7 +224,7 @@ import Timeline
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
         try await bench.pool.withConnection { connection in
-            // It is there already: to migrate again is no fault.
+            // The consumer exists already: to migrate again is not an error.
             try await LogSchema.register(consumer: "counter", connection)
             let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
             let late = LogError.registeredTooLate(consumer: "late", partition: partition, droppedTo: 2)
@@ -247,7 +247,7 @@ import Timeline
     }
 }
 
-/// Hears what is logged.
+/// Records log messages.
 private struct Ear: LogHandler {
     var logLevel = Logger.Level.info
     var metadata: Logger.Metadata = [:]
@@ -272,7 +272,7 @@ extension OpsBench {
         try await pool.withConnection { try await LogQueries.daysFault($0) }
     }
 
-    /// Appends an event of another device on a day between, so that no gap makes the clock doubtful.
+    /// Appends an event of another device on each day between, so that no gap casts doubt on the clock.
     func bridge(daysAgo days: Int) async throws {
         try await makeDay(daysAgo: days)
         try await append(to: "z", daysAgo: days)

@@ -34,7 +34,7 @@ import Timeline
 
     @Test func `the skew moves no further than a reading proves`() {
         let clock = SharedClock(real: host)
-        // It took up to a minute, so it may have been read at any moment of that.
+        // The query took up to a minute, so the reading may be from any moment within it.
         clock.take(sample(999_990, asked: .now - .seconds(60)))
         #expect(clock.skew == .zero)
         clock.take(sample(1_005_000))
@@ -52,7 +52,7 @@ import Timeline
         #expect(setting.instant(atReal: Instant(milliseconds: 10_001)).milliseconds == 600_000)
     }
 
-    @Test func `a machine whose clock differs is told of once`() async throws {
+    @Test func `a clock difference is logged once`() async throws {
         let bench = try await OpsBench()
         let lines = LogLines()
         let logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
@@ -75,14 +75,14 @@ import Timeline
     }
 }
 
-/// What the log was told.
+/// Collects the log messages.
 private final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
     func append(_ line: String) { lines.withLock { $0.append(line) } }
     func count(_ word: String) -> Int { lines.withLock { $0.count { $0.contains(word) } } }
 }
 
-/// Hands on each message.
+/// Forwards each message.
 private struct LineHandler: LogHandler {
     let lines: LogLines
     var metadata: Logger.Metadata = [:]

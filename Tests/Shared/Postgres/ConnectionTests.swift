@@ -77,7 +77,7 @@ struct ConnectionTests {
         let error = await caught { try await connection.run("INSERT INTO t VALUES ($1)", .text("hunter2")) }
         #expect(error?.description.contains("23514, table public.t, constraint short, statement: INSERT") == true)
         #expect(error?.description.contains("hunter2") == false)
-        // A syntax error quotes what it does not understand.
+        // The message of a syntax error quotes the unknown text.
         let syntax = await caught { try await connection.script("ALTER ROLE nobody PASSWORD 'x' hunter2") }
         #expect(syntax?.sqlState == "42601" && syntax?.description.contains("hunter2") == false)
     }
@@ -86,8 +86,7 @@ struct ConnectionTests {
         ("58P01", true), ("53100", true), ("25006", true), ("XX001", true), ("57P01", true), ("57014", false),
         ("22P02", false), ("23505", false), ("40001", false), ("DM001", false),
     ])
-    func `what is the server's fault is told from what was asked of it`(sqlState: String, isServers: Bool) async throws
-    {
+    func `server faults differ from faulty statements`(sqlState: String, isServers: Bool) async throws {
         let database = try await Database()
         let pool = database.pool(size: 1)
         let raise = Statement("DO $$ BEGIN RAISE 'no' USING ERRCODE = '\(sqlState)'; END $$")

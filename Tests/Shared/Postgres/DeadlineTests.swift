@@ -107,7 +107,7 @@ struct DeadlineTests {
             Issue.record("\(String(describing: error))")
             return
         }
-        // Sending, which comes before the wait, counts too.
+        // The time to send, before the wait, counts too.
         #expect(time > .zero)
         #expect(error?.isConnectionProblem == true)
     }

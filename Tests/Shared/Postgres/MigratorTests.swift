@@ -85,7 +85,7 @@ struct MigratorTests {
         #expect(try await old.fault(on: connection) == .databaseNewer(schema: "house", database: 3, code: 1))
     }
 
-    /// As a former version of the migrator made it.
+    /// The table that a former version of the migrator creates.
     @Test func `a table of migrations without the newest column is read and extended`() async throws {
         let connection = try await Database().connect()
         let (first, both) = (try migrator([files[0]]), try migrator(files))

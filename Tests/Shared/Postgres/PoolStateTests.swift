@@ -62,7 +62,7 @@ struct PoolStateTests {
         state.opened()
         let one = state.failedToOpen(at: start)
         #expect(served(one.next) == "first" && one.failed.isEmpty)
-        // The open one breaks: its place is opened anew.
+        // The open connection breaks: the pool opens its place again.
         #expect(served(state.giveUpPlace(at: start)) == "second")
         let two = state.failedToOpen(at: start)
         #expect(served(two.next) == nil && two.failed == ["third"])

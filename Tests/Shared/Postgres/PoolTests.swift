@@ -77,7 +77,7 @@ struct PoolTests {
         let options = try ConnectionOptions(
             url: "postgres://x@127.0.0.1:\(proxy.port)/x?sslmode=disable&gssencmode=disable")
         let pool = ConnectionPool(options, size: 8, logger: .quiet)
-        // Unless there is a failure already, all try at once.
+        // Without an earlier failure, all callers would try at once.
         _ = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
         let before = proxy.refusals
         let failures = await withTaskGroup(of: Bool.self) { group in

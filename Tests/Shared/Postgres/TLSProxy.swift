@@ -4,16 +4,16 @@ import NIOSSL
 import Synchronization
 import TestSupport
 
-/// A proxy that speaks TLS with its client and none with the server, as those of managed databases do: it decides how the
-/// server's bytes are cut into records.
+/// A proxy that speaks TLS with its client and plain text with the server, like those of managed databases. It decides
+/// where TLS records begin and end.
 ///
-/// Once ``cutRecords()`` is called, it gathers an answer to its end, and sends its last 16 KiB as one record.
+/// After a call of ``cutRecords()``, it gathers a whole answer and sends its last 16 KiB as one record.
 final class TLSProxy: Sendable {
     let port: Int
     private let listener: any Channel
     private let shared: Shared
 
-    /// What its connections share.
+    /// The shared state of its connections.
     fileprivate final class Shared: Sendable {
         let isCutting = Atomic(false)
         let context: NIOSSLContext
@@ -52,7 +52,7 @@ final class TLSProxy: Sendable {
     func stop() async throws { try await listener.close().get() }
 }
 
-/// The client's side: answers its wish for TLS, then passes on what comes out of it.
+/// The client's side: accepts its request for TLS, then forwards the decrypted bytes.
 private final class Front: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -84,7 +84,7 @@ private final class Front: ChannelInboundHandler {
         let bytes = unwrapInboundIn(data)
         guard isEncrypted else {
             isEncrypted = true
-            // The request for TLS is all that a client sends before the answer.
+            // Before the answer, a client sends only the request for TLS.
             context.writeAndFlush(NIOAny(ByteBuffer(string: "S")), promise: nil)
             try? context.pipeline.syncOperations.addHandler(
                 NIOSSLServerHandler(context: shared.context), position: .first)

@@ -45,7 +45,7 @@ import Testing
         #expect(try JSON(parsing: wrapped.bytes) == wrapped)
     }
 
-    @Test func `what is read is written, read and written the same`() throws {
+    @Test func `a document survives a round trip unchanged`() throws {
         var documents = HostileDocuments(seed: 11)
         var read = 0
         for _ in 0..<5000 {
@@ -61,7 +61,7 @@ import Testing
             var reader = BinaryReader(writer.bytes)
             let stored = JSON.read(from: &reader)
             #expect(reader.isComplete && stored.bytes == written)
-            // By a parser that is not ours.
+            // A foreign parser reads it too.
             #expect(throws: Never.self) {
                 try JSONSerialization.jsonObject(with: Data(written), options: .fragmentsAllowed)
             }

@@ -6,14 +6,15 @@ import Runtime
 import TestSupport
 import Testing
 
-/// A refusal counts only after the service has read everything about the device that was in the log when the command came.
+/// A refusal is final only after the service has read every event about the device that was in the log before the
+/// command.
 @Suite(.timeLimit(.minutes(5))) struct BehindTests {
     @Test func `a command is decided again after an event that its replica had not read`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
             for number in 0..<100 {
-                // No hint: without the refusal the replica would look at the log within 500 ms.
+                // No hint: without the refusal, the replica would read the log only within 500 ms.
                 try await bench.append(to: "d\(number)", isHinted: false)
                 _ = try await runtime.submit(Submission(.addIfPinged(1), to: "d\(number)"))
             }
@@ -55,18 +56,18 @@ import Testing
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
-            // A version that this program does not know: the partition halts before it.
+            // This program does not know that version: the partition halts before the event.
             try await bench.append(version: 9, to: "a")
             let home = AggregateKey.device("a").partition(of: bench.partitions)
             try await eventuallyTrue {
                 if case .halted = await runtime.partitionStates[home] { true } else { false }
             }
-            // What is accepted needs no wait.
+            // An accepted command does not wait.
             _ = try await runtime.submit(Submission(.add(1), to: "a"))
             await #expect(throws: RuntimeError.behind) {
                 try await runtime.submit(Submission(.addIfPinged(1), to: "a"))
             }
-            // Nothing about this one is in the log, so its refusal is certain although the cursor stands still.
+            // The log has no event about this device, so its refusal is final although the cursor stands still.
             let other = try #require(
                 (0..<1000).lazy.map { "o\($0)" }.first {
                     AggregateKey.device($0).partition(of: bench.partitions) == home

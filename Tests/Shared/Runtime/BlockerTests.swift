@@ -6,11 +6,11 @@ import Testing
 
 @testable import Runtime
 
-/// Sessions that hold up the log and stand still.
+/// Idle sessions that block the log.
 @Suite(.timeLimit(.minutes(2))) struct BlockerTests {
     private static let lockHead = "UPDATE bus.partitions SET head = head WHERE partition = 0"
 
-    /// Its flight has locked the partition's head and does not come to its end: no timeout of the server's runs.
+    /// Its flight has locked the partition's head and does not end: no timeout of the server runs.
     @Test func `a client that stops in the middle of a flight does not hold up the other services`() async throws {
         let bench = try await RuntimeBench()
         try await bench.addService("other", password: "other")
@@ -27,7 +27,7 @@ import Testing
                 Call(.commit),
             ])
         }()
-        // Until the server has the first statements and waits for more of the megabyte.
+        // Waits until the server has the first statements and expects more of the megabyte.
         let stands = Statement(
             """
             SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'dormouse_other'
@@ -61,7 +61,7 @@ import Testing
                 Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
             ])
             try await bench.running { runtime in
-                // Nobody sends a command: the lease can't be taken.
+                // No command arrives: the worker can't take the lease.
                 try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [0] }
                 #expect(runtime.stuckPartitions.first?.cause == .heldUp)
                 _ = try await holder.run(Call(Statement("ROLLBACK")))
@@ -89,7 +89,7 @@ import Testing
             testDescription: "one that holds a row of another schema",
             lock: "UPDATE counter.states SET version = version"),
     ])
-    func `a session is ended only where all holds`(_ blocker: Blocker) async throws {
+    func `a session is ended only if all conditions hold`(_ blocker: Blocker) async throws {
         let bench = try await RuntimeBench()
         try await bench.addService("other", password: "other")
         try await bench.cluster.sql(
@@ -116,7 +116,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `of those that wait for one another only the first is ended`() async throws {
+    @Test func `only the first session in a chain of waits is ended`() async throws {
         let bench = try await RuntimeBench()
         try await bench.addService("other", password: "other")
         let holder = try await bench.connection(as: "dormouse_other")
@@ -133,7 +133,7 @@ import Testing
             try await bench.awaitIdle(holder)
             let ended = try await bench.pool.run(Call(BlockerWatch.end, [.double(0)]))
             #expect(try ended.map { try $0.int(0) } == [pid])
-            // Both go on.
+            // Both sessions continue.
             try await group.waitForAll()
         }
         for connection in waiting + [holder] { await connection.close() }
@@ -182,7 +182,7 @@ extension RuntimeBench {
     /// The role of another service of the log.
     func addService(_ name: String, password: String) async throws {
         try await pool.withConnection { try await LogSchema.grant(service: name, password: password, $0) }
-        // It appends in its own name only; what it locks is the same.
+        // It appends under its own name only, but it takes the same locks.
         try await cluster.sql(
             "GRANT UPDATE ON bus.partitions TO dormouse_\(name), dormouse_counter", database: database)
     }

@@ -9,7 +9,7 @@ import Timeline
 
 @testable import Runtime
 
-/// A clock that is ahead of the machine's, or behind it.
+/// A clock that is ahead of the machine's clock, or behind it.
 private struct SkewedClock: SuiteClock {
     let skew: Interval
     var now: Instant { RealClock().now + skew }
@@ -22,7 +22,7 @@ private struct SkewedClock: SuiteClock {
         let clock = SharedClock(real: SkewedClock(skew: .hours(1)))
         try await bench.running(clock: clock) { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .minutes(10)), to: "a"))
-            // Its batches look for what is due, with each ping too.
+            // Each of its batches checks for due deadlines, as does each ping.
             for _ in 0..<3 { try await bench.counted([try await bench.append(to: "a")]) }
             let events = try await bench.log()
             #expect(!events.contains { $0.type == Rang.type })
@@ -36,7 +36,7 @@ private struct SkewedClock: SuiteClock {
 
     @Test func `a lease and a membership that expire too late are over`() async throws {
         let bench = try await RuntimeBench()
-        // As a server has them that took over from one whose clock was 10 minutes ahead.
+        // The state after a failover from a server whose clock was 10 minutes ahead.
         try await bench.cluster.sql(
             """
             UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '10 minutes';
@@ -85,7 +85,7 @@ private struct SkewedClock: SuiteClock {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await worker.run() }
             var command = Submission<Counter>.add(1, to: device)
-            // The batch is worked out in the worker's own task.
+            // The batch runs in the worker's own task.
             command.check = { _ in withUnsafeCurrentTask { $0?.cancel() } }
             let sent = command
             await #expect(throws: RuntimeError.databaseUnavailable) { try await worker.submit(sent) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Runtime
 
-/// Failures of the database that say nothing of whose fault they are.
+/// Failures of the database that do not show whose fault they are.
 @Suite(.timeLimit(.minutes(2))) struct FailingTests {
     @Test func `an input that alone fails is set aside where one behind it goes well`() async throws {
         try await withRefusal(of: "%a") { bench, runtime in
@@ -19,7 +19,7 @@ import Testing
                     false
                 }
             }
-            // Nothing proves that it is not the database.
+            // Nothing proves that the database is not at fault.
             #expect(try await bench.letters() == 0)
             #expect(runtime.stuckPartitions.map(\.partition) == [home(bench)])
             #expect(runtime.partitionsStuck(for: .seconds(60)).isEmpty)
@@ -49,7 +49,7 @@ import Testing
             for device in ["a", neighbour(bench), "a"] { pings.append(try await bench.append(to: device)) }
             try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [home(bench)] }
             await #expect(throws: RuntimeError.databaseUnavailable) { try await runtime.submit(.add(1, to: "a")) }
-            // It was tried both ways: alone, and passed together with those behind it.
+            // The worker tried both ways: the input alone, and passed together with those behind it.
             try await bench.eventuallyCount("SELECT last_value FROM public.refusals", isAtLeast: 20)
             #expect(try await bench.letters() == 0)
             try await bench.cluster.sql("DROP TRIGGER refuse ON counter.states", database: bench.database)
@@ -109,7 +109,7 @@ import Testing
         (0..<100).map { "n\($0)" }.first { partition(of: $0, bench) == home(bench) } ?? "a"
     }
 
-    /// Runs a counter whose states the database refuses, those with certain keys: as with a damaged index.
+    /// Runs a counter while the database refuses states with certain keys, as with a damaged index.
     private func withRefusal(
         of pattern: String,
         _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>) async throws -> Void
@@ -133,7 +133,7 @@ import Testing
 }
 
 extension RuntimeBench {
-    /// Waits until a query gives at least a number.
+    /// Waits until a query returns at least a number.
     fileprivate func eventuallyCount(_ query: String, isAtLeast count: Int) async throws {
         try await eventuallyTrue { try await pool.run(Call(Statement(query)))[0].int(0) >= count }
     }

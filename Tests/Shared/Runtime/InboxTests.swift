@@ -86,7 +86,7 @@ import Testing
                 while inbox.count < amount { await Task.yield() }
             }
             for amount in 1...3 { await add(amount) }
-            // What a batch gave back waits since it came.
+            // A command that a batch gave back has waited since its arrival.
             inbox.putBack(inbox.take(1))
             let moment = ContinuousClock.now
             await add(4)
@@ -113,7 +113,7 @@ import Testing
             defer { answered.fire(()) }
             return try await worker.submit(.add(1, to: device))
         }
-        // The worker does not run, so nothing takes the command.
+        // The worker does not run, so no batch takes the command.
         try await eventually(describe: "the command is refused") {
             worker.refuseStale(at: .now + PartitionWorker<Counter>.queuePatience)
             return answered.hasFired

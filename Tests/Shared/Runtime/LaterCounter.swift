@@ -42,8 +42,7 @@ struct LaterCounter: Machine, Equatable {
     mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
 }
 
-/// Another next release of the counter: it wants to know the pings, which the former form does not tell. (It does, but this
-/// machine makes nothing of that.)
+/// Another next release of the counter: it needs the pings, which its upgrade does not take from the former form.
 struct ForgetfulCounter: Machine, Equatable {
     typealias Command = Counter.Command
     typealias OwnEvent = CounterEvent

@@ -99,7 +99,7 @@ import Timeline
         try await bench.freeze(at: at(60))
         func outage(servedBefore seconds: Double?) async throws -> String {
             let served = seconds.map { "clock_timestamp() - make_interval(secs => \($0))" } ?? "NULL"
-            // Those that live go on living, however long the test is kept from running.
+            // Live members stay live, however long the test is paused.
             return try await bench.cluster.sql(
                 """
                 UPDATE bus.members SET expires = clock_timestamp() + interval '5 seconds' WHERE since_time = \(at(55).milliseconds);
@@ -121,8 +121,8 @@ import Timeline
             """, database: bench.database)
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
         #expect(try await outage(servedBefore: 5) == "none")
-        // Whoever gave no sign of life for longer than two renewals take may be dead, though nobody has buried it yet; and
-        // whoever is to live for minutes was renewed by a clock that has gone back since.
+        // A member that missed two renewals may be dead, even before anybody removes it. A member that expires minutes
+        // from now was renewed by a clock that has gone back since.
         try await bench.cluster.sql(
             """
             INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), '-infinity', 0,

@@ -97,7 +97,7 @@ import Timeline
             try await bench.counted([first, try await bench.append(to: devices[1])])
             #expect(try await runtime.deadLetters().isEmpty)
             #expect(try await bench.log().allSatisfy { $0.causation != newer })
-            // The cursor waits before it, for the program that can read it.
+            // The cursor waits before the event for a program that can read it.
             let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = 0")
             #expect(try await bench.pool.run(Call(position))[0].int(0) == 1)
             faults.mend()

@@ -148,7 +148,7 @@ import Testing
 }
 
 extension RuntimeBench {
-    /// Makes the events of a device those of a day in the past, but for those that have a former day already.
+    /// Moves the events of a device to a day in the past, except those that are in the past already.
     fileprivate func moveToDay(_ daysAgo: Int, device: String) async throws {
         guard daysAgo > 0 else { return }
         try await cluster.sql(

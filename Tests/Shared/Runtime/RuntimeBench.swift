@@ -20,7 +20,7 @@ struct RuntimeBench: Sendable {
 
     var url: String { cluster.url(database: database) }
 
-    /// The database as another role, which is asked for no password.
+    /// Connects as another role, without a password.
     func url(as role: String) -> String {
         "postgresql://\(role)@/\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&connect_timeout=60"
     }

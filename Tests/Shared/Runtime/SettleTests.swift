@@ -54,7 +54,7 @@ import Timeline
         }
     }
 
-    @Test func `a command whose origin another replica would make too is no proof`() async throws {
+    @Test func `a derived origin is not a probe for an unknown commit`() async throws {
         try await withWorker { bench, worker, device in
             func broadcast() -> Submission<Counter> {
                 var submission = Submission<Counter>.add(1, to: device)
@@ -69,7 +69,7 @@ import Timeline
             #expect(lost.events.map(\.id) == other.events.map(\.id))
             try await commit(other, at: 0, bench)
             #expect(try await worker.settle(unknown(lost)) == nil)
-            // With one that is unique beside it, the batch is known by that.
+            // Together with a unique one, the batch has a probe.
             var mixed = batch()
             mixed.aggregates = other.aggregates
             mixed.run(broadcast(), at: .epoch, stored: [:])

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Runtime
 
-/// What is asked of all partitions, or of all states, at once.
+/// Queries over all partitions, or over all states.
 @Suite(.timeLimit(.minutes(2))) struct StandingTests {
     @Test func `the deadlines of parked keys wake nobody`() async throws {
         let bench = try await RuntimeBench()
@@ -56,7 +56,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `a page of states looks at so many and no more`() async throws {
+    @Test func `a page scans a limited number of states`() async throws {
         let bench = try await RuntimeBench()
         let (common, rare) = (UUID().uuidString, UUID().uuidString)
         func state(_ ping: String) -> [UInt8] {

@@ -9,7 +9,7 @@ import Timeline
 @testable import Runtime
 
 @Suite struct StateCacheTests {
-    @Test func `what was used the longest ago goes first whichever partition it is of`() {
+    @Test func `the least recently used aggregate is evicted first across partitions`() {
         // Room for six of a hundred bytes.
         let budget = StateBudget(6 * StateBudget.cost(ofStored: 100))
         let (one, two) = (StateCache<Counter>(budget), StateCache<Counter>(budget))
@@ -23,7 +23,7 @@ import Timeline
         #expect(budget.cost == 6 * StateBudget.cost(ofStored: 100), "it fits")
         two.use("g")
         budget.trim()
-        // A sixteenth more than needed goes: here that is one more.
+        // Evictions free a sixteenth more than needed: one more aggregate here.
         #expect(two.missing(keys("b", "e", "f", "g")) == Set(keys("b")))
         #expect(one.missing(keys("a", "c", "d")) == Set(keys("c")))
         #expect(budget.cost == 5 * StateBudget.cost(ofStored: 100) && one.count + two.count == 5)
@@ -54,7 +54,7 @@ import Timeline
                 for device in 0..<100 {
                     let answer = try await runtime.submit(.add(1, to: "d\(device)"))
                     #expect(String(decoding: answer.body, as: UTF8.self) == "\(round)")
-                    // The last one is evicted for after its answer.
+                    // The last aggregate is evicted after its answer.
                     #expect(runtime.cachedBytes <= limit + StateBudget.cost(ofStored: 10))
                 }
             }
@@ -63,7 +63,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    /// Pushes what it knows in and out at random, as batches, evictions and failures do.
+    /// Uses aggregates at random, like batches, evictions and failures.
     @Test(arguments: 0..<20) func `the count is right after any use`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let budget = StateBudget(50 * StateBudget.cost(ofStored: 50))
@@ -95,7 +95,7 @@ import Timeline
 extension StateCache where M == Counter {
     fileprivate func use(_ names: String...) { use(names, size: 100) }
 
-    /// As a batch does.
+    /// Uses aggregates like a batch.
     fileprivate func use(_ names: [String], size: Int) {
         var aggregates = lend()
         var sizes: [AggregateKey: Int] = [:]

@@ -9,8 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-/// States of an older version: upgraded in the background, or when an input needs them; never under the cursor's lock where
-/// that takes reading the log.
+/// Upgrades of older states, in the background or for an input. No upgrade reads the log under the cursor's lock.
 @Suite(.timeLimit(.minutes(2))) struct UpgradeTests {
     @Test func `idle states are upgraded in the background with their deadlines`() async throws {
         let bench = try await RuntimeBench()
@@ -58,7 +57,7 @@ import Timeline
         let bench = try await RuntimeBench()
         try await bench.storeOldStates(of: ["a"], events: 1200)
         let partition = AggregateKey.device("a").partition(of: bench.partitions)
-        // Somebody else has the lease: there is nothing but commands, and no sweeper.
+        // Another session has the lease, so this runtime has only commands, and no sweeper.
         try await bench.cluster.sql(
             """
             UPDATE bus.cursors SET owner = gen_random_uuid(), epoch = 1, lease_expires = now() + interval '1 hour';
@@ -73,7 +72,7 @@ import Timeline
             let waiting = Statement(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bus.former'::regclass")
             try await eventuallyTrue { try await bench.pool.run(Call(waiting))[0].int(0) > 0 }
-            // The history can't be read, and nobody holds the cursor's row.
+            // The history can't be read, and no session holds the cursor's row.
             let free = Statement(
                 "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = 'counter' FOR UPDATE NOWAIT")
             #expect(try await bench.pool.run(Call(free, [.int4(Int32(partition))])).count == 1)
@@ -109,11 +108,11 @@ extension Submission where M == ForgetfulCounter {
 }
 
 extension RuntimeBench {
-    /// When the counters of ``storeOldStates(of:events:)`` ring: not soon.
+    /// The ring time of the counters of ``storeOldStates(of:events:)``: not soon.
     fileprivate static let ringing = 4_000_000_000_000
 
-    /// Stores states of version 1 as the counter has left them, with their events in the log: so many of 1 each and a ping, or
-    /// one of 3; and a ring. The deadline that is stored beside the state is missing, as if the older machine had none.
+    /// Stores states of version 1 with their events in the log. These are a number of events of 1 and a ping, or one
+    /// event of 3, and a ring. The stored deadline is missing, as if the older machine had none.
     fileprivate func storeOldStates(of devices: [String], events: Int = 3) async throws {
         for device in devices {
             let key = AggregateKey.device(device)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Runtime
 
-/// A process whose own work makes no progress leaves.
+/// A process whose own work stalls ends.
 @Suite(.timeLimit(.minutes(5))) struct WatchdogTests {
     private let progress = (0..<2).map { PartitionProgress(partition: $0) }
 
@@ -94,7 +94,7 @@ import Testing
             try #require(deaths < 12)
             try await bench.expireLeases()
         }
-        // As with a trap: two that may have been chance, then four trials.
+        // Like a trap: two ends that may be chance, then four trials.
         #expect(deaths == 6)
         let mended = try await Counterd(bench, "serve", "mended")
         try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in

@@ -92,7 +92,8 @@ struct Amount: Record {
             }
             let statement = Statement("SELECT encode(fingerprint, 'hex') FROM bus.idempotency ORDER BY key")
             let fingerprints = try await service.pool.run(Call(statement)).map { try $0.text(0) }
-            // SHA-256 of `POST /v1/devices/d1/add {"amount":5}`. Requests are repeated after a deploy: it never changes.
+            // SHA-256 of `POST /v1/devices/d1/add {"amount":5}`. Clients repeat requests after a deploy, so it must
+            // never change.
             let first = "5541dbb1c73a686d6db80e7fbbcdf71c7d98ffd662dc8abc0729a7d07f480c7b"
             #expect(fingerprints[0] == first)
             #expect(fingerprints[1] == first, "spaces and the form of a number do not matter")
@@ -122,7 +123,7 @@ struct Amount: Record {
             let parts = position.split(separator: ":")
             let place = Parameter.int4(Int32(parts[0]) ?? 0)
             let ahead = "\(parts[0]):\((Int(parts[1]) ?? 0) + 1)"
-            // Another service has appended something, and something keeps this one from taking it in.
+            // Another service has appended an event, and this service can't consume it.
             try await service.pool.withConnection { connection in
                 let lock = "SELECT FROM bus.cursors WHERE partition = $1 FOR UPDATE"
                 let append = "UPDATE bus.partitions SET head = head + 1 WHERE partition = $1"
@@ -137,8 +138,8 @@ struct Amount: Record {
         }
     }
 
-    /// No service can have answered for it: the log was restored to an earlier point.
-    @Test func `a position beyond the end of the log is told at once`() async throws {
+    /// No service ever gave out this place: the log was restored to an earlier point.
+    @Test func `a position beyond the end of the log is refused at once`() async throws {
         try await withCounters { service async throws in
             let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
             let parts = position.split(separator: ":")
@@ -215,7 +216,7 @@ struct CounterService: Sendable {
     let issuer: TokenIssuer
     let port: Int
 
-    /// - Parameter cluster: one of the test's own, else that which all share.
+    /// - Parameter cluster: a cluster of the test's own, or the shared one.
     static func prepare(partitions: Int = 4, on cluster: PrivateCluster? = nil) async throws -> CounterService {
         var logger = Logger(label: "counter")
         logger.logLevel = .critical

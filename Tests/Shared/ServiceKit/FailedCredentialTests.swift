@@ -7,7 +7,7 @@ import Timeline
 
 @testable import ServiceKit
 
-/// What bad credentials cost, and whom.
+/// The cost of bad credentials, and who bears it.
 @Suite("Failed credentials", .timeLimit(.minutes(5))) struct FailedCredentialTests {
     @Test func `an address that sends many bad credentials is told to wait, and known ones go on`() async throws {
         try await TestService.run(failures: 1) { service in
@@ -19,7 +19,7 @@ import Timeline
                 last = try await service.send("GET", "/v1/devices/d1", key: "garbage-\(codes.count)")
                 codes.append(last?.code)
             }
-            // Four seconds' worth, and what a slow machine gave back meanwhile.
+            // The tokens of four seconds, and those that a slow machine added meanwhile.
             #expect(codes.dropLast().count >= 4 && codes.dropLast().allSatisfy { $0 == "invalid_credential" })
             #expect(last?.code == "too_many_failed_credentials" && last?.headers["retry-after"] == "1")
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)

@@ -15,14 +15,14 @@ import Testing
         }
         async let first = reading.value()
         try await begun.reaches(1)
-        // The one under way may have seen less than was there when this caller asked.
+        // The reading under way may be older than this call.
         async let second = reading.value()
         gate.open()
         let numbers = try await (first, second)
         #expect(numbers == (1, 2))
     }
 
-    @Test func `callers cost as many readings as there are pauses, however many they are`() async throws {
+    @Test func `the number of readings does not grow with the number of callers`() async throws {
         let reads = Tally()
         let pause = Duration.milliseconds(20)
         let reading = FreshReading<Int>(pause: pause) { reads.add() }

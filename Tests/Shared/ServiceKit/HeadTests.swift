@@ -6,7 +6,7 @@ import Testing
 
 @testable import ServiceKit
 
-/// What is told of requests on the connection itself, before any route has them.
+/// Errors that the connection itself answers, before any route.
 @Suite("Heads of requests", .timeLimit(.minutes(3))) struct HeadTests {
     private static func of(_ fields: String) -> String { "GET /healthz HTTP/1.1\r\nHost: x\r\n\(fields)\r\n" }
 
@@ -31,15 +31,15 @@ import Testing
         ("GET /healthz HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", "400", "malformed_request"),
         ("GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n", "505", "unknown_version"),
     ])
-    func `a head that is not taken gets a problem document`(_ head: String, _ status: String, _ code: String)
+    func `a rejected head gets a problem document`(_ head: String, _ status: String, _ code: String)
         async throws
     {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
-            // Also on a connection that is used again.
+            // Also on a connection that is reused.
             try await wire.send(Self.of(""))
             #expect(try await wire.next().hasPrefix("HTTP/1.1 200 OK"))
-            // The server may close before it has read all.
+            // The server may close before it has read everything.
             try? await wire.send(head)
             let last = try await wire.rest()
             #expect(
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `what came before a faulty head is answered first`() async throws {
+    @Test func `requests before a faulty head are answered first`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.of("") + "GET /healthz HTTP/1.1\r\n\r\n" + Self.of(""))
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `a rate is held over the time in which more is wanted`() {
+    @Test func `a body's rate counts only while the server wants more`() {
         var meter = BodyMeter(rate: 100, window: .seconds(10))
         let start = NIODeadline.now()
         func at(_ seconds: Int64) -> NIODeadline { start + .seconds(seconds) }
@@ -150,7 +150,7 @@ import Testing
         meter.take(1)
         verdicts = [meter.isTooSlow(at: at(10))]
         #expect(verdicts == [false])
-        // A new window. A server that takes nothing waits for nothing.
+        // A new window starts. Time in which the server wants nothing does not count.
         meter.rest(at: at(12))
         verdicts = [meter.isTooSlow(at: at(1000))]
         meter.want(at: at(1000))

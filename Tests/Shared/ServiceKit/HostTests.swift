@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `what all replicas share keeps a service from its first start alone`() async throws {
+    @Test func `a shared condition prevents readiness only before its first success`() async throws {
         let isBroken = Atomic(true)
         let isFull = Atomic(false)
         let checks = [
@@ -123,7 +123,7 @@ import Testing
         #expect(await judged() == [false])
     }
 
-    @Test func `requests are answered while the service tells that it goes`() async throws {
+    @Test func `requests are answered while readyz announces the shutdown`() async throws {
         try await TestService.run(settings: ["--drain-seconds", "2"]) { service in
             #expect(try await service.send("GET", "/readyz", key: nil).status == 200)
             await service.group.triggerGracefulShutdown()

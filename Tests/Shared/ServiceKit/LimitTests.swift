@@ -26,7 +26,7 @@ import Timeline
                 "POST /v1/naps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\n"
                     + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"name\"",
             ]
-            // Content may take its time: it is cut neither before nor with the others.
+            // A content has more time: neither deadline cuts it.
             let content = try await Wire(service.port)
             try await content.send(
                 "PUT /v1/content HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\nConnection: close\r\n"
@@ -39,7 +39,7 @@ import Timeline
                         return try await wire.rest()
                     }
                 }
-                // Where the head is there, the client is told.
+                // With a complete head, the client gets an answer.
                 var told = 0
                 for try await answer in group where answer != "" {
                     told += 1
@@ -103,7 +103,7 @@ import Timeline
                 try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(try await wire.next().hasPrefix("HTTP/1.1 200 OK"))
             }
-            // One more is for probes alone, and for one request.
+            // One more connection is reserved for a single probe.
             let third = try await Wire(service.port)
             try await third.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             let probe = try await third.rest()
@@ -126,7 +126,7 @@ import Timeline
         var watch = CrowdWatch()
         let verdicts = [100, 800, 500, 390, 390, 600, 300, 1000, 600, 499, 20].map { watch.hasLeft(open: $0, most: $0) }
         #expect(verdicts == [false, false, false, false, false, false, true, false, false, true, false])
-        // A crowd that was never looked at.
+        // A crowd that came and went between two looks.
         #expect([1000, 20].map { watch.hasLeft(open: 20, most: $0) } == [true, false])
     }
 

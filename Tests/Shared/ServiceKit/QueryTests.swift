@@ -3,9 +3,9 @@ import Records
 import ServiceKit
 import Testing
 
-/// What is asked for beyond what there is.
+/// Requests for parameters, routes and rights that do not exist.
 @Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
-    @Test func `an unknown query parameter is refused with those that there are`() async throws {
+    @Test func `an unknown query parameter is refused with the known ones`() async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/list", "Lists", parameters: .pages) { _, _ in Response(json: Array("[]".utf8)) }
             table.add(.get, "/page", "A page", access: .open, unknownQuery: .ignored) { _, _ in Response(status: .ok) }
@@ -19,7 +19,7 @@ import Testing
             #expect(twice.json["detail"] == "limit is given twice; and 1 more fault")
             #expect(try await service.send("GET", "/healthz?x=1", key: nil).code == "invalid_query")
             #expect(try await service.send("GET", "/page?x=1", key: nil).status == 200)
-            // Whoever is not let in is not told what there is.
+            // A caller without a credential does not learn the parameters.
             #expect(try await service.send("GET", "/v1/list?x=1", key: nil).status == 401)
         }
     }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a faulty document is told by its first fault`() async throws {
+    @Test func `the problem of a faulty document names its first fault`() async throws {
         try await TestService.run { service in
             let one = try await service.send("POST", "/v1/naps", #"{"name":"a","minutes":61}"#)
             #expect(one.json["detail"]?.string?.hasPrefix("/minutes must be") == true, "\(one.body)")

@@ -6,7 +6,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// When a running service is ready, and what it tells of the database.
+/// The readiness of a running service, and its report about the database.
 @Suite("Readiness of a running service", .timeLimit(.minutes(5))) struct ReadinessTests {
     @Test func `a database that fails statements is named and leaves the service ready`() async throws {
         let log = LogLines()
@@ -39,7 +39,7 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `nobody is told where the database is`() async throws {
+    @Test func `no answer reveals the database's address`() async throws {
         let cluster = try await PrivateCluster.make()
         let service = try await CounterService.prepare(on: cluster)
         try await service.run { () async throws in
@@ -64,7 +64,7 @@ import Testing
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             #expect(try await service.add(1, to: "d1").status == 200)
-            // As another replica does it: what this one has in memory does not count any more.
+            // Another replica writes the state: this service's cache is out of date.
             try await service.sql(
                 """
                 UPDATE counter.states SET machine_version = machine_version + 1;
@@ -184,7 +184,7 @@ extension CounterService {
         try await withTimeout(seconds: seconds, "the service ends") { try await serve() }
     }
 
-    /// What `/readyz` says of one check.
+    /// Returns the report of one check in `/readyz`.
     fileprivate func check(_ name: String) async throws -> String? {
         try await send("GET", "/readyz", key: nil).json["checks"]?[name]?.string
     }
@@ -203,8 +203,8 @@ extension CounterService {
             """)
     }
 
-    /// As after an upgrade of the server's package under a running server: `SELECT 1` goes well, and what the suite asks
-    /// fails.
+    /// Breaks the database like a package upgrade under a running server: `SELECT 1` succeeds, and the suite's
+    /// statements fail.
     fileprivate func breakStatements() async throws {
         try await sql(
             """

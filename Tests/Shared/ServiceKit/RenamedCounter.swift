@@ -7,7 +7,7 @@ import ServiceKit
 import TestSupport
 import Timeline
 
-/// The counter of another release: the same in the log and over HTTP, with other names in the program.
+/// The counter of another release: the same log and HTTP interface, with other type names.
 struct RenamedCounter: Machine, Equatable {
     enum Command: Sendable { case increase(by: Int, isNew: Bool) }
 
@@ -35,7 +35,7 @@ struct RenamedCounter: Machine, Equatable {
 }
 
 extension CounterService {
-    /// Serves the route that adds by a machine of another release.
+    /// Serves the route that adds, with a machine of another release.
     func serve(_: RenamedCounter.Type) async throws {
         try await DurableService.serve(
             RenamedCounter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger

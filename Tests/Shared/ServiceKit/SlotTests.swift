@@ -10,7 +10,7 @@ import Timeline
 @testable import ServiceKit
 
 extension RequestSlots {
-    /// So many for work, and each credential may have all of them.
+    /// The number of slots for work; each credential may have all of them.
     static func of(_ work: Int, waits: Int = 8, deviceWork: Int = 32) -> RequestSlots {
         var limits = Limits()
         (limits.work, limits.waits, limits.deviceWork) = (work, waits, deviceWork)
@@ -18,7 +18,7 @@ extension RequestSlots {
     }
 }
 
-/// Who may have how many requests under way.
+/// The shares of credentials in the requests under way.
 @Suite("Request slots", .timeLimit(.minutes(5))) struct SlotTests {
     @Test func `a request without a valid credential takes no slot`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
@@ -135,7 +135,7 @@ extension RequestSlots {
             }())
         try await service.run { () async throws in
             let token = try await service.device("d1")
-            // Another service has appended something, and something keeps this one from taking it in.
+            // Another service has appended an event, and this service can't consume it.
             let append = Statement("UPDATE bus.partitions SET head = head + 1 WHERE partition = 0 RETURNING head")
             let lock = Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")
             let holder = try await Connection.open(

@@ -7,8 +7,8 @@ import Timeline
 
 /// The public keys of tokens in the memory of a service.
 @Suite("Keys of tokens", .timeLimit(.minutes(2))) struct TokenKeyringTests {
-    /// Two requests come with tokens of a key that this process has not read. The reading of the one brings the key, and the other
-    /// asks for a reading after that.
+    /// Two requests have tokens of a key that this process has not read. The first request's read brings the key, and
+    /// the second asks for another read.
     @Test func `a key that another caller's reading brought opens this caller's token too`() async throws {
         let service = try await CounterService.prepare()
         let keyring = TokenKeyring(pool: service.pool, issuer: "counter")

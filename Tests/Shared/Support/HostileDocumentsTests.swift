@@ -24,7 +24,7 @@ struct HostileDocumentsTests {
         #expect(Self.holds(Self.some, Array(text.utf8)))
     }
 
-    /// Four thousand documents, one after the other.
+    /// Four thousand consecutive documents.
     private static let some: [UInt8] = {
         var documents = HostileDocuments(seed: 1)
         return (0..<4000).flatMap { _ in documents.next() }

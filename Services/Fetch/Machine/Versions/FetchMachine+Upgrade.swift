@@ -5,12 +5,11 @@ import Records
 import Timeline
 
 extension FetchMachine {
-    /// Reads the forms of former versions.
+    /// Upgrades older stored forms.
     ///
-    /// Version 1 knew no budgets, no standing of apps, no content ages and no spacing of wakes: these begin anew where the
-    /// log does not tell them. An app begins in the middle of all standings, with budgets that nothing is spent of, so that
-    /// no device is worse off. The weights of openings are rounded to the coarser scale. Past waits are no part of the state
-    /// any more.
+    /// Version 1 has no budgets, no standing of apps, no content ages and no spacing of wakes. These start afresh where
+    /// the log does not contain them. An app starts at the middle standing with unspent budgets, so that no device is
+    /// worse off. The weights of openings are rounded to the coarser scale. The state no longer contains past waits.
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<FetchMachine>? {
         switch version {
         case 1: Version1(binary: binary).map { .partial(FetchMachine($0)) }

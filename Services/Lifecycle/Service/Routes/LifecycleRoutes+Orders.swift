@@ -31,7 +31,7 @@ extension LifecycleRoutes {
             let key = AggregateKey.device(id)
             let after = try await start(request, of: key)
             guard request.uri.queryParameters["wait"] != nil else {
-                // It ends the stream that the device has.
+                // The new stream ends the device's former one.
                 try context.requireCaller(.operate)
                 return try stream(id, after: after, context)
             }

@@ -68,7 +68,7 @@ struct DeviceRoutes: Sendable {
             response: NotificationList.self, text: .events(example: NotificationStream.example),
             problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork) + [.invalidQuery]
         ) { request, context in
-            // It connects the device, whoever asks.
+            // The stream connects the device, so an operator's key needs the scope `operate`.
             try context.requireCaller(.operate)
             let found = try await self.device(request, context)
             let key = try key(context)

@@ -1,5 +1,6 @@
 import Contracts
 import Postgres
+import PushMachine
 
 /// Broadcasts that wait for a device: it could not take them, or an older one of the channel waits for it.
 extension BroadcastOutbox {

@@ -86,13 +86,13 @@ struct ProviderEndpoint: Sendable {
             return try grant(to: token, by: keys.known(ofTeam: token.teamID), on: connection)
         } catch {
             guard error == .invalidProviderToken || error == .badEnvironmentKeyIDInToken else { throw error }
-            // Its key may have been registered at another replica since.
+            // Another replica may have registered the token's key since.
             return try grant(to: token, by: try await currentKeys(ofTeam: token.teamID), on: connection)
         }
     }
 
-    /// Holds a request to rules that look at topics. Where they refuse the topic, they decide once more by the keys that the database
-    /// has now: the key may have been registered anew at another replica, with other topics.
+    /// Applies rules that depend on the topic. If they refuse it, they decide again with the database's current keys.
+    /// Another replica may have registered the key anew with other topics.
     func hold<T>(
         _ request: ProviderRequest, of connection: ProviderConnection, under grant: ProviderGrant,
         to rules: (ProviderGrant) throws(APNsReason) -> T

@@ -6,14 +6,14 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The registered keys of all teams, in memory: a token that they admit costs no question to the database.
+/// The registered keys of all teams, in memory: a token that they admit needs no query.
 ///
-/// A token that they do not admit is judged again by the keys that the database has then. So a key counts at every replica as soon
-/// as its registration is answered. Readings are shared and paced: invented tokens cost the database at most twenty a second. A
-/// removed key counts for another ``ProviderKeys/freshness`` at the other replicas.
+/// If they refuse a token, the service reads the keys from the database and judges again. So every replica accepts a
+/// key as soon as its registration is answered. Callers share paced reads: invented tokens cost at most twenty reads a
+/// second. The other replicas accept a removed key for another ``ProviderKeys/freshness``.
 final class ProviderKeys: Service {
     static let freshness = Duration.seconds(5)
-    /// Between two readings, whatever tokens are shown.
+    /// The shortest time between two reads, however many tokens arrive.
     static let pause = Duration.milliseconds(50)
 
     private let book: KeyBook
@@ -32,10 +32,10 @@ final class ProviderKeys: Service {
         }
     }
 
-    /// The keys of a team that are in memory, of any environment.
+    /// Returns the keys of a team that are in memory, of any environment.
     func known(ofTeam team: String) -> [ProviderKey] { book.keys(ofTeam: team) }
 
-    /// The keys of a team that the database has now, of any environment.
+    /// Returns the keys of a team that the database has now, of any environment.
     func current(ofTeam team: String) async throws -> [ProviderKey] {
         book.want(team: team)
         try await reading.value()
@@ -49,7 +49,7 @@ final class ProviderKeys: Service {
     }
 }
 
-/// The keys that were read last, and whose are read next. One reading is under way at a time.
+/// The keys from the last read, and the teams that the next read is for. At most one read runs at a time.
 private final class KeyBook: Sendable {
     private struct State {
         var teams: [String: [ProviderKey]] = [:]
@@ -66,13 +66,13 @@ private final class KeyBook: Sendable {
     func want(team: String) { state.withLock { _ = $0.wanted.insert(team) } }
     func wantAll() { state.withLock { $0.wantsAll = true } }
 
-    /// Reads what was wanted up to now.
+    /// Reads the keys that callers have requested so far.
     func read() async throws(PostgresError) {
         let (wanted, wantsAll) = state.withLock { state in
             defer { (state.wanted, state.wantsAll) = ([], false) }
             return (state.wanted, state.wantsAll)
         }
-        // Another reading has had all that was wanted.
+        // Another read has already served every request.
         guard wantsAll || !wanted.isEmpty else { return }
         let documents: [ProviderKeyDocument]
         do throws(PostgresError) {
@@ -92,7 +92,7 @@ private final class KeyBook: Sendable {
 }
 
 extension ProviderKey {
-    /// Nil for no key: it was checked when it was registered.
+    /// Returns nil for a malformed key. Registration rejects those, so none is stored.
     fileprivate init?(_ document: ProviderKeyDocument) {
         guard let key = try? P256.Signing.PublicKey(pemRepresentation: document.publicKey) else { return nil }
         self.init(

@@ -22,7 +22,7 @@ struct ProviderRules: Sendable {
         var app: String
         var payload: JSON
 
-        /// What the device is handed.
+        /// Returns the notification that the device receives.
         ///
         /// - Parameter expiration: by the suite's clock.
         func push(
@@ -35,7 +35,8 @@ struct ProviderRules: Sendable {
         }
     }
 
-    /// Providers tell real time: what counts is how far ahead it is.
+    /// Converts an expiration from real time, which providers use, to the suite's time. Only the distance to now
+    /// counts.
     ///
     /// - Parameters:
     ///   - seconds: of real time since 1970.
@@ -101,7 +102,7 @@ struct ProviderRules: Sendable {
             collapseID: collapseID, pushType: pushType, topic: topic, app: app, payload: payload)
     }
 
-    /// HTTP/2 brings any byte of a header's value here, U+0000 too.
+    /// Over HTTP/2 a header's value may contain any byte, even U+0000.
     private static func isCollapseID(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }

@@ -61,10 +61,10 @@ struct ProviderToken: Sendable {
         return key.isValidSignature(signature, for: signed)
     }
 
-    /// The seconds of a time. A NumericDate is a number, which may have a fraction (RFC 7519 section 2), and libraries write one.
+    /// Returns the seconds of a NumericDate: a number, perhaps with a fraction (RFC 7519 section 2).
     ///
-    /// Apple documents a number ("Establishing a token-based connection to APNs"). kalyke, which is made for APNs alone, writes a
-    /// string of digits, so such a string is taken for the number.
+    /// Apple documents a number ("Establishing a token-based connection to APNs"). kalyke, a client for APNs, sends a
+    /// string of digits. The service accepts both.
     private static func seconds(_ time: JSON) -> Int? {
         guard let digits = time.string else { return time.double.flatMap { Int(exactly: $0.rounded(.down)) } }
         guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {

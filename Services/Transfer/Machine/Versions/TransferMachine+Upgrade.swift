@@ -5,11 +5,12 @@ import Records
 import Timeline
 
 extension TransferMachine {
-    /// Reads the forms of former versions.
+    /// Upgrades older stored forms.
     ///
-    /// Version 1 knew downloads only, and not how often an app was woken for a session, when bytes came last, and what the
-    /// delegate has heard of them. Where the log does not tell that, it begins anew: the limiter counts from the next wake
-    /// on, the delegate hears of progress from the next bytes on, and may hear once more that a wake's events are finished.
+    /// Version 1 has downloads only. It does not count wakes for a session, and does not know when bytes last arrived
+    /// or which progress the delegate has heard of. These start afresh where the log does not contain them. The limiter
+    /// counts from the next wake, and the delegate hears of progress from the next bytes. The delegate may hear again
+    /// that a wake's events are finished.
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<TransferMachine>? {
         switch version {
         case 1: Version1(binary: binary).map { .partial(TransferMachine($0)) }
@@ -36,7 +37,7 @@ extension TransferMachine {
 }
 
 extension BackgroundSession {
-    /// - Parameter isOfProcess: whether its app runs: what was invalidated is the object of a process.
+    /// - Parameter isOfProcess: whether its app runs. Only a running process has the object of an invalidated session.
     fileprivate init(_ old: Version1.Session, isOfProcess: Bool) {
         app = old.app
         configuration = old.configuration

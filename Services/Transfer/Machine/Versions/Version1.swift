@@ -3,7 +3,7 @@ import OrderedCollections
 import Records
 import Timeline
 
-/// The stored form of version 1. What is not declared here has kept its form since.
+/// The stored form of version 1. Types that are not declared here have not changed since.
 struct Version1: Record {
     var isRegistered = false
     var fleet: String?
@@ -143,7 +143,7 @@ struct Version1: Record {
         }
     }
 
-    // Words are stored by their place: a word that came in between moved the others.
+    // Words are stored by index: a word that was inserted later moved the others.
 
     enum Waiting: String, Word {
         case waitingForConnectivity, waitingForWiFi, waitingForPower, waitingForBeginDate, backingOff, queuedPerHost

@@ -39,7 +39,7 @@ struct ContentPath: Equatable {
             throw .invalidPath.because("a segment has a control character")
         }
         // Encoded: it would be told apart from a real one here, but not by whoever writes the path down.
-        // By its byte: with a combining mark behind it a slash is another character.
+        // Works on bytes: in Swift a slash and a combining mark behind it form another character.
         guard !segment.utf8.contains(0x2F) else { throw .invalidPath.because("a segment has a slash") }
         guard segment.utf8.count <= longestSegment else {
             throw .invalidPath.because("a segment has more than \(longestSegment) bytes")

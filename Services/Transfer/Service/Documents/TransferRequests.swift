@@ -55,8 +55,7 @@ struct UploadRequest: Record, Equatable {
     var url = ""
     var method = "POST"
     var headers: OrderedDictionary<String, String> = [:]
-    /// The name of a file of the app, or what was uploaded by one of the protocols: `/files/{upload}`, `/uploads/{upload}`, or the
-    /// URL of one.
+    /// The name of a file of the app; or an upload, as `/files/{upload}`, `/uploads/{upload}`, or its URL.
     var file = ""
     var earliestBeginDate: Instant?
     var priority: Double?

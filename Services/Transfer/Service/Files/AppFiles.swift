@@ -52,7 +52,7 @@ struct AppFiles: Sendable {
     ///
     /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, ``StorageError``.
     func source(_ file: String, for caller: Caller) async throws -> UploadSource {
-        // The path of an upload, or its URL, as `Location` told it.
+        // The path of an upload, or its URL from `Location`.
         guard let slash = file.lastIndex(of: "/"),
             ["/files", "/uploads"].contains(where: { file[..<slash].hasSuffix($0) })
         else { return .file(file) }

@@ -52,7 +52,7 @@ struct DirectoryStorage: Storage {
     func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws {
         let (old, new) = (path(folder, name), path(other, name))
         try await onThread {
-            // Touched first: at no moment does it look as if it had been there for long.
+            // Sets the time first, so that the moved file never looks old.
             guard utimensat(AT_FDCWD, old, nil, 0) == 0 else { throw StorageError("touching a file") }
             guard rename(old, new) == 0 else { throw StorageError("moving a file") }
         }

@@ -9,7 +9,7 @@ struct StatesInUse: Sendable {
     let states: MoverTable
     let partitions: Int
 
-    /// Whether the database knows no device at all.
+    /// Whether the database has no device at all.
     var isEmpty: Bool { get async throws { try await states.isEmpty } }
 
     /// Which of these files of `segments` a device has a use for.

@@ -21,9 +21,9 @@ protocol Storage: Sendable {
     /// The file counts as changed then, so that nobody takes its new name for a leftover.
     func link(_ name: String, from source: StorageFolder, as other: String, in folder: StorageFolder) async throws
 
-    /// Moves a file, which counts as changed then; a file that has its name there is gone.
+    /// Moves a file and sets its time to now. It replaces a file with the same name.
     ///
-    /// - Throws: `missing` where there is none: another process may have moved it.
+    /// - Throws: `missing` if the file is gone: another process may have moved it.
     func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws
 
     /// Removes a file; one that is not there is as good as removed. Whoever has it open reads on.
@@ -36,12 +36,12 @@ protocol Storage: Sendable {
 /// What a storage keeps apart.
 enum StorageFolder: String, CaseIterable {
     case contents, segments, uploads
-    /// What a sweep moved out of the others.
+    /// Files that a sweep moved out of the other folders.
     case trashedContents = "trash/contents"
     case trashedSegments = "trash/segments"
     case trashedUploads = "trash/uploads"
 
-    /// Where a sweep moves what nothing names.
+    /// The folder to which a sweep moves unreferenced files.
     var trash: StorageFolder {
         switch self {
         case .contents, .trashedContents: .trashedContents

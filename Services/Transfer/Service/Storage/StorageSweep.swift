@@ -2,25 +2,26 @@ import Logging
 import ServiceKit
 import ServiceLifecycle
 
-/// Moves files that nothing names to the trash, and empties the trash: what processes were writing when they were killed, and what
-/// could not be removed when it was time.
+/// Moves unreferenced files to the trash, and empties the trash. Killed processes and failed removals leave such files.
 ///
-/// Only old ones: a young one may be about to be named. Nothing is removed at once, since a database that was restored names less
-/// than there is, and a wrong one names nothing: what is named again is put back. Where too much would go, the sweep is refused
-/// until an operator confirms it or the days of the trash have passed.
+/// It moves only old files: a transaction may be about to name a young one. It removes nothing at once: after a
+/// restore, or with the wrong database, rows are missing. A later sweep puts a file back when a row names it again. If
+/// a sweep would move too much, it is refused until an operator confirms it, or until the days of the trash have
+/// passed.
 struct StorageSweep: Service {
-    /// Marks in the trash when a sweep was refused first. No file has this name: theirs are generated.
+    /// The file in the trash whose time says when a sweep was first refused. No other file has this name: theirs are
+    /// generated.
     static let note = "sweep-refused"
-    /// So many leftovers raise no suspicion.
+    /// Up to this number of leftovers, a sweep is never refused.
     static let few = 20
     /// How many names are asked for at once.
     private static let page = 10_000
 
-    /// What tells that the database may not be the one of these files.
+    /// The sign that the database may not belong to these files.
     enum Suspicion: Sendable {
-        /// Leftovers are rare here: more than the limit of all files.
+        /// For folders with few leftovers: their share of all files exceeds the limit.
         case manyLeftovers
-        /// Leftovers are usual here, so only a database without anything in it is suspicious.
+        /// For folders with many leftovers: the database has no device at all.
         case emptyDatabase(@Sendable () async throws -> Bool)
     }
 
@@ -79,7 +80,7 @@ struct StorageSweep: Service {
         return true
     }
 
-    /// A database that was restored, and rolled forward since, names them again.
+    /// A database that was restored and rolled forward names them again.
     private func putBack(_ trashed: [String]) async throws {
         let leftovers = Set(try await unnamed(of: trashed))
         let count = try await move(trashed.filter { !leftovers.contains($0) }, from: folder.trash, to: folder)
@@ -105,7 +106,7 @@ struct StorageSweep: Service {
         logger.notice("emptied the trash", metadata: metadata(["files": "\(due.count)"]))
     }
 
-    /// - Returns: how many were moved here; others another process has moved.
+    /// - Returns: the number of files that this process moved. Another process may have moved the others.
     private func move(_ names: [String], from folder: StorageFolder, to other: StorageFolder) async throws -> Int {
         var count = 0
         for name in names {
@@ -142,19 +143,19 @@ struct StorageSweep: Service {
     }
 }
 
-/// What operators set of sweeps.
+/// The operator's settings for sweeps.
 struct SweepRules: Sendable {
     /// How long a file stays in the trash.
     var trashAge = Duration.seconds(7 * 86_400)
-    /// Percent of the files of a folder that may go at once.
+    /// The percentage of a folder's files that one sweep may move.
     var limit = 50
 
     /// The settings.
     static let settings: [Setting] = [
-        .number("TRASH_DAYS", 7, 1...3650, "days that files which nothing names stay in the trash of DATA_DIRECTORY"),
+        .number("TRASH_DAYS", 7, 1...3650, "days for which unreferenced files stay in the trash of DATA_DIRECTORY"),
         .number(
             "SWEEP_LIMIT", 50, 1...100,
-            "percent of a folder's files that may go to the trash at once; 100 confirms that all may"),
+            "percentage of a folder's files that one sweep may move to the trash; 100 allows all"),
     ]
 
     init() {}

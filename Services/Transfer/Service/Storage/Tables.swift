@@ -29,7 +29,7 @@ struct MoverTable: Sendable {
 
     private static let isEmpty = Statement("SELECT NOT EXISTS (SELECT FROM transfer.states)")
 
-    /// Whether there is no device's state at all.
+    /// Whether no device has a state.
     var isEmpty: Bool {
         get async throws(PostgresError) { try await pool.run(Call(Self.isEmpty, rowsExpected: 1))[0].bool(0) }
     }

@@ -3,22 +3,22 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// Where clients reach uploads: what `Location` says of a new one.
+/// The address of uploads, for `Location` of new ones.
 ///
-/// `PUBLIC_URL` wins. Without it the URL has the scheme of the port and the host that the client named. Where a proxy says that it
-/// stands before the port, or the host is none, `Location` is a path, which clients resolve by the URL that they asked (RFC 9110
-/// section 10.2.2). What a proxy says of the scheme is not taken: any client can say it.
+/// `PUBLIC_URL` takes precedence. Without it, the URL has the scheme of the port and the host that the client named. If
+/// a proxy's header is present, or the host is invalid, `Location` is a path. Clients resolve it by the request's URL
+/// (RFC 9110 section 10.2.2). The service never copies a scheme or host from such a header: any client can send one.
 struct UploadAddress: Sendable {
     /// The settings.
     static let settings = [
         Setting(
             "PUBLIC_URL", nil,
-            "URL of the service for clients, where a proxy stands before it: new uploads are told to be there",
+            "public URL of the service behind a proxy; used in Location of new uploads",
             mustBe: "an http or https URL without a query"
         ) { base($0) != nil }
     ]
 
-    /// What a proxy adds.
+    /// The headers that proxies add.
     private static let ofProxies = ["forwarded", "x-forwarded-proto", "x-forwarded-host"].compactMap {
         HTTPField.Name($0)
     }
@@ -31,7 +31,7 @@ struct UploadAddress: Sendable {
         scheme = configuration["TLS_CERTIFICATE"] == nil ? "http" : "https"
     }
 
-    /// The URL of a path of this service, or the path itself.
+    /// Returns the URL of a path of this service, or the path itself.
     func url(of path: String, asked request: Request) -> String {
         if let publicURL { return publicURL + path }
         guard !Self.ofProxies.contains(where: { request.headers[$0] != nil }), let host = request.head.authority,
@@ -40,7 +40,7 @@ struct UploadAddress: Sendable {
         return "\(scheme)://\(host)\(path)"
     }
 
-    /// A base that paths can be appended to; nil where it is none.
+    /// Returns a base URL to which paths can be appended; nil if the text is not one.
     private static func base(_ text: String) -> String? {
         guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),
             let host = text.range(of: "://")?.upperBound, url.query == nil, url.fragment == nil,
