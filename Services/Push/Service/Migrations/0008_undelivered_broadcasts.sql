@@ -1,3 +1,4 @@
+-- compatible
 -- Broadcasts that wait for a device: it could not take them, for example because it is parked, or an older one of the channel
 -- waits for it. The service submits each again until the device takes it or turns it down, it expires, or the service gives up.
 CREATE TABLE push.undelivered_broadcasts (
