@@ -16,8 +16,9 @@ actor CursorWatch {
     ///
     /// - Returns: false where it is not by then.
     func hasReached(_ offset: Int, in partition: Int, by end: ContinuousClock.Instant) async throws -> Bool {
-        if let position = known[partition], position >= offset { return true }
         while true {
+            // Another caller's look may have seen it meanwhile.
+            if let position = known[partition], position >= offset { return true }
             if try await look(at: partition) >= offset { return true }
             guard ContinuousClock.now < end else { return false }
             try Task.checkCancellation()
