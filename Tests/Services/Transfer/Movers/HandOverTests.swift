@@ -35,7 +35,8 @@ import TransferMachine
         defer { second.signal(SIGTERM) }
         first.signal(SIGTERM)
         #expect(try await first.exit() == .exited(0))
-        #expect(proxy.connections == 0)
+        // The other may have connected already.
+        #expect(proxy.connections <= 1)
         proxy.resume()
         let task = Downloads.session("phone-0") + "/tasks/1"
         try await eventually(describe: "the other has finished it") {
