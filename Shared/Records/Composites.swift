@@ -84,7 +84,23 @@ extension Array: Value where Element: Value {
     }
 }
 
+extension JSON {
+    /// The members in the order of their names' bytes.
+    @usableFromInline
+    static func inOrder(_ members: [Member]) -> [Member] {
+        func precedes(_ one: Member, _ other: Member) -> Bool {
+            one.name.utf8.lexicographicallyPrecedes(other.name.utf8)
+        }
+        // The log's documents are sorted already.
+        guard zip(members.dropFirst(), members).contains(where: precedes) else { return members }
+        return members.sorted(by: precedes)
+    }
+}
+
 /// A map keyed by strings, in order of insertion: iteration is the same on every machine, unlike `Dictionary`'s.
+///
+/// The members of a JSON object have no order. A map that is read from JSON has the order of its names' bytes, which is also
+/// the order in which JSON is written: a state is the same whether its event came from a client or from the log.
 extension OrderedDictionary: Records.Value where Key == String, Value: Records.Value {
     @inlinable
     public static var placeholder: Self { [:] }
@@ -121,7 +137,7 @@ extension OrderedDictionary: Records.Value where Key == String, Value: Records.V
     public static func read(_ json: JSON, _ reader: inout JSONReader) -> Self? {
         guard let members = json.members else { return reader.refuse("an object", json) }
         var map = Self()
-        for member in members {
+        for member in JSON.inOrder(members) {
             if let value: Value = reader.descend(member.name, member.value) { map[member.name] = value }
         }
         return map.count == members.count ? map : nil

@@ -65,6 +65,15 @@ private struct Outer: Record, Equatable {
         #expect(try Outer(jsonBytes: full.jsonBytes).jsonBytes == full.jsonBytes)
     }
 
+    @Test func `a map has the order of its names, whatever order its document has`() throws {
+        let received = try Outer(jsonBytes: full.jsonBytes)
+        let text =
+            #"{"name":"a-1","map":{"z":{"flag":false},"a":{"flag":true,"level":1}},"count":-3,"shade":"dark","note":"n","#
+            + #""cause":"c","inner":{"flag":true,"level":0.25},"list":[1,2]}"#
+        #expect(try Outer(jsonBytes: Array(text.utf8)).binary == received.binary)
+        #expect(Array(received.map.keys) == ["a", "z"])
+    }
+
     @Test func absentOptionalsAreNullOrLeftOut() {
         let text = String(decoding: Outer(name: "x").jsonBytes, as: UTF8.self)
         #expect(text.contains(#""note":null"#))
