@@ -47,6 +47,7 @@ public struct ProblemMiddleware: RouterMiddleware {
         case let error as HTTPError: return problem(of: error, request, context)
         // The client has disconnected, or the service stops.
         case is CancellationError: return Problem(RuntimeError.stopping)
+        case let error as PostgresError where error == .cancelled: return Problem(RuntimeError.stopping)
         // Read routes query the database directly, without the runtime. Its faults are not the service's.
         case let error as PostgresError where error.isServerFault:
             // The pool has logged the server's own message.

@@ -80,7 +80,16 @@ final class Saboteur: Sendable {
                 // A service can't start while the database is down, and that is not its fault. A service that runs
                 // without becoming ready is at fault.
                 if attempt == 6 || replica.isRunning { state.withLock { $0.wrongs.append("\(error)") } }
+                await waitForDatabase()
             }
+        }
+    }
+
+    /// Waits until the database answers, for a minute at most.
+    private func waitForDatabase() async {
+        for _ in 0..<300 {
+            if (try? await suite.cluster.sql("SELECT 1")) != nil { return }
+            try? await Task.sleep(for: .milliseconds(200))
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import NIOCore
+import Postgres
 import TestSupport
 import Testing
 
@@ -88,9 +89,10 @@ import Testing
         }
     }
 
-    @Test func `a request that is cancelled is no fault of the service`() async throws {
+    @Test(arguments: [CancellationError(), PostgresError.cancelled] as [any Error])
+    func `a request that is cancelled is no fault of the service`(_ error: any Error) async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/cancelled", "Is cancelled", access: .open) { _, _ in throw CancellationError() }
+            table.add(.get, "/v1/cancelled", "Is cancelled", access: .open) { _, _ in throw error }
         }) { service in
             let answer = try await service.send("GET", "/v1/cancelled", key: nil)
             #expect(answer.status == 503 && answer.code == "stopping")
