@@ -51,7 +51,7 @@ struct TusRoutes: Sendable {
             (.delete, "Ends an upload (tus)", [.noContent], [.tusVersion]),
             (
                 .post, "As the method that X-HTTP-Method-Override names (tus)", [.noContent, .ok, .partialContent],
-                [.tusVersion, .methodNotAllowed] + appending + reading
+                [.tusVersion] + appending + reading
             ),
             (.get, "The bytes of a complete upload, or ranges of them", [.ok, .partialContent], reading),
         ]
@@ -59,7 +59,8 @@ struct TusRoutes: Sendable {
             table.add(
                 method, one, summary, status: statuses[0], further: Array(statuses.dropFirst()),
                 bytes: statuses.contains(.partialContent) ? "application/octet-stream" : nil,
-                problems: [.uploadGone] + problems, honoursIdempotencyKey: false,
+                // X-HTTP-Method-Override counts in requests of any method.
+                problems: [.uploadGone, .methodNotAllowed] + problems, honoursIdempotencyKey: false,
                 takesContent: [.patch, .post].contains(method)
             ) { request, context in
                 try await answer(request) { try await serve(request, context) }
