@@ -88,6 +88,10 @@ private struct OriginRefusals {
             if method != "GET" { try await given.refuse("tus_version", method, incomplete) }
         }
         try await given.refuse("method_not_allowed", "POST", incomplete, headers: tus)
+        let absent = tus.merging([Self.override: "PUT"]) { $1 }
+        for method in ["DELETE", "GET", "HEAD", "PATCH"] {
+            try await given.refuse("method_not_allowed", method, incomplete, headers: absent)
+        }
         let complete = try await begin(["Upload-Length": "3"], "abc")
         for (method, meant) in [("GET", [:]), ("POST", [Self.override: "GET"])] {
             try await ofReading(incomplete, complete, method, meant)
