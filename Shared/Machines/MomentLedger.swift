@@ -40,7 +40,8 @@ public struct MomentLedger: Sendable {
 
     // MARK: Numbers
 
-    /// What comes after it has no number: numbers are products of times, and may come from the log and from stored pages.
+    /// The last moment with a number. Numbers are products of times from the log and from stored pages, so they could
+    /// overflow.
     private static let horizon = Instant(milliseconds: Int64.max / 4096)
 
     /// When moment `number` of this partition is.

@@ -58,7 +58,7 @@ final class PartitionProgress: Sendable {
     /// Whether its batches wait for another session's lock.
     var isHeldUp: Bool { state.withLock { $0.stuck?.cause == .heldUp } }
 
-    /// What tells the decision under way from others; nil while none is.
+    /// The number of the current decision; nil without one.
     var decision: UInt64? {
         let number = decisions.load(ordering: .relaxed)
         return number % 2 == 1 ? number : nil

@@ -53,7 +53,7 @@ extension PostgresError {
 }
 
 extension PartitionWorker {
-    /// What an input from the log that fails alone leads to.
+    /// Sets an input from the log that fails alone aside, or waits for proof that the fault is its own.
     ///
     /// - Parameter isProven: the fault can only be in the input.
     func notePinned(_ name: String, _ reason: String, isProven: Bool) {

@@ -60,7 +60,7 @@ public struct Authenticator: Sendable {
         throw .invalidCredential
     }
 
-    /// What a token says that is shown for the first time.
+    /// Verifies a token that this process sees for the first time.
     private func newClaims(of credential: String) async -> TokenClaims? {
         guard let head = TokenHead(credential), !failures.contains(credential) else { return nil }
         // Other tokens that name the new key may have been refused before it was known.

@@ -72,8 +72,8 @@ public struct UsageProfile: Record, Equatable {
     /// How many openings it is known from, older ones counting less.
     var openings: Int {
         let sum = weights.values.reduce(0) { $0 + Int($1) }
-        // Who opens an app thousands of times within an hour has the weights halved each 128 times, without end. So many
-        // halvings as count here make more openings than anybody asks for.
+        // Each 128 openings in an hour of the week halve the weights, without a limit. A shift by more than 32 could
+        // overflow, and 32 halvings give more openings than any rule compares.
         return sum << min(max(0, halvings), 32) / Self.opening
     }
     /// The weight of an hour of the week.

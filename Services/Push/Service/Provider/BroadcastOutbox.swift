@@ -25,7 +25,7 @@ struct BroadcastOutbox: Sendable {
     /// How long others leave to its owner what was claimed or came further.
     private static let lease = "interval '10 seconds'"
 
-    /// What a message is read from.
+    /// The columns of a message.
     static let columns = """
         b.environment, b.app, b.channel, b.request_id, b.priority::int8, b.expiration, b.never_stored, b.payload,
             b.traceparent

@@ -113,7 +113,7 @@ final class BroadcastRelay: Service {
         }
     }
 
-    /// What became of a broadcast at one device.
+    /// The outcome of a broadcast at one device.
     enum Outcome {
         case taken
         /// It does not hear the channel.
