@@ -214,6 +214,14 @@ targets += [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
             "PushService", "TransferService", "OpsService", "Lives", "TestSupport", httpClient, nioCore, nioHTTP1,
         ]),
+    // The stored and the sent form of every record.
+    tests(
+        "GoldenTests", "Golden",
+        durable + [
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
+            "PushService", "TransferService", "OpsService", "TestSupport",
+        ],
+        resources: [.copy("Forms")]),
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
         name: "Lives",

@@ -1,0 +1,88 @@
+import OrderedCollections
+import Records
+
+/// The forms of one record as text: a full value, a value without optional parts, and the schema.
+enum GoldenForm {
+    static func text<R: Record>(of type: R.Type, in module: RecordModule) throws -> String {
+        var lines = [String(reflecting: type)]
+        for isFull in [true, false] {
+            var sampler = Sampler(isFull: isFull)
+            let sample = sampler.record(R.self)
+            let hexadecimal = sample.binary.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            lines.append("    \(isFull ? "full" : "sparse") json \(String(decoding: sample.jsonBytes, as: UTF8.self))")
+            lines.append("    \(isFull ? "full" : "sparse") binary \(hexadecimal)")
+            guard R(binary: sample.binary)?.binary == sample.binary else { throw GoldenFault(type: lines[0]) }
+        }
+        lines.append("    schema \(String(decoding: R.schema.bytes, as: UTF8.self))")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+/// A record whose binary form does not read back as the same value.
+struct GoldenFault: Error {
+    let type: String
+}
+
+/// Fills records with values that depend only on the order and the types of their fields.
+struct Sampler: FieldVisitor {
+    static var readsRules: Bool { false }
+    let isFull: Bool
+    private var count = 0
+
+    init(isFull: Bool) { self.isFull = isFull }
+
+    mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+        value = sample(T.self)
+    }
+
+    mutating func record<R: Record>(_ type: R.Type) -> R {
+        var record = R.placeholder
+        record.visit(&self)
+        return record
+    }
+
+    mutating func sample<T: Value>(_ type: T.Type) -> T {
+        if let container = type as? any SampledContainer.Type { return container.sample(&self) as? T ?? .placeholder }
+        if let record = type as? any Record.Type { return self.record(record) as? T ?? .placeholder }
+        count += 1
+        return (try? T(json: leaf(T.schema))) ?? .placeholder
+    }
+
+    /// A document that fits the schema of a value without fields.
+    private func leaf(_ schema: JSON) -> JSON {
+        if let words = schema["enum"]?.items { return words[count % words.count] }
+        if let alternative = (schema["anyOf"] ?? schema["oneOf"])?.items?.first { return leaf(alternative) }
+        switch schema["type"]?.string {
+        case "boolean": return .bool(count.isMultiple(of: 2))
+        case "integer": return .int(count)
+        case "number": return .double(Double(count) + 0.5)
+        // The weights of the hours of a week.
+        case "array": return .array((0..<168).map { .int($0) })
+        case "string" where schema["format"]?.string == "date-time":
+            return .string("2026-01-\(10 + count % 20)T12:30:00.250Z")
+        case "string": return .string("text-\(count)")
+        default: return ["member": .int(count)]
+        }
+    }
+}
+
+/// A value that holds others.
+private protocol SampledContainer: Value {
+    static func sample(_ sampler: inout Sampler) -> Self
+}
+
+extension Optional: SampledContainer where Wrapped: Value {
+    static func sample(_ sampler: inout Sampler) -> Wrapped? { sampler.isFull ? sampler.sample(Wrapped.self) : nil }
+}
+
+extension Array: SampledContainer where Element: Value {
+    static func sample(_ sampler: inout Sampler) -> [Element] {
+        sampler.isFull ? [sampler.sample(Element.self), sampler.sample(Element.self)] : []
+    }
+}
+
+extension OrderedDictionary: SampledContainer where Key == String, Value: Records.Value {
+    static func sample(_ sampler: inout Sampler) -> Self {
+        sampler.isFull ? ["one": sampler.sample(Value.self), "two": sampler.sample(Value.self)] : [:]
+    }
+}

@@ -1,0 +1,12 @@
+import Records
+
+@testable import LifecycleService
+
+extension RecordGoldenTests {
+    static let lifecycleService: [any Record.Type] = [
+        AppDocument.self, BackgroundRefreshDocument.self, BackgroundTimeDocument.self, DeviceDocument.self,
+        ExitData.self, ExitData.Background.self, ExitData.Foreground.self, FleetTerminations.self, Interruption.self,
+        Order.self, OrderList.self, Power.self, Switcher.self, Switcher.Entry.self, TaskDocument.self,
+        Terminations.self, TokenDocument.self, Transition.self,
+    ]
+}

@@ -1,0 +1,10 @@
+import Records
+
+@testable import PushMachine
+
+extension RecordGoldenTests {
+    static let pushMachine: [any Record.Type] = [
+        PushConnection.self, PushMachine.self, PushMessage.self, PushedApp.self, RetiredToken.self,
+        ShownNotification.self, SilentBudget.self, TokenRegistration.self,
+    ]
+}

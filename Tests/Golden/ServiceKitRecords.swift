@@ -1,0 +1,9 @@
+import Records
+
+@testable import ServiceKit
+
+extension RecordGoldenTests {
+    static let serviceKit: [any Record.Type] = [
+        DeadLetterDocument.self, DeadLetterList.self, ReleaseDocument.self,
+    ]
+}
