@@ -1,7 +1,7 @@
-/// Lays a call's parameters out as libpq wants them: values in one reused block of memory, pointers beside it.
-/// libpq copies them into its own send buffer before the call returns.
+/// Arranges the parameters of a query for libpq: values in one reused memory block, and arrays of pointers to them.
+/// libpq copies the values into its send buffer.
 final class Binder {
-    /// What is kept from one call to the next; larger blocks are given back.
+    /// The largest block that is kept for the next query; larger ones are freed.
     private static let keptCapacity = 1 << 20
 
     private var block: UnsafeMutableRawPointer
@@ -14,7 +14,7 @@ final class Binder {
 
     deinit { block.deallocate() }
 
-    /// The pointers are valid during `body` only; all formats are 1, binary.
+    /// Calls `body` with pointers that are valid only during it. All formats are 1, binary.
     func bind(
         _ parameters: [Parameter],
         _ body: (
@@ -23,7 +23,7 @@ final class Binder {
         ) -> Int32
     ) -> Int32 {
         guard !parameters.isEmpty else { return body(0, nil, nil, nil) }
-        // One byte more than needed keeps the pointer of an empty last value inside the block.
+        // One extra byte keeps the pointer of an empty last value inside the block.
         reserve(parameters.reduce(1) { $0 + $1.byteCount })
         defer { if capacity > Self.keptCapacity { resize(Self.keptCapacity) } }
         values.removeAll(keepingCapacity: true)

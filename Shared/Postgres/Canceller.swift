@@ -1,10 +1,10 @@
 import CLibpq
 import Dispatch
 
-/// Asks the server to stop what a connection is doing. `PQcancel` opens a connection of its own and blocks until the
-/// server has closed it, so it runs on threads of its own.
+/// Cancels the current query of a connection. `PQcancel` opens another connection and blocks until the server has
+/// closed it, so it runs on separate threads.
 ///
-/// Sendable though it holds a pointer: a `PGcancel` never changes, and libpq documents `PQcancel` as safe from any thread.
+/// `@unchecked Sendable`: a `PGcancel` never changes, and libpq documents that `PQcancel` is safe on any thread.
 final class Canceller: @unchecked Sendable {
     private static let queue = DispatchQueue(label: "postgres.cancel", attributes: .concurrent)
     private let pointer: OpaquePointer
@@ -16,7 +16,7 @@ final class Canceller: @unchecked Sendable {
 
     deinit { PQfreeCancel(pointer) }
 
-    /// `done` runs when the server has sent the signal, or could not be reached.
+    /// Sends a cancel request. `done` runs when the server has sent the signal, or could not be reached.
     func request(done: @escaping @Sendable () -> Void) {
         Self.queue.async { [self] in
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in

@@ -1,23 +1,23 @@
-/// Why no connection came about, and what to do about it.
+/// The reason why a connection could not be opened, and what to do about it.
 public struct ConnectFailure: Error, Sendable, Equatable {
     public enum Reason: Sendable, Equatable {
         /// SQLSTATE class 28: wrong password, unknown role, or `pg_hba.conf` refuses the client.
         case refusedCredentials
-        /// 3D000
+        /// SQLSTATE 3D000.
         case unknownDatabase
-        /// Nothing answers at the address, or the name does not resolve.
+        /// No server answers at the address, or the name does not resolve.
         case unreachable
-        /// No session within the connect timeout.
+        /// The server opened no session within the connect timeout.
         case timedOut
-        /// The server's major version.
+        /// The server's major version, older than the oldest supported one.
         case serverTooOld(Int)
-        /// Only standbys were found, while a writable server is asked for.
+        /// The options require a writable server, but all hosts are standbys.
         case notWritable
-        /// 53300
+        /// SQLSTATE 53300.
         case tooManyConnections
-        /// 57P03: starting up, shutting down or recovering.
+        /// SQLSTATE 57P03: starting up, shutting down or recovering.
         case notReady
-        /// Anything else, such as a TLS fault.
+        /// Any other reason, for example a TLS fault.
         case other
     }
 
@@ -25,7 +25,7 @@ public struct ConnectFailure: Error, Sendable, Equatable {
     /// `host:port/database`, without role and password.
     public let target: String
     public let sqlState: String?
-    /// What libpq or the server said: for operators.
+    /// The message of libpq or the server, for operators.
     public let detail: String
 
     public init(reason: Reason, target: String, sqlState: String? = nil, detail: String = "") {
@@ -35,7 +35,7 @@ public struct ConnectFailure: Error, Sendable, Equatable {
         self.detail = detail
     }
 
-    /// Another server of the list may do what this one didn't; wrong credentials are wrong everywhere (as libpq has it).
+    /// Whether another host may accept the connection. Wrong credentials are wrong on every host, as in libpq.
     var mayTryNextHost: Bool {
         switch reason {
         case .refusedCredentials, .unknownDatabase, .serverTooOld: false
@@ -45,8 +45,8 @@ public struct ConnectFailure: Error, Sendable, Equatable {
 }
 
 extension ConnectFailure {
-    /// Reads the text of a failed connection attempt. libpq tells the SQLSTATE of a refusal at connect time only in its
-    /// verbose text: `FATAL:  28P01: password authentication failed …`.
+    /// Parses the message of a failed connection attempt. libpq reports the SQLSTATE of a refused connection only in
+    /// its verbose message: `FATAL:  28P01: password authentication failed …`.
     init(target: String, message: String) {
         let state = Self.sqlState(in: message)
         let reason: Reason =
@@ -80,7 +80,7 @@ extension ConnectFailure {
         while let colon = rest.firstIndex(of: ":") {
             rest = rest[rest.index(after: colon)...]
             let candidate = rest.drop { $0 == " " }.prefix(6)
-            // Every state has a digit in it; the severities, which look alike otherwise, have none.
+            // Every SQLSTATE has a digit; a severity looks the same but has none.
             if candidate.count == 6, candidate.last == ":", candidate.contains(where: \.isNumber),
                 candidate.dropLast().allSatisfy({ $0.isASCII && ($0.isNumber || $0.isUppercase) })
             {
@@ -98,21 +98,21 @@ extension ConnectFailure: CustomStringConvertible, CustomDebugStringConvertible 
 
     private var advice: String {
         switch reason {
-        case .refusedCredentials: "it refuses the role or password; check both, and pg_hba.conf"
+        case .refusedCredentials: "the server refuses the role or password; check both, and pg_hba.conf"
         case .unknownDatabase: "the database does not exist; create it or correct its name"
         case .unreachable: "nothing answers there; check host and port, and that the server runs"
         case .timedOut: "no answer within the connect timeout; check the address, firewalls and the server's load"
         case .serverTooOld(let version):
             "the server is version \(version), too old; use \(ServerVersion.minimumMajor) or newer"
-        case .notWritable: "it accepts no writes; name the primary, or list all hosts"
-        case .tooManyConnections: "it has no connection left; raise max_connections or make the pools smaller"
-        case .notReady: "it is starting up or shutting down; wait, then try again"
-        case .other: "the attempt failed; the log at debug level has the server's words"
+        case .notWritable: "the server accepts no writes; name the primary, or list all hosts"
+        case .tooManyConnections: "the server has no free connection; raise max_connections or make the pools smaller"
+        case .notReady: "the server is starting up or shutting down; wait, then try again"
+        case .other: "the attempt failed; the log at debug level has the server's message"
         }
     }
 }
 
-/// Versions as `PQserverVersion` counts them: 15.4 is 150004.
+/// Server versions as numbers of `PQserverVersion`: 15.4 is 150004.
 enum ServerVersion {
     static let minimumMajor = 15
 

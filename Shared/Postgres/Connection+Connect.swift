@@ -5,9 +5,9 @@ import Logging
 import Synchronization
 
 extension Connection {
-    /// Tries the hosts in their order, as libpq does, but each with its own timeout.
+    /// Tries the hosts in order, as libpq does, but each with its own timeout.
     func connect() async throws(PostgresError) {
-        // "prefer-standby" is two passes: a standby if there is one, then whatever there is.
+        // "prefer-standby" needs two passes: first only standbys, then any server.
         let passes: [ConnectionOptions.TargetSession] =
             options.target == .preferStandby ? [.standby, .any] : [options.target]
         var first: ConnectFailure?
@@ -20,7 +20,7 @@ extension Connection {
                     publishStatus(session)
                     return
                 case .failure(.connectFailed(let failure)):
-                    // The first failure names the host that was meant; a read-only standby says less than a dead primary.
+                    // Report the first failure. A dead primary is more useful to report than a read-only standby.
                     if first == nil || first?.reason == .notWritable { first = failure }
                     guard failure.mayTryNextHost else { throw .connectFailed(failure) }
                 case .failure(let error): throw error
@@ -46,7 +46,7 @@ extension Connection {
             let failure = ConnectFailure(reason: .other, target: options.name(of: host), detail: "out of memory")
             return .failure(.connectFailed(failure))
         }
-        // Verbose messages are the only way to a connect failure's SQLSTATE.
+        // Only verbose messages contain the SQLSTATE of a connect failure.
         PQsetErrorVerbosity(pointer, PQERRORS_VERBOSE)
         let result = await withTaskCancellationHandler {
             await poll(pointer, host, deadline)
@@ -65,7 +65,7 @@ extension Connection {
         }
     }
 
-    /// libpq resolves the name here, which may block this connection's thread.
+    /// Starts a connection attempt. libpq resolves the name here, which may block this connection's thread.
     private func start(_ host: HostAddress, _ target: ConnectionOptions.TargetSession) -> OpaquePointer? {
         var pairs = options.parameters
         pairs.append(("target_session_attrs", target.rawValue))
@@ -85,7 +85,7 @@ extension Connection {
         func failed(_ reason: ConnectFailure.Reason) -> Result<Void, PostgresError> {
             .failure(.connectFailed(ConnectFailure(reason: reason, target: options.name(of: host))))
         }
-        // libpq's protocol: as if the last poll had asked for writing.
+        // Before the first poll, libpq wants the caller to wait for writing.
         var wanted = PGRES_POLLING_WRITING
         while PQstatus(pointer) != CONNECTION_BAD {
             guard !Task.isCancelled else { return .failure(.cancelled) }
@@ -100,13 +100,13 @@ extension Connection {
         }
         let message = String(cString: PQerrorMessage(pointer))
         let failure = ConnectFailure(target: options.name(of: host), message: message)
-        logger.debug("connecting failed", metadata: ["detail": "\(failure.detail)"])
+        logger.debug("failed to connect to the database", metadata: ["detail": "\(failure.detail)"])
         return .failure(.connectFailed(failure))
     }
 
-    /// Waits on the socket of this moment: libpq may close it and open another in each poll, so each wait has its own
-    /// watch, ended before libpq goes on.
-    /// - Returns: false when woken by the clock or by cancellation.
+    /// Waits for the current socket. Each poll of libpq may replace the socket, so each wait has its own watch, which
+    /// ends before the next poll.
+    /// - Returns: false after a wake-up by the timer or by cancellation.
     private func watched(_ pointer: OpaquePointer, write: Bool) async -> Bool {
         let socket = PQsocket(pointer)
         guard socket >= 0 else { return true }

@@ -1,34 +1,35 @@
 import CLibpq
 import Dispatch
 
-/// The I/O shell: sends what libpq holds, reads what comes, hands every result on.
+/// The I/O loop: sends libpq's buffered data, reads the answers, and passes on each result.
 extension Connection {
     enum Progress {
         case more
         case finished
-        /// The answers make no sense; the session is given up.
+        /// The answers violate the protocol; the session is closed.
         case broken
     }
 
-    /// How long a task's cancellation may take to stop the server before the session is given up.
+    /// The longest time for a cancel request to stop the server; then the session is closed.
     static let cancelPatience = Duration.seconds(5)
-    /// A cancel request that reaches the server between two statements is lost, so it is repeated.
+    /// The interval of cancel requests. One between two statements has no effect, so it is repeated.
     static let cancelInterval = Duration.milliseconds(200)
-    /// Most answers come within some milliseconds: waiting for them in the kernel spares two thread switches. Only this
-    /// connection's own thread waits; a cancellation may come so much later.
+    /// The time of a blocking wait in milliseconds. Most answers arrive within it, which saves two thread switches. It
+    /// blocks only this connection's thread, and delays a cancellation by at most this time.
     static let quickWait: Int32 = 10
-    /// `PQconsumeInput` reads at least 8 KiB of a TLS record, which has at most 16 KiB. So a second look reads the
-    /// rest.
+    /// The number of extra reads of an encrypted connection. `PQconsumeInput` reads at least 8 KiB of a TLS record,
+    /// which has at most 16 KiB.
     static let extraLooks = 2
-    /// The longest time that bytes can stay unseen inside OpenSSL. A record that arrives between two looks makes no
-    /// socket readable.
+    /// The longest time that bytes can stay unread inside OpenSSL. Data that OpenSSL already holds make no socket
+    /// readable.
     static let extraLookInterval = Duration.milliseconds(100)
 
-    /// Runs until `take` says finished. `take` gets what `PQgetResult` returns; nil is the end of a statement.
+    /// Sends and receives until `take` returns `finished`. `take` gets the results of `PQgetResult`; nil ends a
+    /// statement.
     /// - Parameters:
-    ///   - shielded: go on in a cancelled task.
-    ///   - deadline: then the session is given up.
-    /// - Returns: whether the server was asked to cancel.
+    ///   - shielded: continue in a cancelled task.
+    ///   - deadline: the time at which the session is closed.
+    /// - Returns: whether a cancel request was sent.
     func exchange(
         _ session: Session, shielded: Bool, deadline: ContinuousClock.Instant?, _ take: (OpaquePointer?) -> Progress
     ) async throws(PostgresError) -> Bool {
@@ -37,8 +38,8 @@ extension Connection {
         }
     }
 
-    /// Cancellation wakes whoever waits for the socket, who then sees to it. (The library's own handler knows no typed
-    /// errors, hence the detour over `Result`.)
+    /// Runs `body`. Cancellation resumes the task that waits for the socket, which then handles it. (The library's
+    /// cancellation handler has no typed errors, hence the `Result`.)
     func withCancellationWake<Value: Sendable>(
         _ body: () async throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
@@ -67,7 +68,7 @@ extension Connection {
                 if let deadline { setAlarm(deadline) }
                 if session.isEncrypted { setAlarm(.now + Self.extraLookInterval) }
                 await ready(session, write: unsent > 0)
-                guard self.session === session else { throw lost("the session was given up") }
+                guard self.session === session else { throw lost("the session was closed") }
             }
             for _ in 0...(session.isEncrypted ? Self.extraLooks : 0) {
                 guard PQconsumeInput(session.pointer) == 1 else { throw lost("the server ended the session") }
@@ -77,7 +78,7 @@ extension Connection {
                     case .finished:
                         if nextCancel != nil { try await settleCancels(before: deadline) }
                         return nextCancel != nil
-                    case .broken: throw lost("the server's answers make no sense")
+                    case .broken: throw lost("the server's answers violate the protocol")
                     }
                 }
             }
@@ -91,14 +92,14 @@ extension Connection {
                 requestCancel(session)
             }
             if let deadline, deadline <= .now {
-                drop("no answer in time")
+                drop("the server did not answer in time")
                 throw .timedOut(after: start.duration(to: .now))
             }
         }
     }
 
-    /// Sets the timer that wakes a wait on the socket at a moment. A later call uses the timer of an earlier one: if it
-    /// wakes too early, it sets the timer again. So a connection has one timer for all its calls.
+    /// Sets the timer that ends a wait for the socket. A later wait uses an earlier timer, and sets it again if it
+    /// fires too early. So a connection has one timer for all its calls.
     private func setAlarm(_ moment: ContinuousClock.Instant) {
         if let alarm, alarm <= moment { return }
         alarm = moment
@@ -116,7 +117,7 @@ extension Connection {
         return .connectionLost(duringFlight: true)
     }
 
-    /// Resumes on readiness, on ``wake()``, and now and then for nothing.
+    /// Resumes when the socket is ready, on ``wake()``, and sometimes spuriously.
     func ready(_ session: Session, read: Bool = true, write: Bool) async {
         await withCheckedContinuation { continuation in
             waiter = continuation
@@ -156,7 +157,7 @@ extension Connection {
         }
     }
 
-    /// A cancel request still on its way would hit the next flight.
+    /// Waits for cancel requests under way: they would cancel the next pipeline.
     private func settleCancels(before deadline: ContinuousClock.Instant?) async throws(PostgresError) {
         while cancelsUnderWay > 0 {
             if let deadline, deadline <= .now { throw lost("a cancel request did not return") }
@@ -166,7 +167,7 @@ extension Connection {
 }
 
 extension Duration {
-    /// Rounded up to the microsecond, so that a timer never fires before its moment.
+    /// The duration, rounded up to the microsecond, so that a timer never fires early.
     var dispatchInterval: DispatchTimeInterval {
         let (seconds, attoseconds) = components
         guard seconds < 1 << 40 else { return .never }

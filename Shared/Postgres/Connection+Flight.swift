@@ -2,25 +2,25 @@ import CLibpq
 import Synchronization
 
 extension Connection {
-    /// Runs one call.
+    /// Executes one query.
     public func run(_ call: Call) async throws(PostgresError) -> Rows {
         try await run([call])[0]
     }
 
-    /// One pipeline flight: all calls are sent at once, with one sync at the end, so they cost one round trip. Outside
-    /// of a transaction they are one implicit transaction. Missing prepares fly along.
+    /// Executes queries as a pipeline: one round trip with one sync at the end. Outside of a transaction they are one
+    /// implicit transaction. The pipeline also prepares new statements.
     ///
-    /// In a cancelled task the server is asked to stop; calls that all succeed before it does so return as usual.
-    /// - Returns: the rows of each call, in order.
-    /// - Throws: the first failure, with its call's index; later calls of the flight did not run.
-    ///   ``PostgresError/timedOut(after:)`` after ``ConnectionOptions/flightTimeout``; the session is given up then.
+    /// Cancellation of the task asks the server to stop. If all queries succeed before that, they return as usual.
+    /// - Returns: the rows of each query, in order.
+    /// - Throws: the first failure with the index of its query; later queries did not run.
+    ///   ``PostgresError/timedOut(after:)`` after ``ConnectionOptions/flightTimeout``, which also closes the session.
     public func run(_ calls: [Call]) async throws(PostgresError) -> [Rows] {
         await takeTurn()
         defer { passTurn() }
         return try await fly(calls)
     }
 
-    /// As `run`, for a holder of the turn.
+    /// Executes a pipeline for the holder of the turn.
     func fly(
         _ calls: [Call], shielded: Bool = false, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> [Rows] {
@@ -59,7 +59,7 @@ extension Connection {
         throw Self.named(failure, calls)
     }
 
-    /// Returns the failure with the failed statement, for the log.
+    /// Returns the failure with its statement, for the log.
     private static func named(_ failure: PostgresError, _ calls: [Call]) -> PostgresError {
         guard case .server(let error) = failure, let index = error.callIndex, calls.indices.contains(index) else {
             return failure
@@ -67,13 +67,13 @@ extension Connection {
         return .server(error.at(index, statement: ServerError.label(calls[index].statement.sql)))
     }
 
-    /// What the pool and `close` may know without asking.
+    /// Updates the status that the pool reads.
     func publishStatus(_ session: Session) {
         let transaction = PQtransactionStatus(session.pointer)
         status.store(transaction == PQTRANS_IDLE ? .idle : .inTransaction, ordering: .releasing)
     }
 
-    /// Translates one result; nil is the end of a statement.
+    /// Converts one result; nil is the end of a statement.
     private static func read(_ pointer: OpaquePointer?) -> (Flight.Answer, ResultHandle?) {
         guard let pointer else { return (.end, nil) }
         let handle = ResultHandle(pointer)
@@ -88,8 +88,8 @@ extension Connection {
         }
     }
 
-    /// - Parameter preparing: gets the calls whose statement this flight prepares. They are entered at once, so that a
-    ///   second use in the flight finds them; the caller takes out those that the server did not confirm.
+    /// - Parameter preparing: receives the queries whose statements this pipeline prepares. Each statement is
+    ///   registered at once, so that its next query finds it. The caller removes unconfirmed ones.
     private func send(
         _ calls: [Call], _ session: Session, preparing: inout [Int]
     ) throws(PostgresError) -> [Flight.Step] {

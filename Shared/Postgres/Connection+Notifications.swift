@@ -6,7 +6,7 @@ extension Connection {
         let payload: String
     }
 
-    /// What has come for the channels listened to; waits until `deadline` for the first. Empty at the deadline.
+    /// Waits for notifications until `deadline`; returns none at the deadline.
     func notifications(until deadline: ContinuousClock.Instant) async throws(PostgresError) -> [Notification] {
         await takeTurn()
         defer { passTurn() }

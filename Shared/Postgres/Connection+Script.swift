@@ -2,24 +2,24 @@ import CLibpq
 import Synchronization
 
 extension Connection {
-    /// Runs several statements in one string through the simple protocol, for migrations: outside of a transaction they
-    /// are one transaction, results are dropped. COPY is refused.
+    /// Executes several statements of one string by the simple protocol, for migrations. Outside of a transaction they
+    /// are one transaction. Results are discarded. COPY ends the session.
     public func script(_ sql: String) async throws(PostgresError) {
         await takeTurn()
         defer { passTurn() }
         try await perform(sql)
     }
 
-    /// As `script`, for a holder of the turn.
+    /// Executes a script for the holder of the turn.
     func perform(_ sql: String, shielded: Bool = false, deadline: ContinuousClock.Instant? = nil)
         async throws(PostgresError)
     {
         guard shielded || !Task.isCancelled else { throw .cancelled }
         let session = try liveSession()
-        guard !sql.utf8.contains(0) else { throw .invalidCall(callIndex: 0, reason: "the script holds a zero byte") }
+        guard !sql.utf8.contains(0) else { throw .invalidCall(callIndex: 0, reason: "the script contains a zero byte") }
         status.store(.busy, ordering: .relaxed)
         let deadline = deadline ?? options.flightTimeout.map { .now + $0 }
-        // Pipeline mode has no simple protocol. Leaving and entering it is a matter of libpq alone.
+        // Pipeline mode has no simple protocol. To leave and enter it sends nothing to the server.
         guard PQexitPipelineMode(session.pointer) == 1, PQsendQuery(session.pointer, sql) == 1 else {
             throw lost("sending failed")
         }
@@ -35,15 +35,15 @@ extension Connection {
             default: return .more
             }
         }
-        guard PQenterPipelineMode(session.pointer) == 1 else { throw lost("pipeline mode was refused") }
+        guard PQenterPipelineMode(session.pointer) == 1 else { throw lost("libpq refused pipeline mode") }
         publishStatus(session)
         guard let failure else { return }
         if wasCancelled, failure.sqlState == "57014" { throw .cancelled }
         throw .server(failure)
     }
 
-    /// Makes the session fit for the next user: a transaction left open is rolled back, also in a cancelled task.
-    /// - Returns: false when the session is of no use any more.
+    /// Prepares the session for its next user: rolls an open transaction back, also in a cancelled task.
+    /// - Returns: whether the session can be used again.
     func recover() async -> Bool {
         await takeTurn()
         defer { passTurn() }
@@ -52,7 +52,7 @@ extension Connection {
             do {
                 try await perform("ROLLBACK", shielded: true, deadline: .now + Self.cancelPatience)
             } catch {
-                drop("a transaction left open could not be rolled back")
+                drop("an open transaction could not be rolled back")
                 return false
             }
         }

@@ -4,10 +4,10 @@ import Dispatch
 public import Logging
 import Synchronization
 
-/// One session with the server. Calls are served in the order in which they arrive, one flight at a time.
+/// A session with the server. It executes one pipeline at a time, in the order of the calls.
 ///
-/// The actor runs on a dispatch queue of its own: libpq's pointer never leaves it, and what blocks (name resolution)
-/// blocks nobody else. A transaction that spans flights is opened by sending `BEGIN` as a call.
+/// The actor runs on its own dispatch queue: libpq's pointer never leaves it, and blocking name resolution blocks no
+/// other connection. To open a transaction over several pipelines, send `BEGIN` as a query.
 public actor Connection {
     enum Status: UInt8, AtomicRepresentable {
         case idle
@@ -17,9 +17,9 @@ public actor Connection {
     }
 
     nonisolated let executor = QueueExecutor(label: "postgres.connection")
-    /// What the pool reads without a hop.
+    /// The status, which the pool reads without an actor hop.
     nonisolated let status = Atomic(Status.busy)
-    /// Lets a watchdog see whether calls return.
+    /// The deadline of the current call, for a watchdog.
     nonisolated let deadline = CallDeadline()
     let options: ConnectionOptions
     let logger: Logger
@@ -28,10 +28,10 @@ public actor Connection {
     var closedByOwner = false
     var prepared = PreparedStatements()
 
-    /// Who waits for the socket, at most one: the holder of the turn.
+    /// The task that waits for the socket. At most one: the holder of the turn.
     var waiter: CheckedContinuation<Void, Never>?
     var cancelsUnderWay = 0
-    /// The moment at which the timer for deadlines fires; nil while it is not set.
+    /// The time at which the timer for deadlines fires; nil if no timer is set.
     var alarm: ContinuousClock.Instant?
     private var isTaken = false
     private var turns: Deque<CheckedContinuation<Void, Never>> = []
@@ -43,8 +43,8 @@ public actor Connection {
         self.logger = logger
     }
 
-    /// Connects to the first host of the list that will do. Each host has ``ConnectionOptions/connectTimeoutSeconds``;
-    /// a name server that hangs can make it longer.
+    /// Connects to the first suitable host of the list. Each host has ``ConnectionOptions/connectTimeoutSeconds``; slow
+    /// name resolution adds to it.
     /// - Throws: ``PostgresError/connectFailed(_:)``, ``PostgresError/cancelled``
     public static func open(_ options: ConnectionOptions, logger: Logger) async throws(PostgresError) -> Connection {
         let connection = Connection(options, logger)
@@ -52,7 +52,7 @@ public actor Connection {
         return connection
     }
 
-    /// False once the session has ended, also when the server ended it while nothing was asked of it.
+    /// Whether the session is alive. Also detects that the server ended an idle session.
     public var isHealthy: Bool {
         guard let session else { return false }
         if isTaken || session.readUnasked() { return !session.isBad }
@@ -60,10 +60,10 @@ public actor Connection {
         return false
     }
 
-    /// The server's number for this session, as in `pg_stat_activity.pid`.
+    /// The process id of the server's backend, as in `pg_stat_activity.pid`.
     public var backendPID: Int { session.map { Int(PQbackendPID($0.pointer)) } ?? 0 }
 
-    /// Ends the session after what is under way; later calls throw ``PostgresError/closed``.
+    /// Ends the session after the current pipeline; later calls throw ``PostgresError/closed``.
     public func close() async {
         closedByOwner = true
         await takeTurn()
@@ -83,7 +83,7 @@ public actor Connection {
         if let next = turns.popFirst() { next.resume() } else { isTaken = false }
     }
 
-    /// The session, seen to be alive.
+    /// Returns the session after a check that it is alive.
     func liveSession() throws(PostgresError) -> Session {
         guard !closedByOwner else { throw .closed }
         guard let session else { throw .connectionLost(duringFlight: false) }
@@ -94,13 +94,13 @@ public actor Connection {
         return session
     }
 
-    /// Gives the session up; whoever waits for the socket wakes and finds it gone.
+    /// Closes the session, and resumes the task that waits for the socket.
     func drop(_ reason: String?) {
         status.store(.broken, ordering: .releasing)
         guard session != nil else { return }
         session = nil
         prepared = PreparedStatements()
-        if let reason { logger.notice("database connection dropped", metadata: ["reason": "\(reason)"]) }
+        if let reason { logger.notice("dropped database connection", metadata: ["reason": "\(reason)"]) }
         wake()
     }
 }

@@ -1,7 +1,7 @@
-/// Where the database is and how a session there is to behave. Immutable and checked: what `init` accepts is well
-/// formed. Descriptions never hold the password.
+/// The address of the database and the settings of its sessions. `init` validates them. Descriptions never contain the
+/// password.
 public struct ConnectionOptions: Sendable {
-    /// Which servers of the list will do (libpq's `target_session_attrs`).
+    /// The kind of server that a client accepts (libpq's `target_session_attrs`).
     public enum TargetSession: String, Sendable, CaseIterable {
         case any
         case readWrite = "read-write"
@@ -11,12 +11,12 @@ public struct ConnectionOptions: Sendable {
         case preferStandby = "prefer-standby"
     }
 
-    /// Notices a dead peer in about 25 s on a silent connection, and after 15 s when sent data stays unacknowledged.
+    /// TCP keepalive. It detects a dead peer after about 25 s of silence, or after 15 s of unacknowledged data.
     public struct Keepalive: Sendable {
         public var idleSeconds: Int
         public var intervalSeconds: Int
         public var count: Int
-        /// 0 leaves it to the system.
+        /// 0 uses the default of the system.
         public var tcpUserTimeoutMilliseconds: Int
 
         public init(
@@ -29,39 +29,40 @@ public struct ConnectionOptions: Sendable {
         }
     }
 
-    /// A stopped process must not hold its partition's lock: 5 s, then the server ends its transaction and session.
-    /// The server's timeouts do not run while it waits for the rest of a pipeline, so it detects dead clients by
-    /// keepalive. It probes after 5 s of silence, for 6 s. It gives up after 15 s without an acknowledgement of sent
-    /// data.
-    /// And statements are short: to compile one takes longer than to run it.
+    /// The default session settings.
+    ///
+    /// A stopped process must not hold the lock of its partition, so the server ends its session after 5 s. The
+    /// server's timeouts do not run while it waits for the rest of a pipeline. So it also detects dead clients: it
+    /// probes after 5 s of silence, for 6 s, and gives up after 15 s of unacknowledged data. `jit` is off because
+    /// compilation takes longer than our short statements.
     public static let defaultSettings = [
         "idle_in_transaction_session_timeout": "5s", "jit": "off", "tcp_keepalives_idle": "5",
         "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3", "tcp_user_timeout": "15s",
     ]
 
-    /// For each host and, for a name with several addresses, for all of them together.
+    /// The connect timeout for each host. All addresses of a name share it.
     public let connectTimeoutSeconds: Int
-    /// The longest time for the answer to one flight; then the connection gives the session up. Nil is no limit.
+    /// The longest time for the answer to a pipeline; then the connection closes the session. Nil is no limit.
     public let flightTimeout: Duration?
-    /// What libpq gets beside host, port and `target_session_attrs`, sorted by keyword.
+    /// The parameters for libpq, sorted by keyword, without host, port and `target_session_attrs`.
     let parameters: [(keyword: String, value: String)]
     let hosts: [HostAddress]
     let target: TargetSession
     let database: String
-    /// Settings that only newer servers know, with the first major version that does. An unknown setting in the startup
+    /// Settings that only newer servers know, each with its first major version. An unknown setting in the startup
     /// packet would end the connection, so the client sets these afterwards.
     let newerSettings: [(major: Int, name: String, value: String)]
 
     /// - Parameters:
-    ///   - url: `postgres://user@host:port,host2:port2/database?option=value`, or `host=… dbname=…`. What it leaves out
-    ///     comes from libpq's environment variables and defaults.
-    ///   - password: replaces one in the URL.
-    ///   - applicationName: what `pg_stat_activity` shows, unless the URL says otherwise.
-    ///   - connectTimeoutSeconds: for each host; the URL's `connect_timeout` comes first.
-    ///   - flightTimeout: the longest time for the answer to one flight; nil is no limit, for migrations. From version
-    ///     17 on, a server ends a transaction that stays open this long.
+    ///   - url: `postgres://user@host:port,host2:port2/database?option=value`, or `host=… dbname=…`. Missing parts come
+    ///     from libpq's environment variables and defaults.
+    ///   - password: replaces the password of the URL.
+    ///   - applicationName: the name in `pg_stat_activity`, unless the URL has one.
+    ///   - connectTimeoutSeconds: for each host, unless the URL has `connect_timeout`.
+    ///   - flightTimeout: the longest time for the answer to a pipeline; nil is no limit, for migrations. A server of
+    ///     version 17 or newer also ends a transaction that stays open this long.
     ///   - newerSettings: session settings, each with the first major version that knows it.
-    ///   - settings: of the session, such as `statement_timeout` or `lock_timeout`, over ``defaultSettings``.
+    ///   - settings: session settings such as `statement_timeout`; they override ``defaultSettings``.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
@@ -78,7 +79,7 @@ public struct ConnectionOptions: Sendable {
         hosts = try HostAddress.list(host: take("host"), hostaddr: take("hostaddr"), port: take("port"))
         if let name = take("target_session_attrs") {
             guard let named = TargetSession(rawValue: name) else {
-                throw .invalidOptions(part: "target_session_attrs", reason: "is none of libpq's six")
+                throw .invalidOptions(part: "target_session_attrs", reason: "must be one of libpq's six values")
             }
             self.target = named
         } else {
@@ -102,15 +103,15 @@ public struct ConnectionOptions: Sendable {
         ]
         let all = given.merging(defaults) { first, _ in first }
         if let bad = all.first(where: { $0.value.utf8.contains(0) }) {
-            throw .invalidOptions(part: bad.key, reason: "holds a zero byte")
+            throw .invalidOptions(part: bad.key, reason: "contains a zero byte")
         }
         parameters = all.sorted { $0.key < $1.key }.map { (keyword: $0.key, value: $0.value) }
     }
 
-    /// `-c name=value` for the start packet, escaped as the server's `pg_split_opts` reads it.
+    /// Returns `-c name=value` for the startup packet, escaped for the server's `pg_split_opts`.
     private static func option(_ name: String, _ value: String) throws(PostgresError) -> String {
         guard !name.isEmpty, name.utf8.allSatisfy({ isNameByte($0) }) else {
-            throw .invalidOptions(part: "settings", reason: "a setting's name may hold letters, digits, _ and . only")
+            throw .invalidOptions(part: "settings", reason: "names may contain letters, digits, _ and . only")
         }
         let escaped = value.flatMap { $0 == "\\" || $0.isWhitespace ? ["\\", $0] : [$0] }
         return "-c \(name)=\(String(escaped))"
@@ -125,7 +126,7 @@ public struct ConnectionOptions: Sendable {
         }
     }
 
-    /// `host:port/database` of one of the hosts, for messages.
+    /// Returns `host:port/database` of a host, for messages.
     func name(of host: HostAddress) -> String { "\(host)/\(database)" }
 }
 
@@ -140,7 +141,7 @@ extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertib
 }
 
 extension Duration {
-    /// Formats the duration for PostgreSQL, at least 1 ms: 0 would be no limit.
+    /// The duration for PostgreSQL, at least 1 ms: 0 would be no limit.
     fileprivate var milliseconds: String {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)

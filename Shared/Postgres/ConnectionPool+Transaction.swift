@@ -1,4 +1,4 @@
-/// How much a transaction sees of others (section 13.2 of PostgreSQL's manual).
+/// An isolation level (section 13.2 of PostgreSQL's manual).
 public enum TransactionLevel: String, Sendable {
     case readCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
     case repeatableRead = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -6,10 +6,10 @@ public enum TransactionLevel: String, Sendable {
 }
 
 extension ConnectionPool {
-    /// BEGIN, `body`, COMMIT; rolled back when `body` throws. Serialization failures and deadlocks (40001, 40P01) run
-    /// `body` again, so it must have no effects but on the database.
-    /// - Parameter retries: how often to run again, after pauses that double from 5 ms, half of each at random.
-    /// - Throws: what `body` throws; ``PostgresError/connectionLost(duringFlight:)`` with `true` when the outcome of the
+    /// Runs `body` in a transaction, and rolls back if it throws. Retries after a serialization failure or a deadlock
+    /// (40001, 40P01), so `body` must have no effects outside of the database.
+    /// - Parameter retries: the most retries, after pauses that double from 5 ms to 1 s, half of each random.
+    /// - Throws: errors of `body`; ``PostgresError/connectionLost(duringFlight:)`` with `true` if the outcome of the
     ///   COMMIT is unknown.
     public func transaction<Value: Sendable>(
         retries: Int = 5, level: TransactionLevel = .readCommitted, isolation: isolated (any Actor)? = #isolation,
@@ -34,11 +34,11 @@ extension ConnectionPool {
 }
 
 extension Statement {
-    /// `COMMIT`; throws SQLSTATE 25P02 where the server would answer it with a silent rollback.
+    /// `COMMIT`. It throws SQLSTATE 25P02 where the server silently rolls a failed transaction back.
     public static let commit = Statement("COMMIT")
 }
 
-/// Pauses that double up to a limit; half of each is random, so that those who failed together don't meet again.
+/// Exponential backoff up to a limit. Half of each pause is random, so that concurrent retries spread.
 struct Backoff {
     private let first: Duration
     private let limit: Duration

@@ -2,15 +2,19 @@ import Dispatch
 public import Logging
 import Synchronization
 
-/// At most `size` connections, shared in the order of asking. Connections open when needed, broken ones are replaced,
-/// and one that comes back inside a transaction is rolled back first.
+/// A connection pool. Callers get connections in the order of their requests.
+///
+/// The pool opens connections when needed, replaces broken ones, and rolls back transactions that callers leave open.
 public final class ConnectionPool: Sendable {
-    /// A moment's numbers.
+    /// A snapshot of the pool's numbers.
     public struct Metrics: Sendable, Equatable {
-        /// Connections at rest, in use or being opened.
+        /// Connections that are idle, in use or being opened.
         public let open: Int
+        /// Connections that are idle.
         public let idle: Int
+        /// Callers that wait for a connection.
         public let waiting: Int
+        /// The limit of `open`.
         public let size: Int
     }
 
@@ -25,11 +29,11 @@ public final class ConnectionPool: Sendable {
     private struct Guarded {
         var state: State
         var nextWaiter: UInt64 = 0
-        /// One alarm, for whoever has waited longest, serves all: they wait equally long.
+        /// One timer, for the longest waiter, is enough: all have the same timeout.
         var alarmIsSet = false
     }
 
-    /// A connection at rest for longer is looked at before it is handed out.
+    /// A connection that was idle for longer is checked before use.
     static let trustedRest = Duration.milliseconds(100)
     private static let alarms = DispatchQueue(label: "postgres.pool.alarms")
 
@@ -42,8 +46,8 @@ public final class ConnectionPool: Sendable {
     /// The server faults of the pool's statements.
     public let faults: ServerFaults
 
-    /// - Parameter acquisitionTimeout: how long to wait for a connection to come free; opening one has
-    ///   ``ConnectionOptions/connectTimeoutSeconds`` besides.
+    /// - Parameter acquisitionTimeout: the longest wait for a free connection. To open one may take another
+    ///   ``ConnectionOptions/connectTimeoutSeconds``.
     public init(_ options: ConnectionOptions, size: Int, acquisitionTimeout: Duration = .seconds(10), logger: Logger) {
         precondition(size > 0, "a pool needs at least one connection")
         self.options = options
@@ -53,6 +57,7 @@ public final class ConnectionPool: Sendable {
         guarded = Mutex(Guarded(state: State(size: size)))
     }
 
+    /// The pool's current numbers.
     public var metrics: Metrics {
         guarded.withLock {
             Metrics(
@@ -60,8 +65,8 @@ public final class ConnectionPool: Sendable {
         }
     }
 
-    /// Lends a connection for the time of `body`, which runs where the caller runs.
-    /// - Throws: what `body` throws; ``PostgresError/poolTimeout(waited:size:)``, ``PostgresError/connectFailed(_:)``,
+    /// Runs `body` with a connection, in the isolation of the caller.
+    /// - Throws: errors of `body`; ``PostgresError/poolTimeout(waited:size:)``, ``PostgresError/connectFailed(_:)``,
     ///   ``PostgresError/cancelled``, ``PostgresError/closed``.
     public func withConnection<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: (Connection) async throws -> Value
@@ -78,7 +83,7 @@ public final class ConnectionPool: Sendable {
         }
     }
 
-    /// One flight on a pooled connection. A connection that turns out to be dead before anything was sent is replaced.
+    /// Executes a pipeline on a pooled connection. Retries on another one if the connection was lost before sending.
     public func run(_ calls: [Call]) async throws(PostgresError) -> [Rows] {
         while true {
             let connection = try await acquire()
@@ -95,10 +100,10 @@ public final class ConnectionPool: Sendable {
         }
     }
 
-    /// One call on a pooled connection.
+    /// Executes one query on a pooled connection.
     public func run(_ call: Call) async throws(PostgresError) -> Rows { try await run([call])[0] }
 
-    /// Refuses newcomers and waiters, closes what is at rest at once, and what is in use when it comes back.
+    /// Fails waiting and new callers. Closes idle connections now, and others when they are released.
     public func close() async {
         let (members, waiters) = guarded.withLock { $0.state.close() }
         for waiter in waiters { waiter.resume(returning: .failed(.closed)) }
@@ -187,7 +192,7 @@ extension ConnectionPool {
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Between `acquire` and here things may have changed, so look again before lining up.
+                // The state may have changed since `acquire`, so try again before enqueuing.
                 let grant: Grant? = guarded.withLock { guarded in
                     if Task.isCancelled { return .failed(.cancelled) }
                     switch guarded.state.acquire() {

@@ -1,9 +1,9 @@
 import CLibpq
 
-/// libpq's own parser of connection strings, so that everything libpq reads is read alike.
+/// A parser of connection strings: libpq's own, so that the results are the same.
 enum Conninfo {
     static func parse(_ text: String) throws(PostgresError) -> [String: String] {
-        guard !text.utf8.contains(0) else { throw .invalidOptions(part: "url", reason: "holds a zero byte") }
+        guard !text.utf8.contains(0) else { throw .invalidOptions(part: "url", reason: "contains a zero byte") }
         var message: UnsafeMutablePointer<CChar>?
         guard let first = PQconninfoParse(text, &message) else {
             let reason = message.map { String(cString: $0) } ?? "out of memory"
@@ -20,15 +20,15 @@ enum Conninfo {
         return values
     }
 
-    /// libpq quotes the piece that it could not read, which in a string with a password may be part of the password
-    /// (`password=two words`). So its words are kept only for strings that cannot hold one.
+    /// Returns the error for an invalid string. libpq's message may quote a part of a password (`password=two words`),
+    /// so it is used only for strings that can't contain one.
     private static func fault(_ text: String, _ reason: String) -> PostgresError {
         let mayHoldSecret = text.contains("@") || text.lowercased().contains("pass")
         let line = reason.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         return .invalidOptions(
             part: "url",
             reason: mayHoldSecret
-                ? "is not a connection string; write postgres://user@host:port/database and give the password apart"
+                ? "is no connection string; use postgres://user@host:port/database and set the password separately"
                 : line)
     }
 }

@@ -1,7 +1,7 @@
-/// PostgreSQL counts from 2000-01-01; we count from 1970-01-01. All functions are total: what does not fit becomes
-/// PostgreSQL's `infinity` or `-infinity`, which read back as the largest and smallest number.
+/// Conversions between PostgreSQL's epoch, 2000-01-01, and ours, 1970-01-01. Values out of range become `infinity` or
+/// `-infinity`, which convert back to the largest and smallest number.
 enum Epoch {
-    /// 10,957 days lie between the two epochs.
+    /// The days between the epochs.
     static let days = 10_957
     private static let microseconds: Int64 = 946_684_800_000_000
 
@@ -12,7 +12,7 @@ enum Epoch {
         return value
     }
 
-    /// Rounded down to the millisecond, also before 1970.
+    /// Rounds down to the millisecond, also before 1970.
     static func milliseconds(wire value: Int64) -> Int64 {
         if value == .max || value == .min { return value }
         let (micros, overflow) = value.addingReportingOverflow(microseconds)

@@ -1,42 +1,42 @@
-/// The pure side of one pipeline flight: which answers are due, in which order, and what each means. The connection
-/// feeds it what `PQgetResult` returns and does what it says; it needs no server.
+/// A state machine for the answers to a pipeline. Pure: the connection passes it the results of `PQgetResult` and
+/// performs its actions.
 ///
-/// What libpq returns for each statement is one result and one end marker; after an error everything up to the sync is
-/// `aborted`; the sync itself has no end marker.
+/// libpq returns one result and one end marker for each statement. After an error, all results up to the sync are
+/// `aborted`. The sync has no end marker.
 struct Flight {
     enum Step: Equatable {
-        /// Prepares the statement of this call.
+        /// Prepares the statement of this query.
         case prepare(call: Int)
         case execute(call: Int)
     }
 
     enum Answer {
-        /// A result that is no error; `rowsTouched` and `tag` matter for executions only.
+        /// A successful result; only executions use `rowsTouched` and `tag`.
         case succeeded(rowsTouched: Int, tag: String)
         case failed(ServerError)
-        /// Skipped, because an earlier step failed.
+        /// A skipped step after an earlier failure.
         case aborted
         /// The end marker of a statement.
         case end
         case synchronized
-        /// What only COPY and libpq's synchronous calls give.
+        /// A result that only COPY and libpq's synchronous functions return.
         case unexpected
     }
 
     enum Action: Equatable {
         case wait
-        /// The statement of this call is prepared now, whatever becomes of the flight.
+        /// The statement of this query is now prepared, even if the pipeline fails.
         case markPrepared(call: Int)
-        /// The result belongs to this call.
+        /// The result belongs to this query.
         case keep(call: Int)
-        /// The prepared statement of this call is of no use any more; the next flight must prepare it anew.
+        /// The prepared statement of this query is invalid; the next pipeline must prepare it again.
         case forget(call: Int)
         case finished
-        /// Answers that no server gives: the connection cannot be trusted any more.
+        /// The answers violate the protocol; the connection is unusable.
         case broken
     }
 
-    /// What the flight must know of each call.
+    /// The expected result of a query.
     struct Expectation {
         var rows: Int?
         var isCommit: Bool
@@ -67,7 +67,7 @@ struct Flight {
             answered = true
             return .wait
         case .failed(let error):
-            // Also after the last end marker: an error that the server finds while it commits at the sync.
+            // An error may also follow the last end marker, from the commit at the sync.
             guard !answered else { return .broken }
             answered = true
             return fail(error)
@@ -91,18 +91,18 @@ struct Flight {
             case nil: nil
             }
         if case .server = failure {} else { failure = .server(error.at(call)) }
-        // The name is gone (26000, after DISCARD ALL) or the table has changed under it (0A000, "cached plan").
+        // The name does not exist (26000, after DISCARD ALL) or the table changed (0A000, "cached plan").
         if case .execute(let call) = step, error.sqlState == "26000" || error.sqlState == "0A000" {
             return .forget(call: call)
         }
         return .wait
     }
 
-    /// A guard does not stop the server, so later calls may still fail for real; that error is the one to report.
+    /// Checks the result of a query. A later server error replaces a failed guard: a guard does not stop the server.
     private mutating func judge(_ call: Int, _ rowsTouched: Int, _ tag: String) {
         guard failure == nil else { return }
         if expectations[call].isCommit, tag == "ROLLBACK" {
-            let message = "the transaction had failed before, so its COMMIT rolled it back"
+            let message = "the transaction had failed, so COMMIT rolled it back"
             failure = .server(ServerError(sqlState: "25P02", message: message, callIndex: call))
         } else if let expected = expectations[call].rows, expected != rowsTouched {
             failure = .guardFailed(callIndex: call, expected: expected, got: rowsTouched)

@@ -1,7 +1,7 @@
-/// One entry of a multi-host connection string. libpq leaves connect timeouts of its asynchronous calls to the caller,
-/// for all hosts together; trying one host at a time gives each its own.
+/// An entry of a multi-host connection string. libpq's asynchronous calls have no connect timeout, so the connection
+/// tries one host at a time, each with its own timeout.
 struct HostAddress: Sendable, Equatable, CustomStringConvertible {
-    /// nil: libpq's default (`PGHOST`, else the Unix socket).
+    /// The host; nil for libpq's default (`PGHOST`, else the Unix socket).
     var host: String?
     var hostaddr: String?
     var port: String?
@@ -20,7 +20,7 @@ struct HostAddress: Sendable, Equatable, CustomStringConvertible {
             throw .invalidOptions(part: "hostaddr", reason: "must name as many hosts as host does")
         }
         guard ports.count <= 1 || ports.count == count else {
-            throw .invalidOptions(part: "port", reason: "give one for all hosts, or one for each")
+            throw .invalidOptions(part: "port", reason: "must be one port for all hosts, or one for each")
         }
         return (0..<count).map { index in
             HostAddress(

@@ -1,22 +1,22 @@
 public import Logging
 
-/// What a ``Listener`` tells.
+/// An event of a ``Listener``.
 public enum ListenerEvent: Sendable, Equatable {
-    /// LISTEN holds, from now on: whatever was notified before may have been missed, so readers catch up. Sent after
-    /// each connect, and when so many events lay unread that some were dropped.
+    /// LISTEN is active. Earlier notifications may be lost, so readers must catch up. Sent after each connect, and
+    /// after unread events were dropped.
     case listening
     case notification(channel: String, payload: String)
-    /// The connection is gone, or did not come about; the listener goes on trying. Safe to show.
+    /// The connection was lost or could not be opened; the listener retries. The reason is safe for logs.
     case lost(reason: String)
 }
 
-/// A connection of its own that listens always: reads without being asked, notices a dead peer by an empty query each
-/// heartbeat, and connects again by itself. NOTIFY is a hint: nothing may depend on a notification that never comes.
+/// Listens for notifications on its own connection, and reconnects. It detects a dead peer by an empty query each
+/// heartbeat. Notifications may be lost, so no reader may depend on them.
 public actor Listener {
-    /// Unread events beyond this many are dropped, oldest first, and ``ListenerEvent/listening`` is sent again.
+    /// The limit of unread events. Beyond it the oldest are dropped, and ``ListenerEvent/listening`` is sent again.
     private static let unreadLimit = 4096
 
-    /// For one reader. Ends when ``run()`` does.
+    /// The events, for one reader. The stream ends with ``run()``.
     public nonisolated let events: AsyncStream<ListenerEvent>
 
     private let options: ConnectionOptions
@@ -26,10 +26,10 @@ public actor Listener {
     private let continuation: AsyncStream<ListenerEvent>.Continuation
     private var backoff = Backoff(first: .milliseconds(100), limit: .seconds(5))
 
-    /// LISTEN holds at this moment, as far as is known.
+    /// Whether LISTEN is active.
     public private(set) var isListening = false
 
-    /// - Parameter heartbeat: how often an idle connection is tried, and how long the answer may take.
+    /// - Parameter heartbeat: the interval of checks of an idle connection, and the timeout of each.
     public init(
         _ options: ConnectionOptions, channels: [String], heartbeat: Duration = .seconds(5), logger: Logger
     ) {
@@ -40,13 +40,13 @@ public actor Listener {
         (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.unreadLimit))
     }
 
-    /// Runs until the task is cancelled, then returns; to be called once.
-    /// - Throws: ``PostgresError/invalidOptions(part:reason:)`` for a channel that cannot be one.
+    /// Runs until the task is cancelled. Call it once.
+    /// - Throws: ``PostgresError/invalidOptions(part:reason:)`` for an invalid channel name.
     public func run() async throws {
         defer { continuation.finish() }
         for channel in channels {
             guard !channel.isEmpty, channel.utf8.count < 64, !channel.utf8.contains(0) else {
-                throw PostgresError.invalidOptions(part: "channels", reason: "a channel's name has 1 to 63 bytes")
+                throw PostgresError.invalidOptions(part: "channels", reason: "a channel name has 1 to 63 bytes")
             }
         }
         while !Task.isCancelled {
@@ -61,15 +61,15 @@ public actor Listener {
         }
     }
 
-    /// - Returns: why it ended.
+    /// - Returns: the error that ended it.
     private func listen(on connection: Connection) async -> PostgresError {
         do throws(PostgresError) {
-            // One string is one transaction: all channels or none.
+            // One script is one transaction: all channels or none.
             try await connection.script(channels.map { "LISTEN \(Self.quoted($0))" }.joined(separator: ";"))
             isListening = true
             backoff.reset()
             send(.listening)
-            logger.info("listening", metadata: ["channels": "\(channels.joined(separator: ","))"])
+            logger.info("listening for notifications", metadata: ["channels": "\(channels.joined(separator: ","))"])
             while true {
                 let found = try await connection.notifications(until: .now + heartbeat)
                 for notification in found {
@@ -86,9 +86,11 @@ public actor Listener {
         isListening = false
         guard !Task.isCancelled else { return }
         let pause = backoff.next()
-        logger.warning("not listening", metadata: ["reason": "\(error)", "next_attempt_in": "\(pause)"])
+        logger.warning(
+            "failed to listen for notifications, will retry",
+            metadata: ["reason": "\(error)", "next_attempt_in": "\(pause)"])
         send(.lost(reason: error.description))
-        // Cancellation ends the pause; the caller's loop sees it.
+        // Cancellation ends the pause; the caller's loop checks for it.
         try? await Task.sleep(for: pause)
     }
 
@@ -102,7 +104,7 @@ public actor Listener {
 }
 
 extension Connection {
-    /// An empty query: the least that proves the server to be there.
+    /// Sends an empty query to check that the server answers.
     func beat(within patience: Duration) async throws(PostgresError) {
         await takeTurn()
         defer { passTurn() }

@@ -1,19 +1,19 @@
 import Crypto
 import FoundationEssentials
 
-/// One numbered file of a schema's history. Its text is hashed as it stands, so an edit after the fact shows.
+/// A numbered migration file of a schema. The checksum of its whole text, with comments, reveals later edits.
 public struct Migration: Sendable, Equatable {
-    /// From 1, without gaps.
+    /// The number, from 1, without gaps.
     public let number: Int
-    /// What follows the number: `bus` of `0001_bus.sql`.
+    /// The words after the number: `bus` of `0001_bus.sql`.
     public let name: String
-    /// The statements, with `{{name}}` where the migrator's variables go.
+    /// The statements, with `{{name}}` for the migrator's variables.
     public let sql: String
     /// SHA-256 of `sql` in hexadecimal.
     public let checksum: String
-    /// Whether programs that do not know the migration may continue while it is applied: it only adds objects that they
-    /// do not use. Its first line begins with `-- compatible`. Any other migration ends their readiness and prevents
-    /// their start.
+    /// Whether older programs can work with the migrated schema, because it only adds objects that they do not use.
+    /// The first line of the file then begins with `-- compatible`. Any other migration makes older programs unready
+    /// and prevents their start.
     public let isCompatible: Bool
 
     /// - Parameter fileName: four digits, `_`, lower-case words joined by `_`, `.sql`.

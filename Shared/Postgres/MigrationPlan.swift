@@ -1,4 +1,4 @@
-/// The pure side of migrating: compares what the code has with what the database has had.
+/// Compares the migrations of the program with those in the database. Pure.
 struct MigrationPlan {
     struct Applied: Equatable {
         let number: Int

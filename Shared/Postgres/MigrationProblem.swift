@@ -1,18 +1,18 @@
-/// Why a schema cannot be brought up to date, in one line that says what to do.
+/// The reason why a schema can't be migrated, and what to do about it.
 public enum MigrationProblem: Error, Sendable, Equatable {
-    /// A file name that is not `0001_words.sql`.
+    /// A file name does not have the form `0001_words.sql`.
     case badName(String)
-    /// The numbers of the files leave one out, start elsewhere than at 1, or hold one twice.
+    /// The numbers of the files have a gap or a duplicate, or do not start at 1.
     case gap(schema: String, expected: Int, found: Int)
-    /// A file was edited after it had been applied.
+    /// A file was edited after it was applied.
     case changed(schema: String, number: Int, name: String)
     /// The database has migrations that this program does not know.
     case databaseNewer(schema: String, database: Int, code: Int)
-    /// The database lacks migrations that this program needs, listed by number and name.
+    /// The database lacks migrations of this program, listed by number and name.
     case pending(schema: String, [String])
     /// The role may not read the list of applied migrations.
     case unreadable(schema: String)
-    /// The database misses a migration older than others that it has.
+    /// The database lacks a migration that is older than others that it has.
     case missingInDatabase(schema: String, number: Int)
     /// A `{{variable}}` in a file has no value.
     case unknownVariable(schema: String, number: Int, variable: String)
@@ -23,7 +23,7 @@ public enum MigrationProblem: Error, Sendable, Equatable {
 extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         switch self {
-        case .badName(let name): "migration \(name) is misnamed; call it like 0001_words.sql"
+        case .badName(let name): "migration file \(name) has an invalid name; rename it like 0001_words.sql"
         case .gap(let schema, let expected, let found):
             "schema \(schema): migration \(expected) is missing before \(found); number the files 1, 2, 3 …"
         case .changed(let schema, let number, let name):
@@ -34,7 +34,7 @@ extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertibl
         case .pending(let schema, let names):
             "schema \(schema): the database lacks \(names.joined(separator: ", ")); run the service's `migrate` command first"
         case .unreadable(let schema):
-            "schema \(schema): the service's role may not read its migrations; run the service's `migrate` command first"
+            "schema \(schema): the service's role may not read the migrations table; run the service's `migrate` command first"
         case .missingInDatabase(let schema, let number):
             "schema \(schema): the database lacks the record of migration \(number); restore its migrations table"
         case .unknownVariable(let schema, let number, let variable):

@@ -1,26 +1,26 @@
 public import Logging
 
-/// Brings one schema up to date: each file in a transaction of its own, together with its row in
-/// `<schema>.migrations`, under an advisory lock that lets one migrator work at a time.
+/// Applies the migrations of one schema. Each file runs in its own transaction, together with its row in
+/// `<schema>.migrations`. An advisory lock lets one migrator work at a time.
 public struct Migrator: Sendable {
     private let schema: String
     private let migrations: [Migration]
     private let variables: [String: String]
 
     /// - Parameters:
-    ///   - schema: created when missing.
-    ///   - variables: put in for `{{name}}` as they are. They are SQL, so they come from code or configuration, never
-    ///     from a request. The checksum is of the text without them.
+    ///   - schema: created if missing.
+    ///   - variables: replace `{{name}}` without escaping. They are SQL, so they come from code or configuration, never
+    ///     from a request. The checksum does not include them.
     public init(schema: String, migrations: [Migration], variables: [String: String] = [:]) {
         self.schema = schema
         self.migrations = migrations
         self.variables = variables
     }
 
-    /// Applies what is missing, in order. Two that start at once are safe: the second waits, then finds nothing to do.
-    /// - Parameter connection: a direct one; session locks don't pass through a transaction pooler.
-    /// - Returns: the numbers applied now.
-    /// - Throws: ``PostgresError/migration(_:)``, or what the connection throws.
+    /// Applies the pending migrations in order. Two migrators may start at once: the second waits for the first.
+    /// - Parameter connection: a direct connection; session locks don't work through a transaction pooler.
+    /// - Returns: the numbers of the applied migrations.
+    /// - Throws: ``PostgresError/migration(_:)``, or an error of the connection.
     @discardableResult
     public func apply(on connection: Connection, logger: Logger) async throws(PostgresError) -> [Int] {
         _ = try await connection.run(Call(.lock, [.text("migrations of \(schema)")]))
@@ -30,7 +30,7 @@ public struct Migrator: Sendable {
         } catch {
             outcome = .failure(error)
         }
-        // A lost connection has freed the lock; a cancelled task cannot ask for it, so the session is closed instead.
+        // A lost connection has released the lock. A cancelled task can't send a query, so close the session instead.
         do throws(PostgresError) {
             _ = try await connection.run(Call(.unlock, [.text("migrations of \(schema)")]))
         } catch {
@@ -39,13 +39,13 @@ public struct Migrator: Sendable {
         return try outcome.get()
     }
 
-    /// What ``apply(on:logger:)`` would apply, changing nothing.
+    /// Returns the migrations that ``apply(on:logger:)`` would apply. Changes nothing.
     public func pending(on connection: Connection) async throws(PostgresError) -> [Migration] {
         try MigrationPlan(schema: schema, migrations: migrations, applied: try await applied(on: connection)).pending
     }
 
     /// Returns the reason why this program can't work with the schema; nil if it can. Changes nothing. Unknown
-    /// migrations are harmless if they are marked as compatible.
+    /// migrations that are marked as compatible are no reason.
     public func fault(on connection: Connection) async throws(PostgresError) -> MigrationProblem? {
         do throws(PostgresError) {
             let applied = try await applied(on: connection).filter { $0.number <= migrations.count || !$0.isCompatible }
@@ -61,13 +61,13 @@ public struct Migrator: Sendable {
 
     private func applyLocked(on connection: Connection, _ logger: Logger) async throws(PostgresError) -> [Int] {
         let plan = try await pending(on: connection)
-        // Every text is complete before the first one runs.
+        // Substitute the variables of all files before the first one runs.
         let scripts = try plan.map { migration throws(PostgresError) in try filledIn(migration) }
         if !plan.isEmpty { try await prepare(connection) }
         for (migration, script) in zip(plan, scripts) {
             try await apply(migration, script, on: connection)
             logger.info(
-                "migrated",
+                "applied migration",
                 metadata: ["schema": "\(schema)", "number": "\(migration.number)", "name": "\(migration.name)"])
         }
         return plan.map(\.number)
@@ -81,7 +81,7 @@ public struct Migrator: Sendable {
             .bool(migration.isCompatible),
         ]
         do throws(PostgresError) {
-            // A process that is slow between the two flights is no reason to begin again.
+            // A process may be slow between the pipelines: allow more than the default 5 s.
             _ = try await connection.run([
                 Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = '5min'")),
             ])
@@ -101,7 +101,7 @@ public struct Migrator: Sendable {
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
         guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
-        // An older program's table has no column `compatible`.
+        // A table of an older program has no column `compatible`.
         let read = Statement(
             """
             SELECT number, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
@@ -113,8 +113,10 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// `CREATE SCHEMA IF NOT EXISTS` asks for the right to create even where nothing is to be created, and a migrator
-    /// role may own its schema without that right.
+    /// Creates the schema and its migrations table if they are missing.
+    ///
+    /// `CREATE SCHEMA IF NOT EXISTS` needs the right to create schemas even if the schema exists, and the owner of a
+    /// schema may lack that right.
     private func prepare(_ connection: Connection) async throws(PostgresError) {
         let quoted = Listener.quoted(schema)
         if try await !connection.run(Call(.schemaExists, [.text(quoted)]))[0].bool(0) {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The pause between attempts to open a connection while the server refuses them. One caller tries at a time. Otherwise
-/// all waiting callers would try at once, and keep a restarting server busy with refusals.
+/// The pause between attempts to open a connection while the server refuses them. One caller tries at a time, so that
+/// waiting callers do not overload a restarting server.
 final class OpeningPause: Sendable {
     /// The first pause after a failure. Each further failure doubles it.
     static let shortest = Duration.milliseconds(25)
@@ -18,9 +18,9 @@ final class OpeningPause: Sendable {
     /// Nil if the newest attempt succeeded.
     private let failures = Mutex<Failures?>(nil)
 
-    /// Opens a connection, after the pause that the last failure left.
+    /// Opens a connection after the pause of the last failure.
     ///
-    /// - Throws: the error of `body`, also for a caller that waits for another's attempt; `cancelled`.
+    /// - Throws: the error of `body`, also to callers that wait for the attempt of another; `cancelled`.
     func opening<Member>(_ body: () async throws(PostgresError) -> Member) async throws(PostgresError) -> Member {
         try await waitForTurn()
         do throws(PostgresError) {

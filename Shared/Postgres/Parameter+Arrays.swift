@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
-/// One-dimensional arrays, in the binary array format (`array_recv` in PostgreSQL's `arrayfuncs.c`): made for
-/// `unnest($1, $2, …)`, which turns one statement into a batch of any size.
+/// One-dimensional arrays in the binary format (`array_recv` in PostgreSQL's `arrayfuncs.c`), for `unnest($1, $2, …)`,
+/// which makes one statement process a batch of any size.
 extension Parameter {
     /// `bigint[]`
     public static func ints(_ values: [Int]) -> Parameter {
@@ -83,7 +83,7 @@ extension Parameter {
     }
 }
 
-// Each maker writes its whole array into one allocation of the exact size.
+// Each function writes its array into one allocation of the exact size.
 extension Parameter {
     private static let headerSize = 20
 

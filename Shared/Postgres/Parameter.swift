@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// A value for a `$n` of a statement, in PostgreSQL's binary format with an explicit type, so that the server never
-/// guesses types and a null has one too.
+/// A value for a `$n` of a statement, in PostgreSQL's binary format. Its type is explicit, also for a null, so the
+/// server never infers types.
 public struct Parameter: Sendable {
     enum Value: Sendable {
         case null
-        /// The low `count` bytes of `bits`, sent in network order: numbers cost no allocation.
+        /// The low `count` bytes of a number, sent in network order, without an allocation.
         case word(UInt64, count: Int)
         case text(String)
         case bytes([UInt8])
@@ -39,7 +39,7 @@ public struct Parameter: Sendable {
         Parameter(TypeOID.float8, value.map { .word($0.bitPattern, count: 8) })
     }
 
-    /// `text`. PostgreSQL refuses text that holds U+0000 (SQLSTATE 22021).
+    /// `text`. PostgreSQL rejects text with U+0000 (SQLSTATE 22021).
     public static func text(_ value: String?) -> Parameter {
         Parameter(TypeOID.text, value.map { .text($0) })
     }
@@ -49,7 +49,7 @@ public struct Parameter: Sendable {
         Parameter(TypeOID.bytea, value.map { .bytes($0) })
     }
 
-    /// `json`, kept by the server byte for byte. `utf8` must be one JSON value (SQLSTATE 22P02 otherwise).
+    /// `json`, which the server stores byte for byte. `utf8` must be one JSON value (else SQLSTATE 22P02).
     public static func json(_ utf8: [UInt8]?) -> Parameter {
         Parameter(TypeOID.json, utf8.map { .bytes($0) })
     }
@@ -59,21 +59,21 @@ public struct Parameter: Sendable {
         Parameter(TypeOID.uuid, value.map { .bytes(withUnsafeBytes(of: $0.uuid) { Array($0) }) })
     }
 
-    /// `timestamptz`, in milliseconds since 1970 UTC. What PostgreSQL cannot hold becomes `infinity` or `-infinity`.
+    /// `timestamptz`, in milliseconds since 1970 UTC. Values out of range become `infinity` or `-infinity`.
     public static func timestamp(milliseconds: Int64?) -> Parameter {
         Parameter(
             TypeOID.timestamptz,
             milliseconds.map { .word(UInt64(bitPattern: Epoch.wire(milliseconds: $0)), count: 8) })
     }
 
-    /// `date`, in days since 1970-01-01. What PostgreSQL cannot hold becomes `infinity` or `-infinity`.
+    /// `date`, in days since 1970-01-01. Values out of range become `infinity` or `-infinity`.
     public static func date(daysSinceEpoch: Int?) -> Parameter {
         Parameter(
             TypeOID.date,
             daysSinceEpoch.map { .word(UInt64(UInt32(bitPattern: Epoch.wire(days: $0))), count: 4) })
     }
 
-    /// The bytes that the value takes on the wire, at most.
+    /// The number of bytes of the value on the wire.
     var byteCount: Int {
         switch value {
         case .null: 0

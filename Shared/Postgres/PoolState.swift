@@ -1,9 +1,9 @@
 import DequeModule
 
-/// The pure side of the pool: who has what, who waits, in which order. `Member` is a connection, `Waiter` whoever is to
-/// be told; nothing here waits or connects.
+/// The bookkeeping of the pool: idle members and waiters in order. Pure: it does not wait or connect. `Member` is a
+/// connection, `Waiter` a continuation.
 struct PoolState<Member, Waiter> {
-    /// A member at rest, the latest one first in line: warm caches on both sides, and the rest may age.
+    /// An idle member. The latest one is used first, for its warm caches on both sides.
     struct Resting {
         let member: Member
         let since: ContinuousClock.Instant
@@ -17,7 +17,7 @@ struct PoolState<Member, Waiter> {
 
     enum Acquisition {
         case member(Resting)
-        /// Open one: its place is counted already.
+        /// The caller may open a member; `open` counts it already.
         case permit
         case wait
         case closed
@@ -26,26 +26,26 @@ struct PoolState<Member, Waiter> {
     enum Handover {
         case to(Waiter)
         case none
-        /// The pool is closed: end the member.
+        /// The pool is closed; the caller closes the member.
         case closed
     }
 
     let size: Int
     private(set) var isClosed = false
-    /// At rest, in use, or being opened.
+    /// The members that are idle, in use, or being opened.
     private(set) var open = 0
     /// The members that are being opened.
     private(set) var opening = 0
     private(set) var resting: [Resting] = []
     private var waiting: Deque<Waiting> = []
-    /// A member was found broken at this moment: those at rest since before may be too.
+    /// The last time a member was found broken. Members that are idle since before may be broken too.
     private(set) var lastBreak: ContinuousClock.Instant?
 
     var waitingCount: Int { waiting.count }
 
     init(size: Int) { self.size = size }
 
-    /// What a newcomer may have now; after `.wait` it calls ``enqueue(_:_:at:)``.
+    /// Returns the next step of a new caller; after `.wait` it calls ``enqueue(_:_:at:)``.
     mutating func acquire() -> Acquisition {
         if isClosed { return .closed }
         guard waiting.isEmpty else { return .wait }
@@ -60,7 +60,7 @@ struct PoolState<Member, Waiter> {
         waiting.append(Waiting(id: id, since: now, waiter: waiter))
     }
 
-    /// The member goes to whoever has waited longest, else to rest.
+    /// Hands the member to the longest waiter; without waiters it becomes idle.
     mutating func release(_ member: Member, at now: ContinuousClock.Instant) -> Handover {
         if isClosed {
             open -= 1
@@ -71,13 +71,13 @@ struct PoolState<Member, Waiter> {
         return .none
     }
 
-    /// A member is open.
+    /// Records that a member is open.
     mutating func opened() { opening -= 1 }
 
-    /// A member could not be opened.
+    /// Records that a member could not be opened.
     ///
-    /// - Returns: the waiters that fail with it. While other members are open, the longest waiter gets the place.
-    ///   Otherwise all fail: each would wait for an attempt of its own.
+    /// - Returns: the waiters that fail with it. While other members are open, the longest waiter may open the next
+    ///   one. Otherwise all fail, instead of one attempt for each.
     mutating func failedToOpen(at now: ContinuousClock.Instant) -> (next: Handover, failed: [Waiter]) {
         opening -= 1
         guard open - opening > 1 else {
@@ -88,7 +88,7 @@ struct PoolState<Member, Waiter> {
         return (giveUpPlace(at: now), [])
     }
 
-    /// Removes a member; the longest waiter gets its place.
+    /// Removes a member; the longest waiter may open another.
     mutating func giveUpPlace(at now: ContinuousClock.Instant) -> Handover {
         lastBreak = now
         if !isClosed, let next = waiting.popFirst() {
@@ -99,13 +99,13 @@ struct PoolState<Member, Waiter> {
         return isClosed ? .closed : .none
     }
 
-    /// Nil when the waiter has been served already.
+    /// Removes a waiter; nil if it was served already.
     mutating func abandon(_ id: UInt64) -> Waiter? {
         guard let index = waiting.firstIndex(where: { $0.id == id }) else { return nil }
         return waiting.remove(at: index).waiter
     }
 
-    /// Those who have waited since `limit` or before, longest first.
+    /// Removes the waiters that have waited since `limit` or before, longest first.
     mutating func expire(_ limit: ContinuousClock.Instant) -> [Waiter] {
         var expired: [Waiter] = []
         while let first = waiting.first, first.since <= limit {

@@ -1,14 +1,15 @@
 extension PostgresError {
-    /// Whether the server or the network is at fault, not the statement. Examples are a lost connection, a full disk,
-    /// damaged data, no memory, and a server that became read-only. Another is an unusable file or library (58P01 after
-    /// a package upgrade). The same statement succeeds after the repair.
+    /// Whether the server or the network is at fault, not the statement. The same statement succeeds after the repair.
+    ///
+    /// Examples are a lost connection, a full disk, damaged data, no memory, a server that became read-only, and an
+    /// unusable file or library (58P01 after a package upgrade).
     public var isServerFault: Bool {
         if isConnectionProblem { return true }
         guard case .server(let error) = self else { return false }
         return error.sqlState == "25006" || ["53", "58", "XX"].contains(String(error.sqlState.prefix(2)))
     }
 
-    /// The fault in words for clients, without host, path, statement or data.
+    /// The message for clients, without host, path, statement or data.
     public var publicDescription: String {
         switch self {
         case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"
@@ -17,7 +18,7 @@ extension PostgresError {
         case .poolTimeout: "all connections to PostgreSQL are busy"
         case .cancelled, .timedOut: "PostgreSQL did not answer in time"
         case .migration(let problem): problem.description
-        case .invalidOptions, .guardFailed, .decoding, .invalidCall: "PostgreSQL answers what the service can't use"
+        case .invalidOptions, .guardFailed, .decoding, .invalidCall: "PostgreSQL returned an unexpected result"
         }
     }
 }

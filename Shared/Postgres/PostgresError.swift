@@ -1,43 +1,42 @@
-/// Everything that can go wrong between a caller and the database.
+/// An error between a caller and the database.
 ///
 /// `description` is for logs: it may contain hosts, tables and the failed statement, but no values and no password.
-/// ``publicDescription`` is for clients. `String(reflecting:)` adds the server's whole message, which may contain
+/// ``publicDescription`` is for clients. `String(reflecting:)` adds the whole message of the server, which may contain
 /// values.
 public enum PostgresError: Error, Sendable, Equatable {
-    /// The options cannot work; `part` names the bad one.
+    /// The options are invalid; `part` names the bad one.
     case invalidOptions(part: String, reason: String)
-    /// No connection came about.
+    /// No connection could be opened.
     case connectFailed(ConnectFailure)
-    /// The connection broke. With `duringFlight` the server may or may not have done the work (so a COMMIT's outcome
-    /// is unknown); without, nothing was sent.
+    /// The connection was lost. With `duringFlight` the outcome is unknown, also that of a COMMIT; without it, nothing
+    /// was sent.
     case connectionLost(duringFlight: Bool)
-    /// The server did not answer a call in time, and the connection gave the session up. The server may or may not have
-    /// done the work, or may still do it.
+    /// The server did not answer in time, and the connection closed the session. The server may have done the work, or
+    /// may still do it.
     case timedOut(after: Duration)
-    /// The server refused a statement; whatever had been sent with it in the same flight was rolled back with it,
-    /// unless a COMMIT lay between.
+    /// The server rejected a statement and rolled back its whole pipeline, except for queries before a COMMIT.
     case server(ServerError)
-    /// No connection of the pool came free in time.
+    /// No connection of the pool became free in time.
     case poolTimeout(waited: Duration, size: Int)
-    /// The task was cancelled. The server was asked to stop; the work may have been done all the same.
+    /// The task was cancelled. The connection asked the server to stop, but the work may be done.
     case cancelled
-    /// A call touched another number of rows than its `rowsExpected`.
+    /// A query returned or affected another number of rows than its `rowsExpected`.
     case guardFailed(callIndex: Int, expected: Int, got: Int)
-    /// A cell does not hold what was asked for.
+    /// A column value does not have the requested type.
     case decoding(column: String, reason: String)
-    /// A call that cannot be sent, such as one with more than 65,535 parameters.
+    /// A query can't be sent, for example because it has more than 65,535 parameters.
     case invalidCall(callIndex: Int, reason: String)
-    /// The connection or pool was closed by its owner.
+    /// The owner closed the connection or the pool.
     case closed
-    /// The schema and the code don't fit together.
+    /// The schema does not match the program.
     case migration(MigrationProblem)
 
-    /// Running the whole transaction again may succeed: serialization failure (40001) or deadlock (40P01).
+    /// Whether a retry of the whole transaction may succeed: serialization failure (40001) or deadlock (40P01).
     public var isRetryable: Bool {
         sqlState == "40001" || sqlState == "40P01"
     }
 
-    /// The fault is in reaching the server, not in what was asked of it.
+    /// Whether the connection failed or none was free, so that the statement is not at fault.
     public var isConnectionProblem: Bool {
         switch self {
         case .connectFailed, .connectionLost, .timedOut, .poolTimeout: true
@@ -46,7 +45,7 @@ public enum PostgresError: Error, Sendable, Equatable {
         }
     }
 
-    /// The five characters by which PostgreSQL names the fault (appendix A of its manual), when it was the server's.
+    /// The SQLSTATE of a server error: five characters, see appendix A of PostgreSQL's manual.
     public var sqlState: String? {
         switch self {
         case .server(let error): error.sqlState
@@ -61,7 +60,7 @@ public enum PostgresError: Error, Sendable, Equatable {
 extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
         switch self {
-        case .invalidOptions(let part, let reason): "the database connection options are wrong: \(part): \(reason)"
+        case .invalidOptions(let part, let reason): "invalid database connection options: \(part): \(reason)"
         case .connectFailed(let failure): failure.description
         case .connectionLost(duringFlight: true):
             "the connection to the database was lost while it worked; whether the work was done is unknown"
@@ -73,9 +72,9 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
             "all \(size) database connections were busy for \(waited); raise the pool size or lower the load"
         case .cancelled: "the database work was cancelled"
         case .guardFailed(let index, let expected, let got):
-            "call \(index) touched \(got) rows where \(expected) were expected"
+            "query \(index) returned or affected \(got) rows, expected \(expected)"
         case .decoding(let column, let reason): "column \(column): \(reason)"
-        case .invalidCall(let index, let reason): "call \(index) cannot be sent: \(reason)"
+        case .invalidCall(let index, let reason): "query \(index) can't be sent: \(reason)"
         case .closed: "the database connection was closed"
         case .migration(let problem): problem.description
         }

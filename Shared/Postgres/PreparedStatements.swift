@@ -1,7 +1,7 @@
-/// The statements that one connection has prepared. The same text with other parameter types is another statement.
+/// The prepared statements of a connection. The same text with other parameter types is another statement.
 struct PreparedStatements {
-    /// Beyond this many (text that somebody builds at run time) statements run unprepared, so that the server's memory
-    /// stays bounded.
+    /// The limit of prepared statements, which bounds the server's memory. Further statements, for example built at run
+    /// time, run unprepared.
     static let limit = 512
 
     private struct Entry {
@@ -10,7 +10,7 @@ struct PreparedStatements {
         let name: String
 
         func matches(_ call: Call) -> Bool {
-            // Equal literals share storage, so comparing the text is nearly always a comparison of pointers.
+            // Equal literals share storage, so this usually compares only pointers.
             types.count == call.parameters.count
                 && zip(types, call.parameters).allSatisfy { $0 == $1.type } && sql == call.statement.sql
         }
@@ -26,7 +26,7 @@ struct PreparedStatements {
         entries[call.statement.fingerprint]?.first { $0.matches(call) }?.name
     }
 
-    /// A name that this connection has never used, so that a failed PREPARE or a forgotten one can't be in the way.
+    /// Returns a name that this connection has never used, so that no failed or removed PREPARE can conflict.
     mutating func freshName() -> String {
         named += 1
         return "s\(named)"

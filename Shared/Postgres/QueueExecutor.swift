@@ -1,7 +1,7 @@
 import Dispatch
 
-/// A serial dispatch queue as an actor's executor: libpq may block in name resolution, and must not do so on the
-/// cooperative pool. (Linux has no `DispatchSerialQueue`, which would be one by itself.)
+/// A serial dispatch queue as the executor of an actor: libpq's name resolution may block, which the cooperative pool
+/// does not allow. (Linux has no `DispatchSerialQueue`, which would be an executor.)
 final class QueueExecutor: SerialExecutor {
     let queue: DispatchQueue
 

@@ -1,10 +1,10 @@
 import CLibpq
 import Glibc
 
-/// Owns one `PGresult`; frees it with the last row that looks into it.
+/// The owner of one `PGresult`, which it frees after the last row that refers to it.
 ///
-/// Sendable though it holds a pointer: a `PGresult` is never written after `PQgetResult` returned it, libpq documents
-/// that it may then be read by several threads (section 34.20), and `PQclear` runs in `deinit`, after the last reader.
+/// `@unchecked Sendable`: a `PGresult` does not change after `PQgetResult`, and libpq documents that several threads
+/// may read it (section 34.20). `PQclear` runs in `deinit`, after the last reader.
 final class ResultHandle: @unchecked Sendable {
     let pointer: OpaquePointer
     let rowCount: Int

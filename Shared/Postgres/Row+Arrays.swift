@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// One-dimensional arrays; a null array reads as a fault, a null element too unless the reader is `optional…`.
+/// Readers of one-dimensional arrays. A null array throws, and so does a null element except in `optional…` readers.
 extension Row {
-    /// `bigint[]` and `integer[]`
+    /// Reads a `bigint[]` or `integer[]`.
     public func ints(_ column: Int) throws(PostgresError) -> [Int] {
         try elements(column) { cell in
             switch (cell.type, cell.bytes.count) {
@@ -13,7 +13,7 @@ extension Row {
         }
     }
 
-    /// `bigint[]` and `integer[]` with nulls
+    /// Reads a `bigint[]` or `integer[]` with nulls.
     public func optionalInts(_ column: Int) throws(PostgresError) -> [Int?] {
         try optionalElements(column) { cell in
             switch (cell.type, cell.bytes.count) {
@@ -43,7 +43,7 @@ extension Row {
         try optionalElements(column, Self.text)
     }
 
-    /// `bytea[]`; for `text[]` and `json[]` their UTF-8
+    /// Reads a `bytea[]`, or the UTF-8 of a `text[]` or `json[]`.
     public func byteas(_ column: Int) throws(PostgresError) -> [[UInt8]] { try elements(column, Self.bytes) }
 
     public func optionalByteas(_ column: Int) throws(PostgresError) -> [[UInt8]?] {
@@ -56,7 +56,7 @@ extension Row {
         try optionalElements(column, Self.uuid)
     }
 
-    /// `timestamptz[]`, in milliseconds since 1970 UTC
+    /// Reads a `timestamptz[]` in milliseconds since 1970 UTC.
     public func timestampsMilliseconds(_ column: Int) throws(PostgresError) -> [Int64] {
         try elements(column) { cell in
             cell.type == TypeOID.timestamptz && cell.bytes.count == 8
@@ -85,7 +85,7 @@ extension Row {
         var values: [Element] = []
         for value in try optionalElements(column, decode) {
             guard let value else {
-                throw .decoding(column: handle.columnName(column), reason: "holds a null element")
+                throw .decoding(column: handle.columnName(column), reason: "has a null element")
             }
             values.append(value)
         }
@@ -115,7 +115,7 @@ extension Row {
     }
 }
 
-/// Walks the binary format of `array_send`, believing nothing about its lengths.
+/// Reads the binary format of `array_send`, and checks all its lengths.
 private struct ArrayReader {
     enum Element {
         case null
@@ -140,7 +140,7 @@ private struct ArrayReader {
             count = 0
             position = 12
         case 1:
-            // An element takes 4 bytes at least, so a count beyond that is a lie.
+            // An element has at least 4 bytes, so a larger count is invalid.
             guard bytes.count >= 20, word(12) >= 0, Int(word(12)) <= (bytes.count - 20) / 4 else { return nil }
             count = Int(word(12))
             position = 20

@@ -1,12 +1,11 @@
 public import FoundationEssentials
 
-/// The same readers by column name: a scan over the names, cheap for the few columns of our statements; loops over many
-/// rows look the column up once with ``Row/column(_:)``.
+/// The same readers by column name. Each call scans the names; in a loop over many rows, call ``Row/column(_:)`` once.
 extension Row {
-    /// The index of the column with exactly this name.
+    /// Returns the index of the column with exactly this name.
     public func column(_ name: String) throws(PostgresError) -> Int {
         guard let index = handle.columnIndex(name) else {
-            throw .decoding(column: name, reason: "there is no such column")
+            throw .decoding(column: name, reason: "the result has no such column")
         }
         return index
     }

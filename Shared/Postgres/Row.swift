@@ -1,13 +1,15 @@
 import CLibpq
 public import FoundationEssentials
 
-/// One row. Columns count from 0. Every reader throws ``PostgresError/decoding(column:reason:)`` when the column does
-/// not exist, holds another type, or is null where the reader is not an `optional…` one.
+/// One row of a result. Columns count from 0.
+///
+/// Each reader throws ``PostgresError/decoding(column:reason:)`` if the column does not exist or has another type. The
+/// `optional…` readers return nil for a null; the others throw.
 public struct Row: Sendable {
     let handle: ResultHandle
     let index: Int32
 
-    /// `smallint`, `integer`, `bigint` and `oid`
+    /// Reads a `smallint`, `integer`, `bigint` or `oid`.
     public func int(_ column: Int) throws(PostgresError) -> Int { try require(optionalInt(column), column) }
 
     public func optionalInt(_ column: Int) throws(PostgresError) -> Int? {
@@ -21,18 +23,18 @@ public struct Row: Sendable {
         }
     }
 
-    /// Text in UTF-8; also `json` and `jsonb`, enums and names.
+    /// Reads `text`, `json`, `jsonb`, an enum or a name.
     public func text(_ column: Int) throws(PostgresError) -> String { try require(optionalText(column), column) }
 
     public func optionalText(_ column: Int) throws(PostgresError) -> String? {
         guard let cell = try cell(column) else { return nil }
         if TypeOID.isText(cell.type) { return String(decoding: cell.bytes, as: UTF8.self) }
-        // jsonb's binary form is one byte of version before the text.
+        // The binary form of jsonb has one version byte before the text.
         if cell.type == TypeOID.jsonb { return String(decoding: cell.bytes.dropFirst(), as: UTF8.self) }
         throw mismatch(column, cell, "text")
     }
 
-    /// `bytea`; for text, `json` and `jsonb` their UTF-8.
+    /// Reads `bytea`, or the UTF-8 of text, `json` and `jsonb`.
     public func bytes(_ column: Int) throws(PostgresError) -> [UInt8] { try require(optionalBytes(column), column) }
 
     public func optionalBytes(_ column: Int) throws(PostgresError) -> [UInt8]? {
@@ -50,7 +52,7 @@ public struct Row: Sendable {
         return cell.bytes[0] != 0
     }
 
-    /// `double precision` and `real`
+    /// Reads a `double precision` or `real`.
     public func double(_ column: Int) throws(PostgresError) -> Double { try require(optionalDouble(column), column) }
 
     public func optionalDouble(_ column: Int) throws(PostgresError) -> Double? {
@@ -70,7 +72,7 @@ public struct Row: Sendable {
         return UUID(uuid: cell.bytes.loadUnaligned(as: uuid_t.self))
     }
 
-    /// `timestamptz`, in milliseconds since 1970 UTC, rounded down; `infinity` is `Int64.max`, `-infinity` its opposite.
+    /// Reads a `timestamptz` in milliseconds since 1970 UTC, rounded down; ±`infinity` is `Int64.max` or `Int64.min`.
     public func timestampMilliseconds(_ column: Int) throws(PostgresError) -> Int64 {
         try require(optionalTimestampMilliseconds(column), column)
     }
@@ -83,7 +85,7 @@ public struct Row: Sendable {
         return Epoch.milliseconds(wire: cell.load(as: Int64.self))
     }
 
-    /// `date`, in days since 1970-01-01; `infinity` is `Int.max`, `-infinity` is `Int.min`.
+    /// Reads a `date` in days since 1970-01-01; `infinity` is `Int.max`, `-infinity` is `Int.min`.
     public func daysSinceEpoch(_ column: Int) throws(PostgresError) -> Int {
         try require(optionalDaysSinceEpoch(column), column)
     }
@@ -97,7 +99,7 @@ public struct Row: Sendable {
     public func isNull(_ column: Int) throws(PostgresError) -> Bool { try cell(column) == nil }
 }
 
-/// A look into libpq's buffer, valid while the row's handle lives.
+/// A view into libpq's buffer, valid while the row's handle lives.
 struct Cell {
     let type: UInt32
     let bytes: UnsafeRawBufferPointer
@@ -110,7 +112,7 @@ struct Cell {
 extension Row {
     func cell(_ column: Int) throws(PostgresError) -> Cell? {
         guard column >= 0, column < handle.columnCount else {
-            throw .decoding(column: "\(column)", reason: "there are only \(handle.columnCount) columns")
+            throw .decoding(column: "\(column)", reason: "the result has only \(handle.columnCount) columns")
         }
         let column = Int32(truncatingIfNeeded: column)
         guard PQgetisnull(handle.pointer, index, column) == 0 else { return nil }

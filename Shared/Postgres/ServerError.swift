@@ -1,22 +1,21 @@
-/// What the server said when it refused a statement (`PQresultErrorField`).
+/// The server's error about a statement (`PQresultErrorField`).
 public struct ServerError: Error, Sendable, Equatable {
-    /// Five characters, see appendix A of PostgreSQL's manual.
+    /// The SQLSTATE: five characters, see appendix A of PostgreSQL's manual.
     public let sqlState: String
-    /// `ERROR`, `FATAL` or `PANIC`, never translated.
+    /// `ERROR`, `FATAL` or `PANIC`, in English in every locale.
     public let severity: String
-    /// May hold values of the statement: for operators only.
+    /// The message, for operators only: it may contain values of the statement.
     public let message: String
-    /// May hold values of the statement: for operators only.
+    /// The detail, for operators only: it may contain values of the statement.
     public let detail: String?
     public let hint: String?
     public let constraint: String?
     public let schema: String?
     public let table: String?
     public let column: String?
-    /// Which call of the flight failed, counted from 0; nil for scripts.
+    /// The index of the failed query in its pipeline, from 0; nil for scripts.
     public let callIndex: Int?
-    /// The beginning of the failed statement as the program has it, without values. Nil for scripts, which may contain
-    /// values.
+    /// The beginning of the failed statement with `$n` for its values; nil for scripts, which may contain values.
     public let statement: String?
 
     public init(
@@ -39,14 +38,14 @@ public struct ServerError: Error, Sendable, Equatable {
 }
 
 extension ServerError {
-    /// The SQLSTATE classes (appendix A of PostgreSQL's manual) whose messages never contain a statement's data. Their
-    /// messages name tables, roles, files and limits. They are connections, features, transactions, sessions, roles,
-    /// catalogue, names, resources, operators, the system, and the server itself.
+    /// The SQLSTATE classes (appendix A of PostgreSQL's manual) whose messages never contain a statement's data, only
+    /// names of tables, roles and files, and limits: connections, features, transactions, sessions, roles, catalogue,
+    /// names, resources, operators, the system, and the server itself.
     private static let wordyClasses: Set<String> = [
         "08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "XX",
     ]
 
-    /// PostgreSQL's message, if it can't contain data. The message of a syntax error may quote the statement's text.
+    /// PostgreSQL's message if it can't contain data. The message of a syntax error may quote the statement.
     var safeMessage: String? {
         Self.wordyClasses.contains(String(sqlState.prefix(2))) && sqlState != "42601" ? message : nil
     }
@@ -61,7 +60,7 @@ extension ServerError {
 /// `description` is for logs: it names the failed object and contains no data. `debugDescription` may contain values.
 extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
     public var description: String {
-        var text = "the database refused a statement (SQLSTATE \(sqlState)"
+        var text = "the database rejected a statement (SQLSTATE \(sqlState)"
         if let safeMessage { text += ": \(safeMessage)" }
         if let table { text += ", table \(schema.map { "\($0)." } ?? "")\(table)" }
         if let column { text += ", column \(column)" }
@@ -69,7 +68,7 @@ extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
         if let statement {
             text += ", statement: \(statement)"
         } else if let callIndex {
-            text += ", call \(callIndex)"
+            text += ", query \(callIndex)"
         }
         return text + ")"
     }

@@ -1,10 +1,12 @@
 import Logging
 import Synchronization
 
-/// The last server fault of a pool's statements. A probe may succeed while they fail: its session may be older, its
-/// statement different, or it may need no disk space.
+/// The last server fault of a pool's statements.
+///
+/// A health probe may succeed while statements fail: its session may be older, its statement different, or it may need
+/// no disk space.
 public final class ServerFaults: Sendable {
-    /// The shortest interval between two log lines about the same fault.
+    /// The shortest interval between two log messages about the same fault.
     private static let quiet = Duration.seconds(10)
 
     private struct State {
@@ -17,7 +19,7 @@ public final class ServerFaults: Sendable {
 
     init(logger: Logger) { self.logger = logger }
 
-    /// Keeps an error that is the server's fault, and ignores all others. It also logs the server's own message.
+    /// Records and logs an error that is the server's fault; ignores all others.
     func note(_ error: any Error) {
         guard let error = error as? PostgresError, error.isServerFault else { return }
         // A pool that is too small is not a server fault.
@@ -32,10 +34,10 @@ public final class ServerFaults: Sendable {
             state.logged = (refusal.sqlState, now)
             return true
         }
-        if isNews { logger.error("the database fails statements", metadata: ["error": "\(error)"]) }
+        if isNews { logger.error("database statements fail", metadata: ["error": "\(error)"]) }
     }
 
-    /// Returns the newest fault within an age; nil if there is none.
+    /// Returns the newest fault if it is not older than `age`.
     public func newest(within age: Duration) -> PostgresError? {
         state.withLock(\.last).flatMap { $0.at.duration(to: .now) <= age ? $0.error : nil }
     }

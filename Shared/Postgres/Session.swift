@@ -3,14 +3,14 @@ import Dispatch
 import Glibc
 import Logging
 
-/// An open `PGconn` with its socket's watch, in non-blocking pipeline mode. Belongs to one connection actor and is used
-/// on its queue only; ends the session in `deinit`.
+/// An open `PGconn` and the watch of its socket, in non-blocking pipeline mode. Only the queue of its connection actor
+/// uses it. `deinit` ends the session.
 final class Session {
     let pointer: OpaquePointer
     let socket: Int32
     let watch: SocketWatch
     let canceller: Canceller?
-    /// Bytes that OpenSSL has decrypted and libpq has not read make no socket readable.
+    /// Whether TLS is on. Bytes that OpenSSL holds but libpq has not read make no socket readable.
     let isEncrypted: Bool
     private let queue: DispatchQueue
     private let notices: Unmanaged<NoticeLog>
@@ -39,20 +39,20 @@ final class Session {
     deinit {
         let remains = Remains(pointer: pointer, notices: notices)
         watch.cancel()
-        // Saying goodbye to the server belongs on the queue too.
+        // Ending the session belongs on the queue too.
         queue.async { remains.bury() }
     }
 
     var isBad: Bool { PQstatus(pointer) == CONNECTION_BAD }
 
-    /// Waits in the kernel, at most `milliseconds`; true when something is ready (errors count as ready).
+    /// Blocks for at most `milliseconds`; true if the socket is ready or has an error.
     func poll(write: Bool, milliseconds: Int32) -> Bool {
         var entry = pollfd(fd: socket, events: Int16(POLLIN) | (write ? Int16(POLLOUT) : 0), revents: 0)
         return Glibc.poll(&entry, 1, milliseconds) > 0
     }
 
-    /// Reads what came while nothing was asked: notices, notifications, or the server's goodbye.
-    /// - Returns: false when the connection has ended.
+    /// Reads unsolicited messages: notices, notifications, or the end of the session.
+    /// - Returns: whether the connection is alive.
     func readUnasked() -> Bool {
         while poll(write: false, milliseconds: 0) {
             guard PQconsumeInput(pointer) == 1 else { return false }
@@ -62,9 +62,9 @@ final class Session {
     }
 }
 
-/// What is left of a session when its owner is gone.
+/// The resources of a session after its `deinit`.
 ///
-/// Sendable though it holds pointers: it is made in `deinit`, so nobody else has them, and used once.
+/// `@unchecked Sendable`: only `deinit` creates it, so no other code has its pointers, and it is used once.
 private struct Remains: @unchecked Sendable {
     let pointer: OpaquePointer
     let notices: Unmanaged<NoticeLog>
@@ -75,19 +75,19 @@ private struct Remains: @unchecked Sendable {
     }
 }
 
-/// Notices may quote values, so they go to the debug log only; libpq would print them to standard error.
+/// Logs notices at debug level because they may quote values; libpq would print them to standard error.
 private final class NoticeLog: Sendable {
     private let logger: Logger
 
     init(_ logger: Logger) { self.logger = logger }
 
     func note(_ result: OpaquePointer) {
-        logger.debug("PostgreSQL notice", metadata: ["notice": "\(ServerError(result).debugDescription)"])
+        logger.debug("received PostgreSQL notice", metadata: ["notice": "\(ServerError(result).debugDescription)"])
     }
 }
 
 extension ServerError {
-    /// The fields of an error result. libpq's own errors (a broken connection) have a message only.
+    /// Reads the fields of an error result. Errors of libpq, such as a lost connection, have only a message.
     init(_ result: OpaquePointer) {
         func field(_ code: Character) -> String? {
             code.asciiValue.flatMap { PQresultErrorField(result, Int32($0)) }.map { String(cString: $0) }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// Waits for all sockets of the process on one thread, with `epoll(7)`.
 ///
-/// libdispatch's sources would do the same, but on Linux they end the process ("Source finalized twice") when a socket is
-/// hung up while its sources are cancelled, which is what happens when a database goes away. Here nothing that the kernel
-/// reports refers to memory: an event carries a number, and a number that is no longer known is ignored.
+/// Dispatch sources are no alternative: on Linux they end the process ("Source finalized twice") if a socket is closed
+/// while its sources are cancelled, as when a database stops. Here a kernel event holds no pointer, only a number, and
+/// unknown numbers are ignored.
 final class SocketPoller: Sendable {
     static let shared = SocketPoller()
 
@@ -15,7 +15,7 @@ final class SocketPoller: Sendable {
     private let entries = Mutex<[UInt64: Entry]>([:])
     private let lastNumber = Atomic<UInt64>(0)
 
-    /// Who is to be told, and where.
+    /// A handler and its queue.
     struct Entry: Sendable {
         let queue: DispatchQueue
         let wake: @Sendable () -> Void
@@ -37,8 +37,8 @@ final class SocketPoller: Sendable {
         pthread_detach(thread)
     }
 
-    /// Makes `descriptor` known, not yet armed.
-    /// - Returns: its number here, or nil where the kernel refuses.
+    /// Registers `descriptor` without arming it.
+    /// - Returns: its number, or nil if the kernel refuses.
     func add(_ descriptor: Int32, _ entry: Entry) -> UInt64? {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         entries.withLock { $0[number] = entry }
@@ -49,7 +49,7 @@ final class SocketPoller: Sendable {
         return number
     }
 
-    /// Tells once when one of the directions is ready, or the socket has an error or is hung up.
+    /// Requests one wake-up, when a direction is ready or the socket has an error or is closed.
     func arm(_ descriptor: Int32, _ number: UInt64, read: Bool, write: Bool) -> Bool {
         var events = Self.once
         if read { events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
@@ -57,7 +57,7 @@ final class SocketPoller: Sendable {
         return control(EPOLL_CTL_MOD, descriptor, number, events: events)
     }
 
-    /// Must come before `descriptor` is closed. One last wake may be under way on the queue.
+    /// Unregisters `descriptor`, which must still be open. One last wake-up may already be on the queue.
     func remove(_ descriptor: Int32, _ number: UInt64) {
         entries.withLock { $0[number] = nil }
         _ = control(EPOLL_CTL_DEL, descriptor, number, events: 0)

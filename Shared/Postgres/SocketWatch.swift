@@ -2,22 +2,22 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Tells once that a socket became readable or writable, each time that it is armed.
+/// Reports once, each time it is armed, that a socket is readable or writable.
 ///
-/// It watches a descriptor of its own: libpq closes its own as soon as a connection is lost, and that number may be another
-/// connection's before the watch has ended.
+/// It watches a duplicate descriptor. libpq closes its descriptor as soon as a connection is lost, and another
+/// connection may get the same number before the watch ends.
 final class SocketWatch: Sendable {
     private let entry: SocketPoller.Entry
-    /// Negative where there was no descriptor left.
+    /// Negative if the process has no free descriptor.
     private let copy: Int32
-    /// Nil where the kernel can watch no more sockets.
+    /// Nil if the kernel can watch no more sockets.
     private let number: UInt64?
     private let isCancelled = Atomic(false)
 
-    /// How often a socket that can't be watched is looked at.
+    /// The poll interval of a socket that can't be watched.
     private static let pace = DispatchTimeInterval.milliseconds(10)
 
-    /// - Parameter wake: runs on `queue` once after each ``arm(read:write:)``; now and then for nothing.
+    /// - Parameter wake: runs on `queue` once after each ``arm(read:write:)``, sometimes spuriously.
     init(_ socket: Int32, queue: DispatchQueue, wake: @escaping @Sendable () -> Void) {
         entry = SocketPoller.Entry(queue: queue, wake: wake)
         copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
@@ -31,7 +31,7 @@ final class SocketWatch: Sendable {
         entry.queue.asyncAfter(deadline: .now() + Self.pace, execute: entry.wake)
     }
 
-    /// Ends the watch. A wake that is already on the queue still runs.
+    /// Ends the watch. A wake-up that is already on the queue still runs.
     func cancel() {
         guard !isCancelled.exchange(true, ordering: .relaxed) else { return }
         if let number { SocketPoller.shared.remove(copy, number) }

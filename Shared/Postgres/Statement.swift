@@ -1,13 +1,13 @@
-/// One SQL statement with `$1 …` for its parameters. Each connection prepares it when it first runs there, in the same
-/// flight, under a name of its own; keep statements in `static let`s.
+/// An SQL statement with `$1 …` for its parameters. Each connection prepares it in the pipeline of its first query.
+/// Keep statements in `static let`s.
 public struct Statement: Sendable {
     let sql: String
-    /// FNV-1a of the text, counted once so that looking a statement up costs no pass over it.
+    /// The FNV-1a hash of the text, computed once, for lookups.
     let fingerprint: UInt64
-    /// A COMMIT that the server answers with ROLLBACK is a failure, see `Flight`.
+    /// Whether the statement is a COMMIT, which fails if the server answers ROLLBACK; see `Flight`.
     let isCommit: Bool
 
-    /// - Parameter sql: exactly one statement; several at once need ``Connection/script(_:)``.
+    /// - Parameter sql: exactly one statement; for several use ``Connection/script(_:)``.
     public init(_ sql: String) {
         self.sql = sql
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -17,16 +17,16 @@ public struct Statement: Sendable {
     }
 }
 
-/// One execution of a statement.
+/// A query: one execution of a statement with its parameters.
 public struct Call: Sendable {
     let statement: Statement
     let parameters: [Parameter]
     let rowsExpected: Int?
 
-    /// - Parameter rowsExpected: when set, another number of returned rows (of affected rows, for statements that
-    ///   return none) makes the flight throw ``PostgresError/guardFailed(callIndex:expected:got:)``. The count is
-    ///   compared here, after the flight: it cannot hold back a COMMIT that travels in the same flight. Guards that
-    ///   must do that have to raise in SQL or fly before the COMMIT.
+    /// - Parameter rowsExpected: the required number of returned rows, or of affected rows if the statement returns
+    ///   none. Another number makes the pipeline throw ``PostgresError/guardFailed(callIndex:expected:got:)``. The
+    ///   client compares it after the pipeline, so it can't prevent a COMMIT in the same pipeline. A guard of a COMMIT
+    ///   must raise in SQL or run in an earlier pipeline.
     public init(_ statement: Statement, _ parameters: [Parameter] = [], rowsExpected: Int? = nil) {
         self.statement = statement
         self.parameters = parameters

@@ -1,4 +1,4 @@
-/// The OIDs of PostgreSQL's built-in types, fixed for all versions (`src/include/catalog/pg_type.dat`).
+/// The OIDs of PostgreSQL's built-in types, the same in all versions (`src/include/catalog/pg_type.dat`).
 enum TypeOID {
     static let bool: UInt32 = 16
     static let bytea: UInt32 = 17
@@ -28,7 +28,7 @@ enum TypeOID {
     static let jsonArray: UInt32 = 199
     static let uuidArray: UInt32 = 2951
 
-    /// What people call the type, for messages.
+    /// Returns the SQL name of the type, for messages.
     static func name(_ oid: UInt32) -> String {
         switch oid {
         case bool: "boolean"
@@ -51,7 +51,7 @@ enum TypeOID {
         }
     }
 
-    /// Types whose binary form is not text; every other type (domains of text, enums, names) sends its text.
+    /// Whether the binary form of a type is text. True for all types not listed: domains of text, enums, names.
     static func isText(_ oid: UInt32) -> Bool {
         switch oid {
         case bool, bytea, int8, int2, int4, Self.oid, float4, float8, date, timestamp, timestamptz, numeric, uuid,

@@ -1,4 +1,4 @@
-/// Writes big-endian values into memory that the caller has made large enough.
+/// Writes big-endian values into memory of the caller, who ensures its size.
 struct WireWriter {
     private let base: UnsafeMutableRawPointer
     private(set) var count = 0

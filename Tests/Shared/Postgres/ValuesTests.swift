@@ -77,7 +77,7 @@ struct ValuesTests {
         #expect(try row.optionalUUIDs(2) == ids)
         #expect(try row.optionalByteas(3) == [[1, 2], nil, []])
         #expect(try row.optionalByteas(4) == [[0x31], nil])
-        #expect(throws: PostgresError.decoding(column: "?column?", reason: "holds a null element")) { try row.ints(0) }
+        #expect(throws: PostgresError.decoding(column: "?column?", reason: "has a null element")) { try row.ints(0) }
     }
 
     @Test func arraysWithoutNulls() async throws {
@@ -110,10 +110,10 @@ struct ValuesTests {
         #expect(throws: PostgresError.decoding(column: "value", reason: "is numeric of 10 bytes, not an integer")) {
             try row.int("value")
         }
-        #expect(throws: PostgresError.decoding(column: "other", reason: "there is no such column")) {
+        #expect(throws: PostgresError.decoding(column: "other", reason: "the result has no such column")) {
             try row.int("other")
         }
-        #expect(throws: PostgresError.decoding(column: "4", reason: "there are only 1 columns")) { try row.int(4) }
+        #expect(throws: PostgresError.decoding(column: "4", reason: "the result has only 1 columns")) { try row.int(4) }
         let null = try await echo("int8", .int(nil))
         #expect(throws: PostgresError.decoding(column: "value", reason: "is null")) { try null.int(0) }
     }
