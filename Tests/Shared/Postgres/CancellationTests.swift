@@ -2,22 +2,22 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Cancellation of the calling task")
+@Suite("Cancellation")
 struct CancellationTests {
-    @Test func stopsTheServerAndLeavesTheConnectionUsable() async throws {
+    @Test func `cancellation stops the query and leaves the connection usable`() async throws {
         let connection = try await Database().connect()
         let sleep = "SELECT pg_sleep(60) AS stopped"
         let task = Task { try await connection.run([Call(Statement("SELECT 1")), Call(Statement(sleep))]) }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
-        let error = try await withTimeout(seconds: 60, "the flight to end") {
+        let error = try await withTimeout(seconds: 60, "the pipeline to end") {
             await caught { _ = try await task.value }
         }
         #expect(error == .cancelled)
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }
 
-    @Test func stopsAScript() async throws {
+    @Test func `cancellation stops a script`() async throws {
         let connection = try await Database().connect()
         let sleep = "SELECT pg_sleep(61) AS stopped"
         let task = Task { try await connection.script(sleep) }
@@ -27,7 +27,7 @@ struct CancellationTests {
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }
 
-    @Test func beforeTheStartSendsNothing() async throws {
+    @Test func `a cancelled task sends nothing`() async throws {
         let connection = try await Database().connect()
         let started = Signal<Void>()
         let task = Task {
@@ -40,7 +40,7 @@ struct CancellationTests {
         #expect(try await connection.run("SELECT to_regclass('never') IS NULL")[0].bool(0))
     }
 
-    @Test func ofALenderRollsItsTransactionBack() async throws {
+    @Test func `cancellation of a transaction rolls it back and keeps the connection`() async throws {
         let pool = try await Database().pool(size: 1)
         let sleep = "SELECT pg_sleep(62) AS stopped"
         _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
@@ -54,10 +54,10 @@ struct CancellationTests {
         task.cancel()
         #expect(await caught { _ = try await task.value } == .cancelled)
         #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 0)
-        #expect(pool.metrics.open == 1, "the same connection serves on")
+        #expect(pool.metrics.open == 1, "the connection is reused")
     }
 
-    @Test func ofConnectingEndsTheAttempt() async throws {
+    @Test func `cancellation ends a connection attempt`() async throws {
         let silent = try await TCPProxy.start(port: PrivateCluster.shared().port)
         try await silent.pause()
         let options = try ConnectionOptions(url: "postgres://nobody@127.0.0.1:\(silent.port)/postgres")

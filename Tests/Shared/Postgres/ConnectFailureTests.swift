@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite("What a failed connect says")
+@Suite("Connect failures")
 struct ConnectFailureTests {
     @Test(arguments: [
         ("FATAL:  28P01: password authentication failed for user \"x\"\nLOCATION:  auth.c:1", "28P01"),
@@ -13,7 +13,7 @@ struct ConnectFailureTests {
         ("FATAL:  53300: sorry, too many clients already", "53300"),
         ("FATAL:  57P03: the database system is starting up", "57P03"),
     ])
-    func theStateIsFoundInLibpqsText(message: String, state: String) {
+    func `the SQLSTATE is found in the message of libpq`(message: String, state: String) {
         #expect(ConnectFailure(target: "t", message: message).sqlState == state)
     }
 
@@ -25,18 +25,18 @@ struct ConnectFailureTests {
         ("connection to server at \"a\", port 1 failed: fe_sendauth: no password supplied", .refusedCredentials),
         ("something new", .other),
     ])
-    func theReasonFollowsFromIt(message: String, reason: ConnectFailure.Reason) {
+    func `the reason of a failure follows from the message of libpq`(message: String, reason: ConnectFailure.Reason) {
         #expect(ConnectFailure(target: "t", message: message).reason == reason)
     }
 
-    @Test func theWordsOfTheServerAreForOperatorsOnly() {
+    @Test func `only the debug description contains the message of the server`() {
         let failure = ConnectFailure(target: "db:1/x", message: "FATAL:  28P01: failed for user \"secretrole\"")
         #expect(!failure.description.contains("secretrole"))
         #expect(failure.debugDescription.contains("secretrole"))
         #expect(!failure.debugDescription.contains("\n"))
     }
 
-    @Test func wrongCredentialsAreNotTriedOnTheNextHost() {
+    @Test func `wrong credentials are not tried on the next host`() {
         #expect(!ConnectFailure(reason: .refusedCredentials, target: "t").mayTryNextHost)
         #expect(ConnectFailure(reason: .notWritable, target: "t").mayTryNextHost)
     }

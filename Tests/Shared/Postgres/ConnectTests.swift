@@ -14,7 +14,7 @@ struct ConnectTests {
         return failure
     }
 
-    @Test func aWrongPasswordIsNamed() async throws {
+    @Test func `a wrong password is reported without the password`() async throws {
         let cluster = try await PrivateCluster.shared()
         let url = "postgres://\(cluster.superuser)@127.0.0.1:\(cluster.port)/postgres"
         let wrong = try await failure(url, password: "hunter2")
@@ -25,14 +25,14 @@ struct ConnectTests {
         #expect(try await failure(url, password: cluster.password) == nil)
     }
 
-    @Test func anUnknownDatabaseIsNamed() async throws {
+    @Test func `an unknown database is reported`() async throws {
         let cluster = try await PrivateCluster.shared()
         let failure = try await failure(cluster.url(database: "nowhere"))
         #expect(failure?.reason == .unknownDatabase)
         #expect(failure?.description.contains("does not exist") == true)
     }
 
-    @Test func anAddressWhereNothingAnswersIsNamed() async throws {
+    @Test func `an address without a server is reported with host and port`() async throws {
         let port = try freePort()
         let failure = try await failure("postgres://someone@127.0.0.1:\(port)/data")
         #expect(failure?.reason == .unreachable)
@@ -41,11 +41,11 @@ struct ConnectTests {
                 + "check host and port, and that the server runs")
     }
 
-    @Test func aNameThatDoesNotResolveIsUnreachable() async throws {
+    @Test func `a host name that does not resolve is unreachable`() async throws {
         #expect(try await failure("postgres://someone@name.invalid/data")?.reason == .unreachable)
     }
 
-    @Test func aSilentHostTimesOutAndTheNextIsTried() async throws {
+    @Test func `a silent host times out and the next host is tried`() async throws {
         let cluster = try await PrivateCluster.shared()
         let silent = try await TCPProxy.start(port: cluster.port)
         try await silent.pause()
@@ -58,7 +58,7 @@ struct ConnectTests {
         try await silent.stop()
     }
 
-    @Test func aServerThatTakesNoWritesIsPassedOver() async throws {
+    @Test func `a read-only server is skipped`() async throws {
         let readOnly = try await PrivateCluster.make(fsync: false, settings: ["default_transaction_read_only": "on"])
         let cluster = try await PrivateCluster.shared()
         #expect(try await failure(readOnly.url(database: "postgres"))?.reason == .notWritable)

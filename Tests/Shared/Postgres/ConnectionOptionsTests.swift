@@ -19,20 +19,20 @@ struct ConnectionOptionsTests {
         ("host=a target_session_attrs=writable", "target_session_attrs"), ("host=a nonsense=1", "url"),
         ("postgres://[a", "url"),
     ])
-    func theErrorNamesTheBadPart(url: String, expected: String) {
+    func `the error names the invalid part`(url: String, expected: String) {
         #expect(part(url) == expected)
     }
 
-    @Test func aSettingsNameCannotSmuggleOthersIn() {
+    @Test func `a setting name can't contain another setting`() {
         #expect(part("host=a", settings: ["lock_timeout=1 -c work_mem": "1"]) == "settings")
     }
 
-    @Test func severalHostsAreTaken() throws {
+    @Test func `a URL may have several hosts`() throws {
         let options = try ConnectionOptions(url: "postgres://user@one:5001,two:5002/data")
         #expect(options.description == "one:5001,two:5002/data")
     }
 
-    @Test func thePasswordIsShownNowhere() throws {
+    @Test func `descriptions and dumps do not contain the password`() throws {
         let inURL = try ConnectionOptions(url: "postgres://user:hunter2@one/data")
         let apart = try ConnectionOptions(url: "host=one", password: "hunter2")
         for options in [inURL, apart] {
@@ -43,10 +43,10 @@ struct ConnectionOptionsTests {
     }
 
     @Test(arguments: ["host=a password=two hunter2", "postgres://user:hunter2@[a/b", "hunter2 password"])
-    func anUnreadableStringIsNotQuotedWhenItMayHoldAPassword(url: String) {
+    func `an invalid URL that may contain a password is not quoted`(url: String) {
         do throws(PostgresError) {
             _ = try ConnectionOptions(url: url)
-            Issue.record("was taken")
+            Issue.record("the URL was accepted")
         } catch {
             #expect(!String(reflecting: error).contains("hunter2"))
         }

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("A connection")
 struct ConnectionTests {
-    @Test func callsOfOneFlightAnswerInOrder() async throws {
+    @Test func `the queries of a pipeline return their results in order`() async throws {
         let connection = try await Database().connect()
         let echo = Statement("SELECT $1::int8")
         let answers = try await connection.run((0..<50).map { Call(echo, [.int($0)]) })
         #expect(try answers.map { try $0[0].int(0) } == Array(0..<50))
     }
 
-    @Test func affectedRowsAreCounted() async throws {
+    @Test func `a result has the number of affected rows`() async throws {
         let connection = try await Database().connect()
         try await connection.run("CREATE TABLE t (n int8)")
         #expect(try await connection.run("INSERT INTO t SELECT generate_series(1, 7)").affected == 7)
@@ -21,7 +21,7 @@ struct ConnectionTests {
         #expect(try await connection.run("DELETE FROM t WHERE n = 0").affected == 0)
     }
 
-    @Test func aStatementIsPreparedOnceForEachListOfTypes() async throws {
+    @Test func `a statement is prepared once for each list of parameter types`() async throws {
         let connection = try await Database().connect()
         let statement = Statement("SELECT $1")
         for _ in 0..<3 {
@@ -33,7 +33,7 @@ struct ConnectionTests {
         #expect(try prepared[0].int(0) == 2)
     }
 
-    @Test func anErrorAbortsTheRestAndLeavesTheConnectionUsable() async throws {
+    @Test func `an error aborts the pipeline and leaves the connection usable`() async throws {
         let connection = try await Database().connect()
         try await connection.run("CREATE TABLE t (n int8 CONSTRAINT only_once PRIMARY KEY)")
         let insert = Statement("INSERT INTO t VALUES ($1)")
@@ -48,20 +48,20 @@ struct ConnectionTests {
         #expect(refused.sqlState == "23505")
         #expect(refused.constraint == "only_once")
         #expect(refused.table == "t")
-        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 0, "a flight is one transaction")
+        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 0, "a pipeline is one transaction")
     }
 
-    @Test func anErrorsDescriptionHoldsNoValues() async throws {
+    @Test func `the description of an error contains no values`() async throws {
         let connection = try await Database().connect()
         let error = await caught { try await connection.run("SELECT $1::int8", .text("hunter2")) }
         #expect(error?.sqlState == "22P02")
         #expect(error?.description.contains("hunter2") == false)
-        #expect(error?.description.contains("statement: SELECT $1::int8") == true, "the statement holds none")
+        #expect(error?.description.contains("statement: SELECT $1::int8") == true, "the statement contains no values")
         #expect(error?.publicDescription == "PostgreSQL fails statements with SQLSTATE 22P02")
         #expect(error.map { String(reflecting: $0) }?.contains("hunter2") == true)
     }
 
-    @Test func `an error keeps the server's message where it can't hold data`() async throws {
+    @Test func `an error keeps the server's message if that can't contain data`() async throws {
         let connection = try await Database().connect()
         try await connection.run("CREATE TABLE t (n text CONSTRAINT short CHECK (length(n) < 3))")
         for (sql, words) in [
@@ -86,7 +86,7 @@ struct ConnectionTests {
         ("58P01", true), ("53100", true), ("25006", true), ("XX001", true), ("57P01", true), ("57014", false),
         ("22P02", false), ("23505", false), ("40001", false), ("DM001", false),
     ])
-    func `server faults differ from faulty statements`(sqlState: String, isServers: Bool) async throws {
+    func `server faults differ from statement errors`(sqlState: String, isServers: Bool) async throws {
         let database = try await Database()
         let pool = database.pool(size: 1)
         let raise = Statement("DO $$ BEGIN RAISE 'no' USING ERRCODE = '\(sqlState)'; END $$")
@@ -96,7 +96,7 @@ struct ConnectionTests {
         await pool.close()
     }
 
-    @Test func aFailedPrepareIsTriedAgain() async throws {
+    @Test func `a failed PREPARE is retried by the next query`() async throws {
         let connection = try await Database().connect()
         let select = Statement("SELECT n FROM later")
         let other = Statement("SELECT 1 AS other")
@@ -108,7 +108,7 @@ struct ConnectionTests {
         #expect(try await connection.run([Call(select), Call(other)])[1][0].int(0) == 1)
     }
 
-    @Test func aStatementWhoseTableChangedIsPreparedAnew() async throws {
+    @Test func `a statement is prepared again after its table changed`() async throws {
         let connection = try await Database().connect()
         try await connection.run("CREATE TABLE t (n int8)")
         let all = Statement("SELECT * FROM t")
@@ -118,7 +118,7 @@ struct ConnectionTests {
         #expect(try await connection.run(Call(all)).columns == ["n", "m"])
     }
 
-    @Test func statementsSurviveTheServersForgetting() async throws {
+    @Test func `a statement is prepared again after DEALLOCATE ALL`() async throws {
         let connection = try await Database().connect()
         let one = Statement("SELECT 1")
         _ = try await connection.run(Call(one))
@@ -127,7 +127,7 @@ struct ConnectionTests {
         #expect(try await connection.run(Call(one))[0].int(0) == 1)
     }
 
-    @Test func moreStatementsThanAreKeptStillRun() async throws {
+    @Test func `statements beyond the limit of 512 run unprepared`() async throws {
         let connection = try await Database().connect()
         for start in stride(from: 0, to: 600, by: 100) {
             let answers = try await connection.run((start..<start + 100).map { Call(Statement("SELECT \($0)")) })
@@ -137,7 +137,7 @@ struct ConnectionTests {
         #expect(try prepared[0].int(0) == 512)
     }
 
-    @Test func aGuardThatDoesNotMatchThrows() async throws {
+    @Test func `a query with another row count than expected throws`() async throws {
         let connection = try await Database().connect()
         try await connection.run("CREATE TABLE t (n int8)")
         let update = Call(Statement("UPDATE t SET n = 1"), rowsExpected: 1)
@@ -146,7 +146,7 @@ struct ConnectionTests {
         #expect(try await connection.run(Call(Statement("SELECT 1"), rowsExpected: 1)).count == 1)
     }
 
-    @Test func aConstraintCheckedAtTheSyncFailsTheFlight() async throws {
+    @Test func `a violation of a deferred constraint fails the pipeline`() async throws {
         let connection = try await Database().connect()
         try await connection.script(
             "CREATE TABLE t (n int8 CONSTRAINT late UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO t VALUES (1)")
@@ -155,7 +155,7 @@ struct ConnectionTests {
         #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 1)
     }
 
-    @Test func theCommitOfAFailedTransactionThrows() async throws {
+    @Test func `COMMIT of a failed transaction throws`() async throws {
         let connection = try await Database().connect()
         try await connection.run("BEGIN")
         _ = await caught { try await connection.run("SELECT 1/0") }
@@ -163,7 +163,7 @@ struct ConnectionTests {
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }
 
-    @Test func scriptsRunSeveralStatementsAsOne() async throws {
+    @Test func `a script runs its statements in one transaction`() async throws {
         let connection = try await Database().connect()
         try await connection.script("CREATE TABLE a (n int8); CREATE TABLE b (n int8); INSERT INTO b VALUES (1), (2)")
         #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
@@ -172,13 +172,13 @@ struct ConnectionTests {
         #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
     }
 
-    @Test func copyIsRefusedAndEndsTheConnection() async throws {
+    @Test func `COPY throws and ends the session`() async throws {
         let connection = try await Database().connect()
         #expect(await caught { try await connection.script("COPY (SELECT 1) TO STDOUT") } != nil)
         #expect(await !connection.isHealthy)
     }
 
-    @Test func concurrentFlightsTakeTurns() async throws {
+    @Test func `concurrent pipelines share a connection`() async throws {
         let connection = try await Database().connect()
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...50 {
@@ -189,7 +189,7 @@ struct ConnectionTests {
         #expect(sum == 1275)
     }
 
-    @Test func aResultOf100MegabytesArrives() async throws {
+    @Test func `a result of 100 MB arrives`() async throws {
         let connection = try await Database().connect()
         let rows = try await connection.run(
             "SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
@@ -197,7 +197,7 @@ struct ConnectionTests {
         #expect(try rows.reduce(0) { try $0 + $1.bytes(0).count } == 100_000_000)
     }
 
-    @Test func parametersOf50MegabytesAreSent() async throws {
+    @Test func `parameters of 50 MB are sent`() async throws {
         let connection = try await Database().connect()
         let values = [[UInt8]](repeating: [UInt8](repeating: 7, count: 1_000_000), count: 50)
         let answers = try await connection.run([
@@ -208,7 +208,7 @@ struct ConnectionTests {
         #expect(try answers[1][0].bytes(0) == values[0])
     }
 
-    @Test func tooManyParametersAreRefusedBeforeAnythingIsSent() async throws {
+    @Test func `too many parameters are refused before anything is sent`() async throws {
         let connection = try await Database().connect()
         let many = Call(Statement("SELECT 1"), Array(repeating: .int(1), count: 65_536))
         guard
@@ -216,13 +216,13 @@ struct ConnectionTests {
                 _ = try await connection.run([Call(Statement("SELECT 1")), many])
             })
         else {
-            Issue.record("was sent")
+            Issue.record("the query was sent")
             return
         }
         #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
     }
 
-    @Test func sessionSettingsHold() async throws {
+    @Test func `session settings apply`() async throws {
         let database = try await Database()
         let options = try ConnectionOptions(
             url: database.url, settings: ["lock_timeout": "1234ms", "search_path": #""a b", public"#])
@@ -232,13 +232,13 @@ struct ConnectionTests {
         #expect(try await connection.run("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
     }
 
-    @Test func aClosedConnectionSaysSo() async throws {
+    @Test func `a closed connection throws`() async throws {
         let connection = try await Database().connect()
         await connection.close()
         #expect(await caught { try await connection.run("SELECT 1") } == .closed)
     }
 
-    @Test func aReleasedConnectionEndsItsSession() async throws {
+    @Test func `a deallocated connection ends its session`() async throws {
         let database = try await Database()
         let watcher = try await database.connect()
         let pid = try await database.connect().run("SELECT pg_backend_pid()")[0].int(0)

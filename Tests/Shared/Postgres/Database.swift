@@ -2,7 +2,7 @@ import Logging
 import Postgres
 import TestSupport
 
-/// A fresh database for one test, on the cluster that all tests share.
+/// A new database for one test, in the cluster that all tests share.
 struct Database {
     let url: String
     let options: ConnectionOptions
@@ -22,12 +22,12 @@ struct Database {
 }
 
 extension Logger {
-    /// Tests judge what is returned and thrown; the log would only be noise.
+    /// Discards messages. Tests check results and errors.
     static var quiet: Logger { Logger(label: "postgres.tests", factory: { _ in SwiftLogNoOpLogHandler() }) }
 }
 
 extension Connection {
-    /// Shorthand for statements without parameters.
+    /// Executes one query.
     @discardableResult
     func run(_ sql: String, _ parameters: Parameter...) async throws(PostgresError) -> Rows {
         try await run(Call(Statement(sql), parameters))
@@ -35,7 +35,7 @@ extension Connection {
 }
 
 extension PrivateCluster {
-    /// Returns when a backend runs exactly `sql`, or waits for a lock in it.
+    /// Waits until a backend runs exactly `sql`, or waits for a lock in it.
     func awaitRunning(_ sql: String) async throws {
         try await eventually(describe: "the server to run \(sql)") {
             let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '\(sql)'"
@@ -44,7 +44,7 @@ extension PrivateCluster {
     }
 }
 
-/// The error that `body` throws, for a closer look than `#expect(throws:)` gives.
+/// Returns the `PostgresError` that `body` throws; nil if it succeeds.
 func caught(_ body: () async throws -> Void) async -> PostgresError? {
     do {
         try await body()

@@ -4,11 +4,11 @@ import TestSupport
 
 @testable import Postgres
 
-@Suite("Calls that get no answer", .timeLimit(.minutes(2)))
+@Suite("Deadlines of queries", .timeLimit(.minutes(2)))
 struct DeadlineTests {
     private static let short = Duration.milliseconds(200)
 
-    @Test func `a call to a stopped server process ends at its deadline`() async throws {
+    @Test func `a query to a stopped server process ends at its deadline`() async throws {
         let database = try await Database()
         let options = try ConnectionOptions(url: database.url, flightTimeout: Self.short)
         let connection = try await Connection.open(options, logger: .quiet)
@@ -23,7 +23,7 @@ struct DeadlineTests {
     }
 
     @Test(arguments: [1, 20_000_000])
-    func `a call into a network that loses everything ends at its deadline`(size: Int) async throws {
+    func `a query ends at its deadline if the network loses all data`(size: Int) async throws {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TCPProxy.start(port: cluster.port)
         let options = try ConnectionOptions(
@@ -37,13 +37,13 @@ struct DeadlineTests {
         }
         try expectTimedOut(error)
         proxy.resume()
-        // On another connection.
+        // The pool opens another connection.
         #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
         await pool.close()
         try await proxy.stop()
     }
 
-    @Test func `a script ends at its deadline too`() async throws {
+    @Test func `a script ends at its deadline`() async throws {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TCPProxy.start(port: cluster.port)
         let options = try ConnectionOptions(
@@ -57,7 +57,7 @@ struct DeadlineTests {
         try await proxy.stop()
     }
 
-    @Test func `calls within their deadline go on for longer than it`() async throws {
+    @Test func `each query of a connection has its own deadline`() async throws {
         let database = try await Database()
         let options = try ConnectionOptions(url: database.url, flightTimeout: .milliseconds(500))
         let connection = try await Connection.open(options, logger: .quiet)
@@ -65,7 +65,7 @@ struct DeadlineTests {
         #expect(await connection.isHealthy)
     }
 
-    @Test func `an answer whose end lies inside OpenSSL is read`() async throws {
+    @Test func `the end of an answer is read from the buffer of OpenSSL`() async throws {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TLSProxy.start(port: cluster.port)
         let url = cluster.tcpURL(database: "postgres", port: proxy.port) + "?sslmode=require&channel_binding=disable"
@@ -79,7 +79,7 @@ struct DeadlineTests {
         try await proxy.stop()
     }
 
-    @Test func `a watchdog sees a call that is overdue`() async throws {
+    @Test func `a call past its deadline is overdue until it ends`() async throws {
         let deadline = CallDeadline()
         #expect(deadline.overdueCall == nil)
         deadline.begin(.seconds(60))
@@ -90,7 +90,7 @@ struct DeadlineTests {
         #expect(deadline.overdueCall == nil)
     }
 
-    @Test func `a pool shows the deadlines of the connections that are open`() async throws {
+    @Test func `a pool lists the deadlines of its open connections`() async throws {
         let pool = try await Database().pool(size: 2)
         #expect(pool.callDeadlines.isEmpty)
         try await pool.withConnection { connection in
@@ -107,15 +107,15 @@ struct DeadlineTests {
             Issue.record("\(String(describing: error))")
             return
         }
-        // The time to send, before the wait, counts too.
+        // The time includes sending.
         #expect(time > .zero)
         #expect(error?.isConnectionProblem == true)
     }
 }
 
-@Suite("Settings of a session against stalls")
+@Suite("Session settings against stalls")
 struct StallSettingsTests {
-    @Test func `the server looks for a dead client by itself`() async throws {
+    @Test func `the server detects dead clients by TCP keepalive`() async throws {
         let cluster = try await PrivateCluster.shared()
         let options = try ConnectionOptions(url: cluster.tcpURL(database: "postgres"))
         let connection = try await Connection.open(options, logger: .quiet)
@@ -127,7 +127,7 @@ struct StallSettingsTests {
         }
     }
 
-    @Test func `a setting goes only to servers that know it`() async throws {
+    @Test func `a setting is sent only to servers that know it`() async throws {
         let database = try await Database()
         let options = try ConnectionOptions(
             url: database.url,
@@ -137,7 +137,7 @@ struct StallSettingsTests {
     }
 
     @Test(arguments: [(Duration.seconds(30), "30000ms"), (.microseconds(10), "1ms")])
-    func `a server of version 17 ends transactions that are open for longer than a call may take`(
+    func `version 17 ends a transaction that is open for longer than the query timeout`(
         timeout: Duration, expected: String
     ) throws {
         let options = try ConnectionOptions(url: "host=a", flightTimeout: timeout)

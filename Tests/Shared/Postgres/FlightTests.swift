@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite("A flight's answers, without a server")
+@Suite("Pipeline state machine")
 struct FlightTests {
     private func flight(
         _ steps: [Flight.Step], rows: [Int?]? = nil, commitAt: Int? = nil
@@ -22,7 +22,7 @@ struct FlightTests {
     private let fine = Flight.Answer.succeeded(rowsTouched: 1, tag: "SELECT 1")
     private let fault = ServerError(sqlState: "23505", message: "duplicate")
 
-    @Test func everyResultGoesToItsCall() {
+    @Test func `every result belongs to its query`() {
         var flight = flight([.prepare(call: 0), .execute(call: 0), .execute(call: 1)])
         #expect(flight.receive(fine) == .markPrepared(call: 0))
         #expect(flight.receive(.end) == .wait)
@@ -34,7 +34,7 @@ struct FlightTests {
         #expect(flight.failure == nil)
     }
 
-    @Test func anErrorNamesItsCallAndTheRestIsDrainedToTheSync() {
+    @Test func `an error has the index of its query and the rest is read up to the sync`() {
         var flight = flight([.execute(call: 0), .execute(call: 1), .execute(call: 2)])
         _ = flight.receive(fine)
         _ = flight.receive(.end)
@@ -51,7 +51,7 @@ struct FlightTests {
         #expect(error.sqlState == "23505")
     }
 
-    @Test func aRefusedOrAbortedPrepareIsNeverMarked() {
+    @Test func `a failed or aborted PREPARE is not marked as prepared`() {
         var refused = flight([.prepare(call: 0), .execute(call: 0), .prepare(call: 1), .execute(call: 1)])
         let answers: [Flight.Answer] = [
             .failed(fault), .end, .aborted, .end, .aborted, .end, .aborted, .end, .synchronized,
@@ -61,7 +61,7 @@ struct FlightTests {
         #expect(actions.last == .finished)
     }
 
-    @Test func anErrorAtTheSyncBelongsToTheLastCall() {
+    @Test func `an error at the sync belongs to the last query`() {
         var flight = flight([.execute(call: 0), .execute(call: 1)])
         for answer in [fine, .end, fine, .end] { _ = flight.receive(answer) }
         #expect(flight.receive(.failed(fault)) == .wait)
@@ -74,7 +74,7 @@ struct FlightTests {
         #expect(error.callIndex == 1)
     }
 
-    @Test func aGuardThatDoesNotMatchFailsTheFlight() {
+    @Test func `another row count than expected fails the pipeline`() {
         var flight = flight([.execute(call: 0), .execute(call: 1)], rows: [1, 1])
         for answer: Flight.Answer in [.succeeded(rowsTouched: 0, tag: "UPDATE 0"), .end, fine, .end, .synchronized] {
             _ = flight.receive(answer)
@@ -82,7 +82,7 @@ struct FlightTests {
         #expect(flight.failure == .guardFailed(callIndex: 0, expected: 1, got: 0))
     }
 
-    @Test func aServersErrorOutranksAGuard() {
+    @Test func `a server error takes precedence over a failed guard`() {
         var flight = flight([.execute(call: 0), .execute(call: 1)], rows: [1, nil])
         for answer: Flight.Answer in [
             .succeeded(rowsTouched: 2, tag: "UPDATE 2"), .end, .failed(fault), .end, .synchronized,
@@ -92,7 +92,7 @@ struct FlightTests {
         #expect(flight.failure?.sqlState == "23505")
     }
 
-    @Test func aCommitAnsweredWithRollbackIsAFailure() {
+    @Test func `a COMMIT with the answer ROLLBACK is a failure`() {
         var flight = flight([.execute(call: 0)], commitAt: 0)
         for answer: Flight.Answer in [.succeeded(rowsTouched: 0, tag: "ROLLBACK"), .end, .synchronized] {
             _ = flight.receive(answer)
@@ -101,12 +101,12 @@ struct FlightTests {
     }
 
     @Test(arguments: ["26000", "0A000"])
-    func aStatementThatIsGoneIsForgotten(sqlState: String) {
+    func `an invalid prepared statement is forgotten`(sqlState: String) {
         var flight = flight([.execute(call: 0)])
         #expect(flight.receive(.failed(ServerError(sqlState: sqlState, message: ""))) == .forget(call: 0))
     }
 
-    @Test func answersThatMakeNoSenseBreakTheFlight() {
+    @Test func `answers that violate the protocol break the pipeline`() {
         var early = flight([.execute(call: 0)])
         #expect(early.receive(.synchronized) == .broken)
         var twice = flight([.execute(call: 0)])

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The listener")
 struct ListenerTests {
-    /// Runs a listener for the time of `body`, which gets its events.
+    /// Runs a listener while `body` reads its events.
     private func listening(
         _ options: ConnectionOptions, heartbeat: Duration = .seconds(5),
         _ body: (Listener, inout AsyncStream<ListenerEvent>.Iterator) async throws -> Void
@@ -12,7 +12,7 @@ struct ListenerTests {
         let listener = Listener(options, channels: ["hints", "odd \"name"], heartbeat: heartbeat, logger: .quiet)
         let run = Task { try await listener.run() }
         let watchdog = Task {
-            // Ends the stream, so that a test that waits in vain fails instead of hanging.
+            // End the stream, so that a test fails instead of hanging.
             try await Task.sleep(for: .seconds(60))
             run.cancel()
         }
@@ -23,7 +23,7 @@ struct ListenerTests {
         try await run.value
     }
 
-    @Test func aNotificationArrivesWithItsPayload() async throws {
+    @Test func `a notification arrives with its payload`() async throws {
         let database = try await Database()
         let sender = try await database.connect()
         try await listening(database.options) { listener, events in
@@ -36,7 +36,7 @@ struct ListenerTests {
         }
     }
 
-    @Test func aBrokenConnectionIsReplacedAndReadersAreToldToCatchUp() async throws {
+    @Test func `a lost connection is replaced and readers must catch up`() async throws {
         let database = try await Database()
         let sender = try await database.connect()
         try await listening(database.options) { _, events in
@@ -54,7 +54,7 @@ struct ListenerTests {
         }
     }
 
-    @Test func aPeerThatFellSilentIsFoundByTheHeartbeat() async throws {
+    @Test func `the heartbeat detects a silent peer`() async throws {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TCPProxy.start(port: cluster.port)
         let url = try await cluster.tcpURL(database: cluster.makeNamedDatabase(), port: proxy.port)
@@ -72,7 +72,7 @@ struct ListenerTests {
         try await proxy.stop()
     }
 
-    @Test func aServerThatIsAwayIsTriedAgainAndAgain() async throws {
+    @Test func `the listener retries until the server is back`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         try await cluster.stop(.fast)
         try await listening(ConnectionOptions(url: cluster.url(database: "postgres"))) { _, events in
@@ -89,7 +89,7 @@ struct ListenerTests {
         try await cluster.destroy()
     }
 
-    @Test func cancellationEndsItAndItsEvents() async throws {
+    @Test func `cancellation ends the listener and its events`() async throws {
         let database = try await Database()
         let listener = Listener(database.options, channels: ["hints"], logger: .quiet)
         let run = Task { try await listener.run() }
@@ -100,10 +100,10 @@ struct ListenerTests {
         #expect(await events.next() == nil)
     }
 
-    @Test func aChannelThatCannotBeOneIsRefused() async throws {
+    @Test func `an invalid channel name is refused`() async throws {
         let listener = Listener(try await Database().options, channels: [""], logger: .quiet)
         guard case .invalidOptions(part: "channels", _) = await caught({ try await listener.run() }) else {
-            Issue.record("was taken")
+            Issue.record("the channel was accepted")
             return
         }
     }

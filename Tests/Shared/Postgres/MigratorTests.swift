@@ -21,7 +21,7 @@ struct MigratorTests {
         return problem
     }
 
-    @Test func filesAreAppliedInOrderAndOnce() async throws {
+    @Test func `each file is applied once and in order`() async throws {
         let connection = try await Database().connect()
         let first = try migrator([files[0]])
         #expect(try await first.pending(on: connection).map(\.number) == [1])
@@ -33,7 +33,7 @@ struct MigratorTests {
         #expect(try await connection.run("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
     }
 
-    @Test func twoAtOnceApplyEachFileOnce() async throws {
+    @Test func `concurrent migrators apply each file once`() async throws {
         let database = try await Database()
         let migrator = try migrator(files)
         let applied = try await withThrowingTaskGroup(of: [Int].self) { group in
@@ -45,7 +45,7 @@ struct MigratorTests {
         #expect(applied == [1, 2])
     }
 
-    @Test func anEditedFileIsRefused() async throws {
+    @Test func `a file that was edited after it was applied is refused`() async throws {
         let connection = try await Database().connect()
         try await migrator(files).apply(on: connection, logger: .quiet)
         let edited = try migrator([(files[0].name, files[0].sql + " "), files[1]])
@@ -54,14 +54,14 @@ struct MigratorTests {
         #expect(problem?.description.contains("restore the file") == true)
     }
 
-    @Test func aNewerDatabaseIsRefused() async throws {
+    @Test func `a database with unknown migrations is refused`() async throws {
         let connection = try await Database().connect()
         try await migrator(files).apply(on: connection, logger: .quiet)
         let problem = await problem(try migrator([files[0]]), connection)
         #expect(problem == .databaseNewer(schema: "house", database: 2, code: 1))
     }
 
-    @Test func `a schema is compared with the program that works with it`() async throws {
+    @Test func `the schema check finds pending, unknown and edited migrations`() async throws {
         let connection = try await Database().connect()
         let (first, both) = (try migrator([files[0]]), try migrator(files))
         #expect(try await both.fault(on: connection) == .pending(schema: "house", ["1 (first)", "2 (second)"]))
@@ -75,7 +75,7 @@ struct MigratorTests {
         #expect(try await edited.fault(on: connection) == .changed(schema: "house", number: 1, name: "first"))
     }
 
-    @Test func `a program goes on with compatible migrations that it does not know`() async throws {
+    @Test func `the schema check accepts unknown migrations that are compatible`() async throws {
         let connection = try await Database().connect()
         let old = try migrator([files[0]])
         let compatible = [files[0], ("0002_second.sql", "-- Compatible: a table more.\nSELECT 1")]
@@ -85,8 +85,8 @@ struct MigratorTests {
         #expect(try await old.fault(on: connection) == .databaseNewer(schema: "house", database: 3, code: 1))
     }
 
-    /// The table that a former version of the migrator creates.
-    @Test func `a table of migrations without the newest column is read and extended`() async throws {
+    /// Older versions of the migrator create the table without `compatible`.
+    @Test func `a migrations table without the newest column is read and extended`() async throws {
         let connection = try await Database().connect()
         let (first, both) = (try migrator([files[0]]), try migrator(files))
         try await first.apply(on: connection, logger: .quiet)
@@ -96,26 +96,26 @@ struct MigratorTests {
         #expect(try await both.fault(on: connection) == nil)
     }
 
-    @Test func aGapIsRefusedBeforeAnythingRuns() async throws {
+    @Test func `a gap in the numbers is refused before anything runs`() async throws {
         let connection = try await Database().connect()
         let gap = try migrator([files[0], ("0003_third.sql", "SELECT 1")])
         #expect(await problem(gap, connection) == .gap(schema: "house", expected: 2, found: 3))
         #expect(try await connection.run("SELECT to_regnamespace('house') IS NULL")[0].bool(0))
     }
 
-    @Test func aFileThatFailsLeavesThoseBeforeItAndNothingOfItself() async throws {
+    @Test func `a file that fails is rolled back and the files before it stay applied`() async throws {
         let connection = try await Database().connect()
         let failing = try migrator([files[0], ("0002_bad.sql", "INSERT INTO {{table}} VALUES (7); SELECT 1/0")])
         guard case .failed("house", number: 2, name: "bad", let reason) = await problem(failing, connection) else {
-            Issue.record("did not fail")
+            Issue.record("the migration did not fail")
             return
         }
         #expect(reason.sqlState == "22012")
         #expect(try await connection.run("SELECT count(*) FROM house.rooms")[0].int(0) == 1)
-        #expect(try await migrator(files).apply(on: connection, logger: .quiet) == [2], "and the lock is free")
+        #expect(try await migrator(files).apply(on: connection, logger: .quiet) == [2], "the lock is released")
     }
 
-    @Test func aVariableWithoutValueIsRefusedBeforeAnythingRuns() async throws {
+    @Test func `a variable without a value is refused before anything runs`() async throws {
         let connection = try await Database().connect()
         let unknown = try migrator([files[0], ("0002_more.sql", "SELECT {{nothing}}")])
         #expect(
@@ -124,11 +124,11 @@ struct MigratorTests {
     }
 
     @Test(arguments: ["1_a.sql", "0001-a.sql", "0001_A.sql", "0001_a.txt", "0001_.sql"])
-    func aMisnamedFileIsRefused(name: String) async throws {
+    func `an invalid file name is refused`(name: String) async throws {
         #expect(throws: PostgresError.migration(.badName(name))) { try Migration(fileName: name, sql: "") }
     }
 
-    @Test func theChecksumIsSHA256() throws {
+    @Test func `the checksum is SHA-256`() throws {
         let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         #expect(try Migration(fileName: "0001_abc.sql", sql: "abc").checksum == digest)
     }

@@ -2,9 +2,9 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("When the server or the network goes away")
+@Suite("Outages of the server and the network")
 struct OutageTests {
-    @Test func aServerKilledMidQueryLeavesTheOutcomeUnknown() async throws {
+    @Test func `the outcome is unknown if the server dies during a query`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         let options = try ConnectionOptions(url: cluster.url(database: "postgres"))
         let connection = try await Connection.open(options, logger: .quiet)
@@ -18,14 +18,14 @@ struct OutageTests {
         try await cluster.destroy()
     }
 
-    @Test func aConnectionThatDiedAtRestSentNothing() async throws {
+    @Test func `a query on a connection that was lost while idle was not sent`() async throws {
         let database = try await Database()
         let connection = try await database.connect()
         try await end(connection, with: try await database.connect())
         #expect(await caught { try await connection.run("SELECT 1") } == .connectionLost(duringFlight: false))
     }
 
-    @Test func aPoolReplacesWhatDiedAtRest() async throws {
+    @Test func `a pool replaces connections that were lost while idle`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         let options = try ConnectionOptions(url: cluster.url(database: "postgres"))
         let pool = ConnectionPool(options, size: 3, logger: .quiet)
@@ -40,7 +40,7 @@ struct OutageTests {
     }
 
     @Test(arguments: [ProxyCut.Moment.forwarding, .beforeForwarding])
-    func aConnectionLostDuringCommitIsReportedAsUnknown(moment: ProxyCut.Moment) async throws {
+    func `the outcome is unknown if the connection is lost during COMMIT`(moment: ProxyCut.Moment) async throws {
         let cluster = try await PrivateCluster.shared()
         let name = try await cluster.makeNamedDatabase()
         let proxy = try await TCPProxy.start(port: cluster.port)
@@ -54,7 +54,7 @@ struct OutageTests {
         }
         #expect(error == .connectionLost(duringFlight: true))
         try await cut.settled()
-        // Whatever became of it, the pool goes on and the truth can be looked up.
+        // In either case the pool still works, and a query shows the outcome.
         let count = try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0)
         if moment == .beforeForwarding { #expect(count == 0) } else { #expect((0...1).contains(count)) }
         await pool.close()
@@ -66,7 +66,7 @@ struct OutageTests {
         try await other.run("SELECT pg_terminate_backend($1::int4, 5000)", .int(pid))
     }
 
-    /// Has `count` connections at rest in the pool.
+    /// Fills the pool with `count` idle connections.
     private func fill(_ pool: ConnectionPool, _ count: Int) async throws {
         let all = Signal<Void>()
         let arrived = Tally()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Postgres
 
-@Suite("The pool's bookkeeping, without connections")
+@Suite("Pool state")
 struct PoolStateTests {
     private typealias State = PoolState<Int, String>
     private let start = ContinuousClock.now
@@ -11,7 +11,7 @@ struct PoolStateTests {
         if case .to(let waiter) = handover { waiter } else { nil }
     }
 
-    @Test func opensUpToItsSizeThenMakesWait() {
+    @Test func `callers open members up to the size and then wait`() {
         var state = State(size: 2)
         guard case .permit = state.acquire(), case .permit = state.acquire(), case .wait = state.acquire() else {
             Issue.record("wrong acquisitions")
@@ -20,7 +20,7 @@ struct PoolStateTests {
         #expect(state.open == 2)
     }
 
-    @Test func waitersAreServedInTheOrderInWhichTheyCame() {
+    @Test func `waiters are served in the order of arrival`() {
         var state = State(size: 1)
         _ = state.acquire()
         state.enqueue(1, "first", at: start)
@@ -31,7 +31,7 @@ struct PoolStateTests {
         #expect(state.resting.map(\.member) == [7])
     }
 
-    @Test func theLatestMemberAtRestIsTakenFirst() {
+    @Test func `the most recently idle member is used first`() {
         var state = State(size: 2)
         _ = state.acquire()
         _ = state.acquire()
@@ -44,7 +44,7 @@ struct PoolStateTests {
         #expect(resting.member == 2)
     }
 
-    @Test func aBrokenMembersPlaceGoesToWhoeverWaits() {
+    @Test func `a waiter may replace a broken member`() {
         var state = State(size: 1)
         _ = state.acquire()
         state.enqueue(1, "first", at: start)
@@ -54,7 +54,7 @@ struct PoolStateTests {
         #expect(state.open == 0)
     }
 
-    @Test func `all waiters fail with an attempt to open where no member is open`() {
+    @Test func `all waiters fail with a failed attempt to open if no member is open`() {
         var state = State(size: 2)
         _ = state.acquire()
         _ = state.acquire()
@@ -62,14 +62,14 @@ struct PoolStateTests {
         state.opened()
         let one = state.failedToOpen(at: start)
         #expect(served(one.next) == "first" && one.failed.isEmpty)
-        // The open connection breaks: the pool opens its place again.
+        // The open member breaks, so the next waiter may open another.
         #expect(served(state.giveUpPlace(at: start)) == "second")
         let two = state.failedToOpen(at: start)
         #expect(served(two.next) == nil && two.failed == ["third"])
         #expect(state.open == 1 && state.opening == 1 && state.waitingCount == 0)
     }
 
-    @Test func onlyThoseWhoHaveWaitedLongEnoughExpire() {
+    @Test func `only waiters past the timeout expire`() {
         var state = State(size: 1)
         _ = state.acquire()
         state.enqueue(1, "early", at: start)
@@ -79,7 +79,7 @@ struct PoolStateTests {
         #expect(state.longestWaitSince == start + .seconds(5))
     }
 
-    @Test func aWaiterThatLeavesIsNotServed() {
+    @Test func `an abandoned waiter is not served`() {
         var state = State(size: 1)
         _ = state.acquire()
         state.enqueue(1, "gone", at: start)
@@ -88,7 +88,7 @@ struct PoolStateTests {
         #expect(served(state.release(7, at: start)) == nil)
     }
 
-    @Test func closingSendsEverybodyAway() {
+    @Test func `a closed pool refuses callers and closes released members`() {
         var state = State(size: 2)
         _ = state.acquire()
         _ = state.acquire()

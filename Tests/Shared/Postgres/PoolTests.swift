@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The pool")
 struct PoolTests {
-    @Test func anExhaustedPoolTimesOutAndSaysHowItIsBuilt() async throws {
+    @Test func `an exhausted pool times out and reports its size`() async throws {
         let pool = try await Database().pool(size: 1, acquisitionTimeout: .milliseconds(50))
         try await pool.withConnection { _ in
             let error = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
@@ -14,7 +14,7 @@ struct PoolTests {
         #expect(pool.metrics.waiting == 0)
     }
 
-    @Test func aWaiterGetsTheConnectionThatComesBack() async throws {
+    @Test func `a waiter gets the connection that is released`() async throws {
         let pool = try await Database().pool(size: 1)
         let waiter = try await pool.withConnection { connection in
             let pid = await connection.backendPID
@@ -25,7 +25,7 @@ struct PoolTests {
         #expect(try await waiter.value)
     }
 
-    @Test func aCancelledWaiterLeavesTheLine() async throws {
+    @Test func `a cancelled waiter leaves the queue`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { _ in
             let waiter = Task { _ = try await pool.run(Call(Statement("SELECT 1"))) }
@@ -37,7 +37,7 @@ struct PoolTests {
         #expect(try await pool.run(Call(Statement("SELECT 1"))).count == 1)
     }
 
-    @Test func aTransactionLeftOpenIsRolledBack() async throws {
+    @Test func `an open transaction is rolled back on release`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { connection in
             try await connection.run("BEGIN")
@@ -47,7 +47,7 @@ struct PoolTests {
         #expect(pool.metrics.open == 1)
     }
 
-    @Test func itNeverOpensMoreThanItsSize() async throws {
+    @Test func `a pool opens no more connections than its size`() async throws {
         let pool = try await Database().pool(size: 3)
         let pids = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<60 {
@@ -59,7 +59,7 @@ struct PoolTests {
         #expect(pool.metrics.open <= 3)
     }
 
-    @Test func anUnreachableServerFreesThePlace() async throws {
+    @Test func `a failed connection attempt does not count as open`() async throws {
         let options = try ConnectionOptions(url: "postgres://x@127.0.0.1:\(freePort())/x")
         let pool = ConnectionPool(options, size: 1, logger: .quiet)
         for _ in 0..<3 {
@@ -71,13 +71,13 @@ struct PoolTests {
         #expect(pool.metrics.open == 0)
     }
 
-    @Test func `a server that refuses connections is not asked by all callers at once`() async throws {
+    @Test func `callers do not all connect at once to a server that refuses connections`() async throws {
         let proxy = try await TCPProxy.start(port: try await PrivateCluster.shared().port)
         proxy.refuse(true)
         let options = try ConnectionOptions(
             url: "postgres://x@127.0.0.1:\(proxy.port)/x?sslmode=disable&gssencmode=disable")
         let pool = ConnectionPool(options, size: 8, logger: .quiet)
-        // Without an earlier failure, all callers would try at once.
+        // Callers pause only after a failure.
         _ = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
         let before = proxy.refusals
         let failures = await withTaskGroup(of: Bool.self) { group in
@@ -92,7 +92,7 @@ struct PoolTests {
         try await proxy.stop()
     }
 
-    @Test func aClosedPoolRefusesNewcomersAndWaiters() async throws {
+    @Test func `a closed pool fails new and waiting callers`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { _ in
             let waiter = Task { _ = try await pool.run(Call(Statement("SELECT 1"))) }
@@ -104,13 +104,13 @@ struct PoolTests {
         #expect(pool.metrics.open == 0)
     }
 
-    @Test func bodiesRunWhereTheirCallerRuns() async throws {
+    @Test func `bodies run in the isolation of the caller`() async throws {
         let holder = Holder(try await Database().pool(size: 1))
         #expect(try await holder.load() == 41)
     }
 }
 
-/// Compiles only when a pool's body may touch the state of the actor that lends.
+/// Compiles only if bodies run in the isolation of the calling actor.
 private actor Holder {
     private let pool: ConnectionPool
     private var value = 0

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Postgres
 
-/// Connections come and go by the hundred when a database is stopped: the watch of each must end quietly, whatever
-/// its socket and its descriptor's number do meanwhile.
+/// A stopped database closes hundreds of connections. Each watch must end without a crash, also if its socket is closed
+/// and the descriptor number reused.
 @Suite struct SocketWatchTests {
     private static func pair() -> (Int32, Int32) {
         var pair: [Int32] = [-1, -1]
@@ -13,7 +13,7 @@ import Testing
         return (pair[0], pair[1])
     }
 
-    @Test func tellsOncePerArmThatASocketBecameReadable() async {
+    @Test func `a watch reports a ready socket once each time it is armed`() async {
         let queue = DispatchQueue(label: "watch")
         let (near, far) = Self.pair()
         let (wakes, told) = AsyncStream<Void>.makeStream()
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func socketsThatAreHungUpAndClosedAtAnyMomentEndQuietly() async {
+    func `sockets that are closed at any time do not crash the process`() async {
         await withTaskGroup(of: Void.self) { group in
             for lane in 0..<4 {
                 group.addTask {

@@ -4,16 +4,15 @@ import NIOSSL
 import Synchronization
 import TestSupport
 
-/// A proxy that speaks TLS with its client and plain text with the server, like those of managed databases. It decides
-/// where TLS records begin and end.
+/// A proxy that terminates TLS, like those of managed databases. It decides where TLS records begin and end.
 ///
-/// After a call of ``cutRecords()``, it gathers a whole answer and sends its last 16 KiB as one record.
+/// After ``cutRecords()`` it buffers each whole answer and sends the last 16 KiB as one record.
 final class TLSProxy: Sendable {
     let port: Int
     private let listener: any Channel
     private let shared: Shared
 
-    /// The shared state of its connections.
+    /// The state that all connections share.
     fileprivate final class Shared: Sendable {
         let isCutting = Atomic(false)
         let context: NIOSSLContext
@@ -52,7 +51,7 @@ final class TLSProxy: Sendable {
     func stop() async throws { try await listener.close().get() }
 }
 
-/// The client's side: accepts its request for TLS, then forwards the decrypted bytes.
+/// The client side. It accepts the request for TLS and then forwards the decrypted bytes.
 private final class Front: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -84,7 +83,7 @@ private final class Front: ChannelInboundHandler {
         let bytes = unwrapInboundIn(data)
         guard isEncrypted else {
             isEncrypted = true
-            // Before the answer, a client sends only the request for TLS.
+            // Until the answer, a client sends only the request for TLS.
             context.writeAndFlush(NIOAny(ByteBuffer(string: "S")), promise: nil)
             try? context.pipeline.syncOperations.addHandler(
                 NIOSSLServerHandler(context: shared.context), position: .first)
@@ -97,7 +96,7 @@ private final class Front: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { server?.close(promise: nil) }
 }
 
-/// The server's side.
+/// The server side.
 private final class Back: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -115,7 +114,7 @@ private final class Back: ChannelInboundHandler {
         var bytes = unwrapInboundIn(data)
         guard shared.isCutting.load(ordering: .relaxed) else { return client.writeAndFlush(bytes, promise: nil) }
         answer.writeBuffer(&bytes)
-        // ReadyForQuery ends an answer: its type, its length of 5, and the state of the transaction.
+        // ReadyForQuery ends an answer: its type, its length of 5, and the transaction status.
         guard Array(answer.readableBytesView.suffix(6).prefix(5)) == [0x5A, 0, 0, 0, 5] else { return }
         if answer.readableBytes > Self.record, let first = answer.readSlice(length: answer.readableBytes - Self.record)
         {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Pool transactions")
 struct TransactionTests {
-    @Test func commitWhatTheBodyDid() async throws {
+    @Test func `a transaction commits the work of its body`() async throws {
         let pool = try await Database().pool(size: 1)
         let answer = try await pool.transaction { connection in
             try await connection.run("CREATE TABLE t (n int8)")
@@ -15,7 +15,7 @@ struct TransactionTests {
         #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 1)
     }
 
-    @Test func rollBackWhenTheBodyThrows() async throws {
+    @Test func `a transaction rolls back if its body throws`() async throws {
         struct Refused: Error {}
         let pool = try await Database().pool(size: 1)
         await #expect(throws: Refused.self) {
@@ -27,7 +27,7 @@ struct TransactionTests {
         #expect(try await pool.run(Call(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
     }
 
-    @Test func aSerializationFailureIsRunAgain() async throws {
+    @Test func `a transaction is retried after a serialization failure`() async throws {
         let pool = try await Database().pool(size: 2)
         _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT 0::int8 AS n")))
         let attempts = Mutex(0)
@@ -37,7 +37,7 @@ struct TransactionTests {
                 count += 1
                 return count
             }
-            // Another one writes between this one's read and write, the first time round.
+            // On the first attempt, another transaction writes between this one's read and write.
             if attempt == 1 { _ = try await pool.run(Call(Statement("UPDATE t SET n = n + 10"))) }
             try await connection.run("UPDATE t SET n = $1", .int(read + 1))
         }
@@ -45,8 +45,8 @@ struct TransactionTests {
         #expect(try await pool.run(Call(Statement("SELECT n FROM t")))[0].int(0) == 11)
     }
 
-    @Test func aDeadlockIsRunAgain() async throws {
-        // One of them waits in its transaction for the other to have begun, on a loaded machine for long.
+    @Test func `a transaction is retried after a deadlock`() async throws {
+        // On a loaded machine, one transaction may wait long for the other to begin.
         let options = try ConnectionOptions(
             url: try await Database().url, settings: ["idle_in_transaction_session_timeout": "2min"])
         let pool = ConnectionPool(options, size: 2, acquisitionTimeout: .seconds(60), logger: .quiet)
@@ -69,7 +69,7 @@ struct TransactionTests {
         #expect(try await pool.run(Call(Statement("SELECT sum(m) FROM t")))[0].int(0) == 4)
     }
 
-    @Test func retriesEnd() async throws {
+    @Test func `a transaction fails after the last retry`() async throws {
         let pool = try await Database().pool(size: 1)
         let attempts = Mutex(0)
         let error = await caught {

@@ -2,18 +2,18 @@ import FoundationEssentials
 import Postgres
 import Testing
 
-@Suite("Values round trip through the server")
+@Suite("Values of parameters and rows")
 struct ValuesTests {
     private func echo(_ type: String, _ parameter: Parameter) async throws -> Row {
         let connection = try await Database().connect()
         return try await connection.run("SELECT $1::\(type) AS value", parameter)[0]
     }
 
-    @Test(arguments: [Int.min, -1, 0, 1, .max]) func integers(value: Int) async throws {
+    @Test(arguments: [Int.min, -1, 0, 1, .max]) func `integers survive a round trip`(value: Int) async throws {
         #expect(try await echo("bigint", .int(value)).int(0) == value)
     }
 
-    @Test func scalars() async throws {
+    @Test func `scalars survive a round trip`() async throws {
         let id = UUID()
         let connection = try await Database().connect()
         let row = try await connection.run(
@@ -33,7 +33,7 @@ struct ValuesTests {
         #expect(try row.int("h") == 7)
     }
 
-    @Test func instantsAreWhatTheServerTakesThemFor() async throws {
+    @Test func `timestamps and dates have the same meaning for the server`() async throws {
         let connection = try await Database().connect()
         let row = try await connection.run(
             "SELECT $1 = '2026-01-02 03:04:05.678Z'::timestamptz, $2 = '2026-01-02'::date, $3 = 'infinity'::timestamptz",
@@ -42,7 +42,7 @@ struct ValuesTests {
         for column in 0..<3 { #expect(try row.bool(column)) }
     }
 
-    @Test func nullsOfEveryType() async throws {
+    @Test func `a null of every type reads as nil`() async throws {
         let connection = try await Database().connect()
         let row = try await connection.run(
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9", .int(nil), .int4(nil), .bool(nil), .double(nil), .text(nil),
@@ -58,7 +58,7 @@ struct ValuesTests {
         #expect(try row.optionalTimestampMilliseconds(8) == nil)
     }
 
-    @Test func emptyIsNotNull() async throws {
+    @Test func `an empty value is not null`() async throws {
         let connection = try await Database().connect()
         let row = try await connection.run("SELECT $1, $2, $3", .text(""), .bytes([]), .texts([String]()))[0]
         #expect(try row.optionalText(0) == "")
@@ -66,7 +66,7 @@ struct ValuesTests {
         #expect(try row.texts(2) == [])
     }
 
-    @Test func arraysWithNulls() async throws {
+    @Test func `arrays with nulls survive a round trip`() async throws {
         let ids = [UUID(), nil, UUID()]
         let connection = try await Database().connect()
         let row = try await connection.run(
@@ -80,7 +80,7 @@ struct ValuesTests {
         #expect(throws: PostgresError.decoding(column: "?column?", reason: "has a null element")) { try row.ints(0) }
     }
 
-    @Test func arraysWithoutNulls() async throws {
+    @Test func `arrays without nulls survive a round trip`() async throws {
         let ids = [UUID(), UUID()]
         let connection = try await Database().connect()
         let row = try await connection.run(
@@ -96,7 +96,7 @@ struct ValuesTests {
         #expect(try row.byteas(7) == [[], [9]])
     }
 
-    @Test func unnestTurnsArraysIntoRows() async throws {
+    @Test func `unnest turns arrays into rows`() async throws {
         let connection = try await Database().connect()
         let rows = try await connection.run(
             "SELECT * FROM unnest($1, $2) AS row (number, word)", .ints([3, 1, 2]), .texts(["c", "a", nil]))
@@ -105,7 +105,7 @@ struct ValuesTests {
         #expect(try rows.map { try $0.optionalText(1) } == ["c", "a", nil])
     }
 
-    @Test func aWrongReaderIsAnErrorThatNamesTheColumn() async throws {
+    @Test func `a reader of the wrong type throws an error that names the column`() async throws {
         let row = try await echo("numeric", .int(5))
         #expect(throws: PostgresError.decoding(column: "value", reason: "is numeric of 10 bytes, not an integer")) {
             try row.int("value")
