@@ -2,14 +2,17 @@ public import Contracts
 public import Postgres
 public import Timeline
 
-/// A state as it was kept when a day was over: where the fold of a history begins.
+/// A stored state from the end of a day, at which the fold of a history can start.
 public struct BaseSnapshot: Sendable, Equatable {
-    /// The machine's own binary form.
+    /// The state in the machine's binary form.
     public var state: [UInt8]
+    /// The state version.
     public var machineVersion: Int
-    /// The fold of everything up to here.
+    /// The offset of the last event in the state.
     public var offset: Int
+    /// The number of events in the state.
     public var eventCount: Int
+    /// The suite time of the last decision.
     public var decidedAt: Instant
 
     public init(state: [UInt8], machineVersion: Int, offset: Int, eventCount: Int, decidedAt: Instant) {
@@ -21,18 +24,18 @@ public struct BaseSnapshot: Sendable, Equatable {
     }
 }
 
-/// Where folding one aggregate's history up to some offset begins.
+/// The start of the fold of an aggregate up to an offset.
 public enum FoldStart: Sendable, Equatable {
-    /// All its events are in the log: begin with the machine's base state.
+    /// The log has all events: start with the machine's initial state.
     case beginning
-    /// Begin with this, and the events after its offset.
+    /// Start with this snapshot and the events after its offset.
     case snapshot(BaseSnapshot)
-    /// What it was then is not known any more: its older events were dropped.
+    /// The state is unknown: retention dropped its older events.
     case beyondRetention
 }
 
 extension LogReader {
-    // The newest snapshot that is not later than asked, and whether an older history was dropped.
+    // The newest snapshot up to the offset; else the base, which means that older events were dropped.
     private static let foldStartStatement = Statement(
         """
         SELECT state, machine_version, log_offset, event_count, decided_at, log_offset <= $4
@@ -40,15 +43,15 @@ extension LogReader {
         ORDER BY log_offset <= $4 DESC, log_offset DESC LIMIT 1
         """)
 
-    /// One aggregate's own events after an offset and up to another, oldest first. Parameters: partition, key, source, after,
-    /// up to.
+    /// Reads an aggregate's own events after an offset and up to another, oldest first. Parameters: partition, key,
+    /// source, after, up to.
     public static let historyBetween = Statement(
         """
         SELECT \(columns) FROM bus.events
         WHERE partition = $1 AND key = $2 AND source = $3 AND log_offset > $4 AND log_offset <= $5 ORDER BY log_offset
         """)
 
-    /// The same, a page at a time. One more parameter: limit.
+    /// Reads a page of the same events. One more parameter: limit.
     public static let historyPage = Statement(
         """
         SELECT \(columns) FROM bus.events
@@ -56,21 +59,21 @@ extension LogReader {
         ORDER BY log_offset LIMIT $6
         """)
 
-    /// Where to begin to fold what a service's aggregate was at an offset; the fold check asks for the offset of the stored
-    /// state, time travel for any.
+    /// Returns the start of the fold of a service's aggregate at an offset. The fold check uses the offset of the
+    /// stored state, time travel any offset.
     public static func foldStart(
         of key: AggregateKey, service: String, partition: Int, upTo offset: Int, _ pool: ConnectionPool
     ) async throws(PostgresError) -> FoldStart {
         try foldStart(in: try await pool.run(foldStart(of: key, service: service, partition: partition, upTo: offset)))
     }
 
-    /// The same question, for a connection that is at work; ``foldStart(in:)`` has the answer.
+    /// Returns the query for the start of a fold; ``foldStart(in:)`` reads its result.
     public static func foldStart(of key: AggregateKey, service: String, partition: Int, upTo offset: Int) -> Call {
         Call(
             foldStartStatement, [.int4(Int32(partition)), .text(key.description), .text(service), .int(offset)])
     }
 
-    /// Where to begin, by the answer to ``foldStart(of:service:partition:upTo:)``.
+    /// Reads the result of ``foldStart(of:service:partition:upTo:)``.
     public static func foldStart(in rows: Rows) throws(PostgresError) -> FoldStart {
         guard let row = rows.first else { return .beginning }
         guard try row.bool(5) else { return .beyondRetention }

@@ -13,19 +13,19 @@ extension ClockControl {
         WHERE c.log_offset < p.head GROUP BY c.consumer ORDER BY c.consumer
         """)
 
-    /// The clock is one for all partitions; what is kept of its requests is in the first.
+    /// The requests to advance. The clock has no partition, so partition 0 stores them.
     private static let book = RequestBook(service: "ops", partition: 0)
 
-    /// Moves time forward: to the earliest deadline of any service, waits until all is settled, and on to the next one, to
-    /// the end.
+    /// Moves time forward in steps, one for each deadline of any service. After each step it waits until all services
+    /// have settled.
     ///
-    /// One advance at a time: another one waits. What live devices do meanwhile is outside the promise.
+    /// One advance runs at a time: another one waits. Actions of live devices meanwhile are not waited for.
     ///
     /// - Parameters:
-    ///   - patience: how long each step may take to settle, in real time.
-    ///   - request: given when the caller may repeat it. The moment that it leads to is kept before the first step: what
-    ///     repeats it goes on to the same one, and once that is reached changes nothing.
-    /// - Returns: the clock after it, with everything settled; for a repeated one, with the moment that it came to then.
+    ///   - patience: the longest time for each step to settle, in real time; also the longest wait for another advance.
+    ///   - request: the idempotency key, if the caller may repeat the request. The target is stored before the first
+    ///     step. A repeated request continues to the same target; after it is reached, it changes nothing.
+    /// - Returns: the clock after the advance; for a repeated request, with the time that the first one reached.
     /// - Throws: ``ClockError``, ``IdempotencyConflict``, or a `PostgresError`.
     public func advance(
         by interval: Interval, patience: Duration = .seconds(30), request: Idempotency? = nil
@@ -33,8 +33,8 @@ extension ClockControl {
         let end = ContinuousClock.now + patience
         var pause = Pause()
         while true {
-            // The lock belongs to the session that the whole advance runs on: whoever loses the session loses the lock, and
-            // whoever waits holds no connection.
+            // The lock belongs to the session of the whole advance, and is released if the session ends. A waiting
+            // advance holds no connection.
             let reading: ClockReading? = try await pool.withConnection { connection in
                 guard try await connection.run(Call(Self.lock))[0].bool(0) else { return nil }
                 do {
@@ -42,7 +42,7 @@ extension ClockControl {
                     _ = try await connection.run(Call(Self.unlock))
                     return reading
                 } catch {
-                    // A cancelled task can't ask for anything: the session goes then, and the lock with it.
+                    // A cancelled task can't send a query: close the session, which releases the lock.
                     if (try? await connection.run(Call(Self.unlock))) == nil { await connection.close() }
                     throw error
                 }
@@ -86,7 +86,7 @@ extension ClockControl {
         return end
     }
 
-    /// Takes the request down, with the moment that it leads to, and forgets old ones.
+    /// Stores the request with its target, and deletes old requests.
     private func begin(
         _ request: Idempotency, until target: Int, _ connection: Connection
     ) async throws -> RequestBook.Entry {
@@ -96,9 +96,9 @@ extension ClockControl {
         return entry
     }
 
-    /// Waits until nothing is left to do at this moment: the heads are H, every cursor is at H, no deadline has come, and the
-    /// heads are still H. Nothing was appended in between then, so it holds although the reads are four snapshots (of
-    /// several nodes, in a distributed log).
+    /// Waits until all services have settled: the heads are H, every cursor is at H, no deadline is due, and the heads
+    /// are still H. Then no event was appended between the reads, so it does not matter that each read is a snapshot of
+    /// its own (of several nodes in a distributed log).
     private func settle(_ patience: Duration, _ connection: Connection) async throws {
         let end = ContinuousClock.now + patience
         var pause = Pause()
@@ -134,7 +134,7 @@ extension ClockControl {
     }
 }
 
-/// Between two looks at the database: 1 ms at first, at most 20 ms.
+/// The pause between two reads of the database: 1 ms at first, at most 20 ms.
 private struct Pause {
     private var length = Duration.milliseconds(1)
 

@@ -1,45 +1,47 @@
 public import Postgres
 public import Timeline
 
-/// What the suite's clock says and does.
+/// The state of the suite's clock.
 public struct ClockReading: Sendable, Equatable {
-    /// The suite's moment by the database.
+    /// The suite time by the database's clock.
     public var now: Instant
+    /// Whether the suite has virtual time.
     public var isVirtual: Bool
-    /// Virtual seconds in a real second; while frozen, the rate at which it will go on.
+    /// Virtual seconds in a real second; for a frozen clock, the rate after it resumes.
     public var rate: Double
+    /// Whether the clock is frozen.
     public var isFrozen: Bool
 }
 
-/// Why the clock was not moved as asked.
+/// The reason why the clock was not moved.
 public enum ClockError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The suite follows real time, which nobody sets.
+    /// The suite follows real time, which can't be set.
     case notVirtual
-    /// The advance would lead beyond the moment that documents can name.
+    /// The target is after the last instant that documents can contain.
     case beyondCalendar
-    /// Another advance is under way, and was not over within the patience.
+    /// Another advance did not end within the patience.
     case advanceUnderWay
-    /// Somebody did not settle within the patience. The clock stands where the last step took it.
+    /// Consumers did not settle within the patience. The clock stays at the last step.
     case notSettled(at: Instant, laggards: [Laggard])
 
     public var description: String {
         switch self {
         case .notVirtual: "the suite follows real time: migrate with VIRTUAL_TIME=true to make its clock virtual"
-        case .beyondCalendar: "the clock goes no further than \(Instant.documented.upperBound)"
+        case .beyondCalendar: "the clock can't go beyond \(Instant.documented.upperBound)"
         case .advanceUnderWay: "another advance is under way"
         case .notSettled(_, let laggards):
             laggards.isEmpty
-                ? "new events kept coming" : laggards.map(\.description).joined(separator: "; ")
+                ? "services kept appending events" : laggards.map(\.description).joined(separator: "; ")
         }
     }
 }
 
-/// A consumer that has work left that it should have done.
+/// A consumer that is behind: it has unread events or a deadline that is due.
 public struct Laggard: Sendable, Equatable, CustomStringConvertible {
     public var consumer: String
-    /// How many events of the log it has not taken in.
+    /// The number of unread events.
     public var events: Int
-    /// Its earliest deadline, where that has come.
+    /// The earliest deadline, if it is due.
     public var deadline: Instant?
 
     public init(consumer: String, events: Int, deadline: Instant? = nil) {
@@ -56,23 +58,24 @@ public struct Laggard: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Reads and moves the suite's clock. Every change is announced; whoever missed that reads the row in its next batch.
+/// Reads and moves the suite's clock. It notifies all processes of a change; each also reads the clock in its batches.
 ///
-/// The clock's row never goes back. A process may have run ahead of a slower rate by what the news of it took to arrive; the
-/// moments of each aggregate stay in order all the same, since no decision is earlier than the one before it.
+/// The clock never goes back. A process may run ahead until the notification of a slower rate arrives. Events of an
+/// aggregate still stay in order, because no decision is earlier than the one before it.
 public struct ClockControl: Sendable {
-    /// What the database accepts as a rate.
+    /// The rates that the database accepts.
     public static let rates: ClosedRange<Double> = 0.001...100_000
 
     let pool: ConnectionPool
 
-    /// - Parameter pool: of a role that may execute the clock's functions.
+    /// - Parameter pool: with a role that may execute the clock's functions.
     public init(pool: ConnectionPool) { self.pool = pool }
 
     static let reading = Statement(
         "SELECT bus.suite_time(bus.real_now()), is_virtual, resumes_at, rate = 0 FROM bus.clock")
     private static let set = Statement("SELECT bus.set_clock($1, $2)")
 
+    /// Reads the clock.
     public func read() async throws(PostgresError) -> ClockReading {
         try Self.reading(try await pool.run(Call(Self.reading, rowsExpected: 1))[0])
     }
@@ -83,11 +86,11 @@ public struct ClockControl: Sendable {
             isFrozen: try row.bool(3))
     }
 
-    /// Lets time run, at another rate where one is given, or stand still.
+    /// Freezes or runs the clock, and sets its rate.
     ///
     /// - Parameters:
-    ///   - rate: one of ``rates``; nil keeps the one that the clock has.
-    ///   - frozen: whether time stands still; it goes on at the rate later.
+    ///   - rate: one of ``rates``; nil keeps the current rate.
+    ///   - frozen: whether time stops; it resumes at the rate later.
     /// - Throws: ``ClockError/notVirtual``, or a `PostgresError`.
     @discardableResult
     public func set(rate: Double? = nil, frozen: Bool) async throws -> ClockReading {
@@ -98,17 +101,19 @@ public struct ClockControl: Sendable {
         return try Self.reading(rows[1][0])
     }
 
+    /// Stops time.
     @discardableResult
     public func freeze() async throws -> ClockReading { try await set(frozen: true) }
+    /// Resumes time at the clock's rate.
     @discardableResult
     public func unfreeze() async throws -> ClockReading { try await set(frozen: false) }
 }
 
 extension LogSchema {
-    /// Makes the log's clock virtual, from the present moment on, at the rate of real time. A clock that is virtual already
-    /// stays as it is: going back to real time could go back in time.
+    /// Makes the clock virtual, from now on, at the rate of real time. A virtual clock does not change, so that time
+    /// can't go back.
     ///
-    /// - Parameter connection: as the schema's owner.
+    /// - Parameter connection: with the role of the schema's owner.
     public static func makeClockVirtual(_ connection: Connection) async throws(PostgresError) {
         _ = try await connection.run(
             Call(

@@ -4,8 +4,8 @@ public import ServiceLifecycle
 import Synchronization
 import Timeline
 
-/// Keeps a process's ``SharedClock`` at what the database says, also while no batch reads it: on the news of a change, and
-/// every 500 ms, which bounds the cost of news that was lost.
+/// Keeps a process's ``SharedClock`` up to date, also while no batch reads the clock. It reads the clock's row after a
+/// notification of a change, and every 500 ms in case a notification was lost.
 public struct ClockFollower: Service {
     private let clock: SharedClock
     private let pool: ConnectionPool
@@ -54,9 +54,9 @@ public struct ClockFollower: Service {
         let metadata: Logger.Metadata = ["seconds": "\(skew.seconds)"]
         if differs {
             logger.warning(
-                "this machine's clock differs from the database's: decisions go by the database's", metadata: metadata)
+                "local clock differs from the database's, decisions use the database's clock", metadata: metadata)
         } else {
-            logger.notice("this machine's clock agrees with the database's again", metadata: metadata)
+            logger.notice("local clock agrees with the database's again", metadata: metadata)
         }
     }
 
@@ -67,13 +67,13 @@ public struct ClockFollower: Service {
             clock.take(try ClockSample(row, realAt: 4, asked: asked))
             noteSkew()
         } catch {
-            // The next look comes by itself; until then time runs by the setting last seen.
-            logger.debug("the clock could not be read", metadata: ["error": "\(error)"])
+            // The next poll retries; until then time follows the last known setting.
+            logger.debug("failed to read the clock, will retry", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// Whether the log says that the clocks differ.
+/// Whether the last log message said that the clocks differ.
 private final class Skewed: Sendable {
     private let value = Atomic(false)
 

@@ -1,6 +1,6 @@
 public import Logging
 
-/// Counts consecutive failures. A single failure may be temporary; a streak has consequences.
+/// A counter of consecutive failures. A single failure may be temporary; a streak has consequences.
 public struct FailureStreak: Sendable {
     /// The number of consecutive failures from which they are errors.
     public static let patience = 3

@@ -4,22 +4,22 @@ public import Postgres
 public import ServiceLifecycle
 import Synchronization
 
-/// Tells other processes, off the commit path, that partitions have news.
+/// Sends wake-ups to other processes: partitions have new events. It works outside of the commit path.
 ///
-/// Coalesced: the first hint goes out at once, then at most one notification every 10 ms. A hint that is lost costs a reader
-/// at most its fallback poll: the log is the truth.
+/// It sends the first wake-up at once, then at most one every 10 ms. After a lost wake-up, the fallback poll of a
+/// reader finds the events.
 ///
-/// A payload is `sender:partitions:types`: which partitions have news, and of which types of event. Without the types it is
-/// news of any.
+/// A payload is `sender:partitions:types`. Without types it stands for all event types.
 public final class HintSender: Service {
+    /// The channel of NOTIFY.
     public static let channel = "dormouse"
 
     private let pool: ConnectionPool
-    /// Names this process in its hints, so that it can pass over its own.
+    /// The id of this process in its wake-ups, by which it ignores its own.
     public let sender: UUID
     private let logger: Logger
     private let news = Mutex((partitions: Set<Int>(), types: Set<String>(), isOfAny: false))
-    /// A payload takes less than 8,000 bytes; types that need more are not named.
+    /// The limit of a payload: NOTIFY takes less than 8,000 bytes. Types that need more are left out.
     private static let payloadLimit = 7900
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
@@ -29,7 +29,9 @@ public final class HintSender: Service {
         self.logger = logger
     }
 
-    /// - Parameter types: of the events that are new; none where that is not known.
+    /// Requests a wake-up for a partition.
+    ///
+    /// - Parameter types: the types of the new events; empty if unknown.
     public func hint(_ partition: Int, types: some Sequence<String>) {
         news.withLock { news in
             news.partitions.insert(partition)
@@ -66,20 +68,20 @@ public final class HintSender: Service {
                 Call(Statement("SELECT pg_notify($1, $2)"), [.text(Self.channel), .text(payload)])
             ])
         } catch {
-            logger.debug("a hint was lost", metadata: ["error": "\(error)"])
+            logger.debug("failed to send wake-up", metadata: ["error": "\(error)"])
         }
     }
 
-    /// A hint's payload.
+    /// The payload of a wake-up.
     public struct Hint: Sendable, Equatable {
         public var partitions: [Int]
-        /// Nil where they are not named: any.
+        /// The event types; nil for all.
         public var types: Set<String>?
         /// Whether this process sent it.
         public var isOwn: Bool
     }
 
-    /// Reads a payload; nil for anything that is no hint.
+    /// Parses a payload; nil if it is not a wake-up.
     public func read(_ payload: String) -> Hint? {
         let parts = payload.split(separator: ":")
         guard parts.count == 2 || parts.count == 3 else { return nil }

@@ -6,8 +6,8 @@ extension LogMaintenance {
     private static let services = Statement("SELECT s FROM bus.services() AS s ORDER BY s")
     private static let partitions = Statement("SELECT partition FROM bus.partitions ORDER BY partition")
 
-    // A batch that began before midnight may still append to the old day. No batch lives for ten minutes: the server ends
-    // a transaction that idles for 5 s.
+    // A batch that began before midnight may still append to the old day. No batch lasts for ten minutes: the server
+    // ends a transaction that is idle for 5 s.
     private static let unseen = Statement(
         """
         SELECT d.day, p.partition, s.service
@@ -19,7 +19,7 @@ extension LogMaintenance {
         ORDER BY d.day, p.partition, s.service
         """)
     private static let take = Statement("SELECT bus.take_snapshots($1, $2, $3)")
-    // A day without events ages by the calendar: nothing can be lost.
+    // The age of a day without events is that of the calendar: no event can be lost.
     private static let overdue = Statement(
         """
         SELECT d.day, d.name, d.is_attached, d.is_detaching
@@ -30,7 +30,7 @@ extension LogMaintenance {
             OR NOT EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day))
         ORDER BY d.day
         """)
-    // The newest day with events, if ages are counted from another day.
+    // The newest day with events, if ages count from another day.
     private static let unsure = Statement(
         """
         SELECT max(p.day)::text, bus.reference_day($1)::text FROM bus.partitions AS p
@@ -39,7 +39,7 @@ extension LogMaintenance {
     private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
     private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")
     private static let keepEvents = Statement("SELECT bus.keep_events($1, $2)")
-    // Events that no dead letter names any more: an operator replayed or discarded the letter.
+    // Kept events whose dead letter an operator has replayed or discarded.
     private static let forgetKept = Statement(
         """
         DELETE FROM bus.kept_events AS k WHERE NOT EXISTS (
@@ -59,12 +59,11 @@ extension LogMaintenance {
         var number: Int
         var name: String
         var isAttached: Bool
-        /// Its detaching was begun and interrupted.
+        /// Whether a DETACH CONCURRENTLY of the table was interrupted.
         var isDetaching: Bool
     }
 
-    /// Takes the snapshots of all days that are over and were not done, partition by partition, so that no transaction is
-    /// long.
+    /// Takes the missing snapshots of past days, one partition at a time to keep transactions short.
     func takeSnapshots(_ connection: Connection) async throws(PostgresError) {
         for row in try await connection.run(Call(Self.unseen)) {
             _ = try await connection.run(
@@ -77,17 +76,17 @@ extension LogMaintenance {
         }
     }
 
-    /// Deletes the kept events of dead letters that no longer exist.
+    /// Deletes kept events without a dead letter.
     func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
         _ = try await connection.run(Call(Self.forgetKept))
     }
 
-    /// The days that the retention no longer covers, oldest first.
+    /// Returns the days that are older than the retention, oldest first.
     func overdue(_ retentionDays: Int, _ connection: Connection) async throws(PostgresError) -> [Day] {
         if let row = try await connection.run(Call(Self.unsure, [.int4(Int32(retentionDays))])).first {
             let (newest, reference) = (try row.text(0), try row.text(1))
             logger.warning(
-                "old days are kept: the newest events may have been appended under a wrong clock",
+                "kept old days, the newest events may have times of a wrong clock",
                 metadata: ["newest": "\(newest)", "countedFrom": "\(reference)"])
         }
         return try await connection.run(Call(Self.overdue, [.int4(Int32(retentionDays))])).map {
@@ -98,27 +97,28 @@ extension LogMaintenance {
         }
     }
 
-    /// The consumers that have not taken in a day to its end.
+    /// Returns the consumers that have not read a whole day.
     func readers(of day: Day, _ connection: Connection) async throws(PostgresError) -> [String] {
         guard day.isAttached, !day.isDetaching else { return [] }
         return try await connection.run(Call(Self.readers, [.date(daysSinceEpoch: day.number)]))
             .map { row throws(PostgresError) in try row.text(0) }
     }
 
-    /// Drops a day that everybody has read. Each step may be the last one of this process: the next round goes on from there.
+    /// Drops a day that all consumers have read. If the process dies between two steps, the next round continues.
     func drop(_ day: Day, _ connection: Connection) async throws(PostgresError) {
-        // The name is one that `bus.days()` matched: `events_` and eight digits.
+        // The name is safe in SQL: `bus.days()` returns only `events_` and eight digits.
         if day.isDetaching {
             try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) FINALIZE")
         } else if day.isAttached {
             try await makeBases(of: day, connection)
-            // Takes no lock that appends would wait for.
+            // CONCURRENTLY does not block appends.
             try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) CONCURRENTLY")
         }
         try await connection.script("DROP TABLE bus.\(day.name)")
     }
 
-    /// Gives every history that loses events a base, and tells readers how far the log is gone, before it is.
+    /// Marks a base snapshot for every history that loses events, and records `dropped_to` before the events are
+    /// dropped.
     private func makeBases(of day: Day, _ connection: Connection) async throws(PostgresError) {
         let date = Parameter.date(daysSinceEpoch: day.number)
         let services = try await connection.run(Call(Self.services)).map { row throws(PostgresError) in try row.text(0)

@@ -4,12 +4,12 @@ public import ServiceLifecycle
 import Synchronization
 import Timeline
 
-/// Keeps the log in shape: a table for each of the days to come, snapshots of the days that are over, and what is older than
-/// the retention dropped. One process at a time does it, however many run it.
+/// The upkeep of the log: it creates tables for the next days, takes snapshots of past days, and drops days that are
+/// older than the retention. Several processes may run it; one at a time works.
 ///
-/// It changes tables, so it needs the rights of their owner. With a service's role it can keep days ahead and no more.
+/// It needs the role of the schema's owner. With the role of a service it can only create tables.
 public struct LogMaintenance: Service {
-    /// With fewer days ahead than this a process is not ready.
+    /// The fewest days ahead without a fault.
     public static let fewestDaysAhead = 2
     static let daysAhead = 7
 
@@ -21,14 +21,14 @@ public struct LogMaintenance: Service {
 
     private final class Standing: Sendable { let fault = Mutex<String?>(nil) }
 
-    /// The consequence of repeated failures; nil while the upkeep succeeds.
+    /// The fault after repeated failures; nil while the upkeep succeeds.
     public var fault: String? { standing.fault.withLock { $0 } }
 
     /// - Parameters:
-    ///   - pool: of the schema's owner.
-    ///   - retentionDays: whole days before today that stay; nil keeps days ahead and does nothing else, for which a service's
-    ///     role is enough.
-    ///   - interval: from one round to the next.
+    ///   - pool: with the role of the schema's owner.
+    ///   - retentionDays: the whole days before today to retain; nil only creates tables for the next days, for which
+    ///     the role of a service is enough.
+    ///   - interval: the pause between two rounds.
     public init(
         pool: ConnectionPool, retentionDays: Int? = 30, interval: Duration = .seconds(600), logger: Logger
     ) {
@@ -39,15 +39,15 @@ public struct LogMaintenance: Service {
         self.logger = logger
     }
 
-    /// What one round did.
+    /// The result of one round.
     public struct Round: Sendable, Equatable {
         /// The tables that were dropped, oldest first.
         public var dropped: [String] = []
-        /// The consumers that still have to read the oldest day that is due to be dropped.
+        /// The consumers that have not read the oldest day that is due to be dropped.
         public var waitsFor: [String] = []
     }
 
-    /// Runs until graceful shutdown or cancellation, a round at once and then one each interval.
+    /// Runs until graceful shutdown or cancellation: one round at once, and then one each interval.
     public func run() async throws {
         try? await cancelWhenGracefulShutdown {
             var streak = FailureStreak()
@@ -67,22 +67,22 @@ public struct LogMaintenance: Service {
     }
 
     private func tell(_ error: PostgresError, _ streak: FailureStreak) {
-        let consequence = "tables for days ahead run out" + (retentionDays == nil ? "" : ", and old days stay")
+        let consequence = "tables for the next days run out" + (retentionDays == nil ? "" : ", and old days stay")
         if streak.isLasting {
-            standing.fault.withLock { $0 = "the log's upkeep fails again and again: \(consequence)" }
+            standing.fault.withLock { $0 = "log upkeep keeps failing: \(consequence)" }
         }
         logger.log(
             level: streak.level,
-            streak.isLasting ? "the log's upkeep fails again and again" : "the log's upkeep failed",
+            streak.isLasting ? "log upkeep keeps failing" : "log upkeep failed, will retry",
             metadata: ["error": "\(error)", "failures": "\(streak.count)", "consequence": "\(consequence)"])
     }
 
     private static let lock = Statement("SELECT pg_try_advisory_lock(hashtext('dormouse.upkeep'), 0)")
     private static let unlock = Statement("SELECT pg_advisory_unlock(hashtext('dormouse.upkeep'), 0)")
 
-    /// One round.
+    /// Runs one round.
     ///
-    /// - Returns: nil where another process is at it.
+    /// - Returns: nil if another process runs one.
     public func round() async throws -> Round? {
         try await pool.withConnection { connection in
             guard try await connection.run(Call(Self.lock))[0].bool(0) else { return nil }
@@ -91,7 +91,7 @@ public struct LogMaintenance: Service {
                 _ = try await connection.run(Call(Self.unlock))
                 return round
             } catch {
-                // Ends the session, and so the lock.
+                // Closing the session releases the lock.
                 await connection.close()
                 throw error
             }
@@ -108,13 +108,13 @@ public struct LogMaintenance: Service {
             round.waitsFor = try await readers(of: day, connection)
             guard round.waitsFor.isEmpty else {
                 logger.warning(
-                    "old days are kept for consumers that have not read them",
+                    "kept old days, consumers have not read them",
                     metadata: ["day": "\(day.name)", "consumers": "\(round.waitsFor.joined(separator: ","))"])
                 break
             }
             try await drop(day, connection)
             round.dropped.append(day.name)
-            logger.info("a day was dropped", metadata: ["day": "\(day.name)"])
+            logger.info("dropped day", metadata: ["day": "\(day.name)"])
         }
         return round
     }

@@ -1,15 +1,17 @@
 public import Postgres
 
-/// What is known of which events are where, without reading them.
+/// A skip index: it finds blocks of offsets that may contain events, without reading the events.
 public protocol LogOutline: Sendable {
-    /// The parts of spans that may hold what a filter's types, services and times want, each partition's in the order's
-    /// direction. Every wanted event that is there is in one of them, or lies behind the last of `atMost`.
+    /// Returns the blocks of spans that may contain events of a filter's types, services and times, each partition in
+    /// the direction of the order. Every matching event is in one of them, or after the last of `atMost` blocks.
+    ///
+    /// - Parameter atMost: the most blocks of a partition.
     func stretches(
         of spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, atMost: Int
     ) async throws(PostgresError) -> [LogSpan]
 }
 
-/// Offsets of one partition: above `low`, up to `high`.
+/// A range of offsets of one partition: above `low`, up to `high`.
 public struct LogSpan: Sendable, Equatable {
     public var partition: Int
     public var low: Int
@@ -21,7 +23,7 @@ public struct LogSpan: Sendable, Equatable {
         self.high = high
     }
 
-    /// What is left of a partition from a place on; nil where nothing is.
+    /// Creates the rest of a partition after an offset in the direction of the order; nil if it is empty.
     init?(_ partition: Int, _ offset: Int, _ order: EventOrder, _ bounds: (head: Int, droppedTo: Int)) {
         self.partition = partition
         switch order {
@@ -31,7 +33,7 @@ public struct LogSpan: Sendable, Equatable {
         guard low < high else { return nil }
     }
 
-    /// Its first so many offsets in an order's direction.
+    /// Returns the first `count` offsets in the direction of the order.
     func first(_ count: Int, _ order: EventOrder) -> LogSpan {
         switch order {
         case .oldest: LogSpan(partition: partition, low: low, high: min(high, low + count))
@@ -39,24 +41,24 @@ public struct LogSpan: Sendable, Equatable {
         }
     }
 
-    /// The place behind it, in an order's direction.
+    /// Returns the position after the span in the direction of the order.
     func end(_ order: EventOrder) -> Int { order == .oldest ? high : low }
 }
 
-/// What is read in one statement, and the place that it leads to.
+/// A scan plan: the spans that one statement reads, and the position after them.
 struct LogReach {
-    /// So many stretches of each partition at first: most questions are answered by few.
+    /// The number of blocks of each partition in the first statement: most queries need few.
     static let first = 2
-    /// So many at most, after doubling.
+    /// The largest number of blocks of each partition, after doubling.
     static let most = 32
 
-    /// So many offsets between two parts are rather walked through than looked up.
+    /// Blocks separated by at most this many offsets are merged.
     static let between = 512
 
     var spans: [LogSpan] = []
     var place: LogVector = [:]
 
-    /// Where it ends before a partition does: there the last offset of it.
+    /// Returns the watermarks: the last offset to read of each partition that is not read to its end.
     func frontiers(_ rest: [LogSpan], _ order: EventOrder) -> [(partition: Int, offset: Int)] {
         rest.compactMap { span in
             guard let place = place[span.partition], place != span.end(order) else { return nil }
@@ -64,7 +66,7 @@ struct LogReach {
         }
     }
 
-    /// Adds a part behind those of its partition. Two with little between them are read as one, no further than is wanted of both.
+    /// Appends a block after those of its partition, and merges it with the previous one if they are close.
     private mutating func append(_ part: LogSpan, _ order: EventOrder) {
         if let last = spans.last, last.partition == part.partition {
             let between = order == .oldest ? part.low - last.high : last.low - part.high
@@ -77,14 +79,14 @@ struct LogReach {
         spans.append(part)
     }
 
-    /// The whole of spans, one of each partition.
+    /// Reads whole spans, at most one of each partition.
     init(all spans: [LogSpan], _ order: EventOrder) {
         self.spans = spans
         for span in spans { place[span.partition] = span.end(order) }
     }
 
-    /// The stretches in which something may be, not more of a partition than a window is wide. What lies between them is
-    /// passed over, and so is what lies behind the last where there are fewer than were asked for.
+    /// Reads blocks, at most `window` offsets of each partition, and skips the offsets between them. After the last
+    /// block it skips to the end of the span, if there are fewer than `count` blocks.
     init(_ rest: [LogSpan], _ wanted: [LogSpan], _ order: EventOrder, atMost count: Int, window: Int) {
         let found = Dictionary(grouping: wanted, by: \.partition)
         for span in rest {

@@ -4,11 +4,11 @@ public import Postgres
 public import Timeline
 
 extension LogQueries {
-    // Ids hold their time, which grows along with the place in each day's table: the index over block ranges leads there.
+    // An id begins with its time, which grows along a day's table, so the BRIN index finds it.
     private static let byID = Statement("SELECT \(LogReader.columns) FROM bus.events WHERE id = $1 LIMIT 1")
     private static let byPlace = Statement(
         "SELECT \(LogReader.columns) FROM bus.events WHERE partition = $1 AND log_offset = $2")
-    // Partition by partition, since the index begins with it.
+    // One lookup for each partition: the index begins with the partition.
     private static let related = Statement(
         """
         SELECT \(LogReader.columns.replacing("partition::int8", with: "e.partition::int8")) FROM bus.partitions AS p
@@ -26,28 +26,28 @@ extension LogQueries {
             OR EXISTS (SELECT FROM bus.snapshots WHERE partition = $1 AND key = $2)
         """)
 
-    /// Whether the log has, or had, an event of an aggregate.
+    /// Returns whether the log has, or had, an event of an aggregate.
     public func knows(_ key: AggregateKey) async throws(PostgresError) -> Bool {
         let place = Parameter.int4(Int32(key.partition(of: partitions)))
         return try await pool.run(Call(Self.known, [place, .text(key.description)], rowsExpected: 1))[0].bool(0)
     }
 
-    /// An event by its id; nil where there is none.
+    /// Returns the event with an id.
     public func event(id: UUID) async throws(PostgresError) -> Event? {
         guard let row = try await pool.run(Call(Self.byID, [.uuid(id)])).first else { return nil }
         return try LogReader.event(row)
     }
 
-    /// An event by its place; nil where there is none.
+    /// Returns the event at a position.
     public func event(partition: Int, offset: Int) async throws(PostgresError) -> Event? {
         let call = Call(Self.byPlace, [.int4(Int32(clamping: partition)), .int(offset)])
         guard let row = try await pool.run(call).first else { return nil }
         return try LogReader.event(row)
     }
 
-    /// What led to an event and what followed from it.
+    /// Returns the causes and the effects of an event.
     ///
-    /// - Parameter limit: of the events that are looked at for what followed; causes are found however many there are.
+    /// - Parameter limit: the most events to search for effects. Causes are always complete.
     public func chain(of event: Event, limit: Int) async throws(PostgresError) -> CausalChain {
         var related = try await events(ofCorrelation: event.correlation, limit: limit + 1)
         let isWhole = related.count <= limit
@@ -66,9 +66,9 @@ extension LogQueries {
         return chain
     }
 
-    /// All that follows from the same outside input, over all services, by time.
+    /// Returns the events of all services with a correlation id, by time.
     ///
-    /// - Parameter since: nothing before it.
+    /// - Parameter since: the earliest time.
     public func events(
         ofCorrelation correlation: UUID, since: Instant? = nil, limit: Int
     ) async throws(PostgresError) -> [Event] {
@@ -77,17 +77,17 @@ extension LogQueries {
     }
 }
 
-/// The chain of causes that an event stands in.
+/// An event with its causes and effects.
 public struct CausalChain: Sendable, Equatable {
     public var event: Event
-    /// What led to it: the first cause first, the immediate one last.
+    /// The causes: the first cause first, the immediate one last.
     public var causes: [Event]
-    /// What followed from it, each after its own cause.
+    /// The effects, each after its own cause.
     public var effects: [Event]
-    /// Whether all events were looked at that may have followed.
+    /// Whether all possible effects were searched.
     public var isComplete = true
 
-    /// - Parameter related: all events of its correlation, by time.
+    /// - Parameter related: the events with the same correlation id, by time.
     public init(of event: Event, among related: [Event]) {
         self.event = event
         let known = Dictionary(related.map { ($0.id, $0) }) { first, _ in first }
@@ -102,7 +102,7 @@ public struct CausalChain: Sendable, Equatable {
         var reached: Set<UUID> = [event.id]
         var effects: [Event] = []
         var rest = related.filter { !seen.contains($0.id) }
-        // An effect's time may be its cause's, so one pass need not find all.
+        // An effect may have the time of its cause, so one pass may miss some.
         while true {
             let found = rest.filter { $0.causation.map(reached.contains) ?? false }
             guard !found.isEmpty else { break }

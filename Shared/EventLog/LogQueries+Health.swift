@@ -3,42 +3,45 @@ public import Foundation
 public import Postgres
 public import Timeline
 
-/// How far one consumer has come in one partition.
+/// The read position of a consumer in a partition.
 public struct ConsumerPlace: Sendable, Equatable {
     public var partition: Int
+    /// The last offset that the consumer has read.
     public var offset: Int
+    /// The last offset of the partition.
     public var head: Int
-    /// The process that holds the lease; nil where none does.
+    /// The process that holds the lease; nil if none does.
     public var owner: UUID?
-    /// How often a lease was taken since the last batch that committed; more than 1 means that batches fail.
+    /// How often the lease was taken from an owner that had not released it, since a batch last reached the head.
     public var attempts: Int
-    /// When the oldest event that waits was appended, in real milliseconds since 1970; nil where none waits.
+    /// The append time of the oldest unread event, in real milliseconds since 1970; nil if all are read.
     public var waitingSince: Int64?
 
-    /// How many events wait.
+    /// The number of unread events.
     public var lag: Int { head - offset }
 }
 
-/// What a consumer has set aside: an input at fault, or one that waits behind it. Its key is parked.
+/// A dead letter: an input that a consumer could not process, or one that waits behind it. Its key is parked.
 public struct LetterAside: Sendable, Equatable {
     public var consumer: String
     public var key: AggregateKey
     public var partition: Int
-    /// The event's place in the log; nil for a deadline.
+    /// The offset of the event; nil for a deadline.
     public var offset: Int?
-    /// The moment of a deadline.
+    /// The due time of a deadline; nil for an event.
     public var due: Instant?
-    /// Why; nil for what only waits behind another.
+    /// The reason; nil for an input that waits behind another.
     public var reason: String?
-    /// Real time.
+    /// The real time at which the input was set aside.
     public var setAsideAt: Instant
 
+    /// The position among the dead letters.
     public var place: LetterPlace {
         LetterPlace(consumer: consumer, partition: partition, key: key.description, offset: offset ?? 0)
     }
 }
 
-/// Where something is among what was set aside.
+/// A position among the dead letters of all consumers.
 public struct LetterPlace: Sendable, Equatable {
     public var consumer: String
     public var partition: Int
@@ -54,15 +57,16 @@ public struct LetterPlace: Sendable, Equatable {
     }
 }
 
-/// What a walk over one partition's offsets found.
+/// The result of a check that the offsets of a partition are dense.
 public struct DensityCheck: Sendable, Equatable {
     public var partition: Int
-    /// The first offset that should be there.
+    /// The first offset that should exist.
     public var first: Int
-    /// The last one.
+    /// The last offset that should exist.
     public var last: Int
+    /// The number of events.
     public var count: Int
-    /// Ranges in which events are missing or doubled; at most one for each stretch of 50,000.
+    /// The ranges with missing or duplicate events, at most one for each 50,000 offsets.
     public var faults: [ClosedRange<Int>]
 }
 
@@ -92,7 +96,7 @@ extension LogQueries {
         """)
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
-    /// Every consumer with its places, by name and partition.
+    /// Returns every consumer with its positions, by name and partition.
     public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPlace])] {
         var consumers: [(name: String, places: [ConsumerPlace])] = []
         for row in try await pool.run(Call(Self.places)) {
@@ -109,11 +113,11 @@ extension LogQueries {
         return consumers
     }
 
-    /// What consumers have set aside, by consumer, partition, key and place.
+    /// Returns a page of dead letters by consumer, partition, key and offset.
     ///
     /// - Parameters:
     ///   - consumer: nil for all.
-    ///   - place: of the last one that is known; nil for the first ones.
+    ///   - place: the position of the last known one; nil for the first page.
     public func deadLetters(
         of consumer: String? = nil, after place: LetterPlace? = nil, limit: Int
     ) async throws(PostgresError) -> [LetterAside] {
@@ -131,7 +135,7 @@ extension LogQueries {
         }
     }
 
-    /// Checks that a partition's offsets are dense from the first that was not dropped to the head: a hole is corruption.
+    /// Checks that the retained offsets of a partition are dense. A missing offset is corruption.
     public func checkDensity(of partition: Int) async throws(PostgresError) -> DensityCheck {
         let bounds = try await bounds()
         let (head, droppedTo) = bounds[partition] ?? (0, 0)
@@ -147,20 +151,20 @@ extension LogQueries {
             check.count += count
             low = high
         }
-        // What was dropped while it was looked at is no hole.
+        // Retention dropped events during the check: check again.
         let gone = check.faults.isEmpty ? droppedTo : try await self.bounds()[partition]?.droppedTo ?? droppedTo
         guard gone > droppedTo else { return check }
         return try await checkDensity(of: partition)
     }
 
-    /// For how many days after today events have a table.
+    /// Returns the number of days after today for which events have a table.
     public func daysAhead() async throws(PostgresError) -> Int {
         try await pool.run(Call(Self.daysAhead, rowsExpected: 1))[0].int(0)
     }
 
-    /// What is wrong with the days to come, for `/readyz`; nil while enough have a table.
+    /// Returns a fault for `/readyz` if too few of the next days have a table.
     public static func daysFault(_ connection: Connection) async throws(PostgresError) -> String? {
         let days = try await connection.run(Call(daysAhead, rowsExpected: 1))[0].int(0)
-        return days < LogMaintenance.fewestDaysAhead ? "the log has tables for \(days) days ahead only" : nil
+        return days < LogMaintenance.fewestDaysAhead ? "the log has tables for only \(days) days ahead" : nil
     }
 }

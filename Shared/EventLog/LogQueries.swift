@@ -2,19 +2,19 @@ import Contracts
 public import Postgres
 import Timeline
 
-/// What operators ask of the log. Reads only, each in short statements: a long snapshot would slow the heads' updates.
+/// The read-only queries of operators. Their statements are short: a long snapshot would slow the updates of the heads.
 public struct LogQueries: Sendable {
-    /// A statement that filters without an index looks at most at so many events of each partition.
+    /// The most events of each partition that a statement scans without an index.
     static let window = 20_000
-    /// A page that found little in this time is answered with what it has.
+    /// The time after which a page returns the events that it has.
     static let patience = Duration.milliseconds(1500)
 
     let pool: ConnectionPool
-    /// The log's number of partitions.
+    /// The number of partitions of the log.
     public let partitions: Int
     private let outline: (any LogOutline)?
 
-    /// - Parameter outline: what leads to wanted events that no index leads to; without one they are looked for in all.
+    /// - Parameter outline: a skip index for filters without a database index; without it they scan all events.
     public init(pool: ConnectionPool, partitions: Int, outline: (any LogOutline)? = nil) {
         self.pool = pool
         self.partitions = partitions
@@ -27,7 +27,7 @@ public struct LogQueries: Sendable {
         FROM bus.partitions AS p LEFT JOIN bus.retention AS r USING (partition) ORDER BY p.partition
         """)
 
-    /// What of each partition is in the log: from after `droppedTo` up to `head`.
+    /// Returns the retained range of each partition: after `droppedTo`, up to `head`.
     func bounds() async throws(PostgresError) -> [Int: (head: Int, droppedTo: Int)] {
         var bounds: [Int: (head: Int, droppedTo: Int)] = [:]
         for row in try await pool.run(Call(Self.bounds)) {
@@ -36,12 +36,14 @@ public struct LogQueries: Sendable {
         return bounds
     }
 
-    /// A page of the feed of all partitions, or of the one that the filter's key is in. Nothing is skipped: going on from
-    /// ``EventPage/next`` gives every event once, also those appended meanwhile when the order is oldest first.
+    /// Returns a page of the feed of all partitions, or of the partition of the filter's key.
+    ///
+    /// The pages from ``EventPage/next`` on have every event once. Oldest first, they include events that are appended
+    /// meanwhile.
     ///
     /// - Parameters:
-    ///   - place: the former page's ``EventPage/next``; nil for the first page.
-    ///   - limit: of events; there may be fewer, also none, although there is more.
+    ///   - place: the previous page's ``EventPage/next``; nil for the first page.
+    ///   - limit: the most events. A page may have fewer or none although more exist.
     /// - Throws: ``LogQueryError``, or a `PostgresError`.
     public func page(
         _ filter: EventFilter, _ order: EventOrder, from place: LogVector? = nil, limit: Int
@@ -63,13 +65,12 @@ public struct LogQueries: Sendable {
             }
             let reach = try await reach(rest, filter, order, stretches: width)
             let left = limit - events.count
-            // Of each partition so many: they rarely are spread more unevenly. One alone has all that is wanted.
+            // Events are rarely spread more unevenly over partitions. A single partition gets the whole limit.
             let share = place.count == 1 ? left + 1 : min(left + 1, doubled * (2 * left / place.count + 8))
             let found = try await read(
                 reach.spans, until: reach.frontiers(rest, order), filter, order, share: share, limit: left)
             if order == .oldest, try await isOvertaken(place) {
-                // What was dropped while it was read is missing in the answer, so there is none. Who named no place begins
-                // with what is there now.
+                // Retention dropped events during the read: fail a resumed page, restart a fresh one.
                 guard isFirst else { throw LogQueryError.beyondRetention }
                 return try await page(filter, order, limit: limit)
             }
@@ -82,7 +83,7 @@ public struct LogQueries: Sendable {
                 for (partition, offset) in rest { place[partition] = order == .oldest ? offset - 1 : offset }
             case .share, .limit: break
             }
-            // Where nothing was found, nothing is to be looked for again.
+            // Skip the scanned offsets of partitions without a match.
             for (partition, offset) in reach.place where !found.partitions.contains(partition) {
                 place[partition] = offset
             }
@@ -94,13 +95,13 @@ public struct LogQueries: Sendable {
         }
     }
 
-    /// Whether something behind a place has been dropped since.
+    /// Returns whether retention has dropped events after a position.
     private func isOvertaken(_ place: LogVector) async throws(PostgresError) -> Bool {
         let bounds = try await bounds()
         return place.contains { $0.value < bounds[$0.key]?.droppedTo ?? 0 }
     }
 
-    /// What to look at next.
+    /// Returns the next scan.
     private func reach(
         _ rest: [LogSpan], _ filter: EventFilter, _ order: EventOrder, stretches: Int
     ) async throws(PostgresError) -> LogReach {
@@ -112,10 +113,10 @@ public struct LogQueries: Sendable {
         return LogReach(rest, wanted, order, atMost: stretches, window: Self.window)
     }
 
-    /// Where the live feed of a filter begins.
+    /// Returns the start position of a filter's live feed.
     ///
-    /// - Parameter place: the last events that the reader has, of at least the filter's partitions; nil for those alone that
-    ///   are still to come.
+    /// - Parameter place: the last offsets that the reader has, for at least the filter's partitions; nil for new
+    ///   events only.
     /// - Throws: ``LogQueryError``, or a `PostgresError`.
     public func start(of filter: EventFilter, after place: LogVector?) async throws -> LogVector {
         let bounds = try await bounds()
@@ -125,12 +126,12 @@ public struct LogQueries: Sendable {
             in: bounds, filter, .oldest)
     }
 
-    /// The partitions that a filter's events can be in.
+    /// Returns the partitions that may contain a filter's events.
     private func wanted(_ filter: EventFilter) -> [Int] {
         filter.key.map { [$0.partition(of: partitions)] } ?? Array(0..<partitions)
     }
 
-    /// A place that is in the log; without one, the end at which the order begins.
+    /// Returns a validated position; without one, the start of the order.
     private func place(
         _ place: LogVector?, in bounds: [Int: (head: Int, droppedTo: Int)], _ filter: EventFilter, _ order: EventOrder
     ) throws(LogQueryError) -> LogVector {
@@ -153,26 +154,26 @@ public struct LogQueries: Sendable {
         return place
     }
 
-    /// Why no more events are known to come next.
+    /// The reason why a read ended.
     private enum ReadEnd: Equatable {
-        /// They are all that spans have.
+        /// The spans have no more matching events.
         case all
-        /// There are more than the limit.
+        /// The spans have more events than the limit.
         case limit
-        /// What comes next may be in a span that has had its share.
+        /// The next event may be in a span that has reached its share.
         case share
-        /// What comes next may be behind what was read of this partition, of which all is told. The rest is what was found
-        /// besides, and is to come later: the first offset of each partition that has some; nil where that is not known.
+        /// The next event may be after the watermark of this partition, whose found events are all returned. The rest
+        /// is the first found offset of each other partition that is not returned yet; nil if that is not known.
         case frontier(Int, rest: LogVector?)
     }
 
-    /// The first wanted events of spans, no further than what comes next is known.
+    /// Reads the first matching events of spans, as far as their order is known.
     ///
     /// - Parameters:
-    ///   - frontiers: where spans end before their partitions do.
-    ///   - share: of each span at most so many.
-    ///   - limit: of all at most so many.
-    /// - Returns: the events, why there are no more, and the partitions in which something was found, told or not.
+    ///   - frontiers: the watermarks of partitions that the spans do not read to their ends.
+    ///   - share: the most events of each span.
+    ///   - limit: the most events of all spans.
+    /// - Returns: the events, the reason for the end, and the partitions with a match, returned or not.
     private func read(
         _ spans: [LogSpan], until frontiers: [(partition: Int, offset: Int)], _ filter: EventFilter,
         _ order: EventOrder, share: Int, limit: Int
@@ -183,8 +184,8 @@ public struct LogQueries: Sendable {
             .int(limit + 1), .int4s(frontiers.map { Int32($0.partition) }), .ints(frontiers.map(\.offset)),
         ]
         let condition = filter.condition(&parameters)
-        // A running extreme of the times of appending orders partitions among each other and can't disturb the order in one.
-        // So does the time of a frontier, which is no nearer than any event before it.
+        // Sort by the running max of `appended_at` (min for newest first), so clock skew cannot reorder a partition.
+        // The time of a watermark is at least that of every event before it.
         let (direction, extreme, beyond, furthest) =
             order == .oldest ? ("ASC", "max", ">", "greatest") : ("DESC", "min", "<", "least")
         let statement = Statement(

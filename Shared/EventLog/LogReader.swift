@@ -2,18 +2,18 @@ public import Contracts
 public import Postgres
 import Timeline
 
-/// Reads events of one partition.
+/// The statements that read events of one partition.
 public enum LogReader {
     static let columns = """
         partition::int8, log_offset, id, source, type, version::int8, key, app, time, correlationid, causationid,
         traceparent, data::text
         """
 
-    /// How many offsets ``following`` looks through: a consumer of rare types holds its lock no longer than that takes.
+    /// The most offsets that ``following`` scans, so that a consumer of rare types does not hold its lock for long.
     public static let reach = 20_000
 
-    /// Events after an offset, of the given types, oldest first, not beyond ``reach``. Parameters: partition, offset, types,
-    /// limit.
+    /// Reads events of some types after an offset, oldest first, within ``reach``. Parameters: partition, offset,
+    /// types, limit.
     public static let following = Statement(
         """
         SELECT \(columns) FROM bus.events
@@ -21,7 +21,7 @@ public enum LogReader {
         ORDER BY log_offset LIMIT $4
         """)
 
-    /// As ``following``, from a consumer's cursor on, so that the cursor and what is behind it come in one round trip.
+    /// Reads like ``following``, but after a consumer's cursor, so that one round trip reads the cursor and its events.
     /// Parameters: partition, consumer, types, limit.
     public static let behindCursor = Statement(
         """
@@ -32,25 +32,25 @@ public enum LogReader {
         ORDER BY log_offset LIMIT $4
         """)
 
-    /// All events after an offset, oldest first. Parameters: partition, offset, limit.
+    /// Reads all events after an offset, oldest first. Parameters: partition, offset, limit.
     public static let all = Statement(
         "SELECT \(columns) FROM bus.events WHERE partition = $1 AND log_offset > $2 ORDER BY log_offset LIMIT $3")
 
-    /// Reads an event of a dead letter whose day was dropped. Parameters: partition, offset.
+    /// Reads the event of a dead letter whose day was dropped. Parameters: partition, offset.
     public static let kept = Statement(
         "SELECT \(columns) FROM bus.kept_events WHERE partition = $1 AND log_offset = $2")
 
-    /// Events of one key after an offset, oldest first. Parameters: partition, key, offset, limit.
+    /// Reads events of one key after an offset, oldest first. Parameters: partition, key, offset, limit.
     public static let ofKey = Statement(
         """
         SELECT \(columns) FROM bus.events
         WHERE partition = $1 AND key = $2 AND log_offset > $3 ORDER BY log_offset LIMIT $4
         """)
 
-    /// Each partition with its head: the offset of its last event.
+    /// Reads the head of each partition: the offset of its last event.
     public static let heads = Statement("SELECT partition::int8, head FROM bus.partitions ORDER BY partition")
 
-    /// The event in a row of one of the statements above.
+    /// Decodes the event in a row of one of the statements above.
     public static func event(_ row: Row) throws(PostgresError) -> Event {
         var event = Event(
             id: try row.uuid(2), source: try row.text(3), type: try row.text(4), version: try row.int(5),

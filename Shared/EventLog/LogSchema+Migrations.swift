@@ -1,7 +1,7 @@
 import Postgres
 
 extension LogSchema {
-    /// The schema's history. A file that was applied somewhere never changes: what is new gets a number of its own.
+    /// The migrations of the schema. A file that was applied never changes: a change gets a new number.
     static func migrations() throws(PostgresError) -> [Migration] {
         let files: [(name: String, bytes: [UInt8])] = [
             ("0001_bus.sql", PackageResources._001_bus_sql),

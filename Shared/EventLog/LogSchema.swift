@@ -1,11 +1,13 @@
 public import Logging
 public import Postgres
 
-/// Why a process can't work with this log. Each says what to do.
+/// The reason why a process can't work with the log, and what to do about it.
 public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The database has no event log.
     case notMigrated
+    /// The log has another number of partitions than the configuration.
     case wrongPartitionCount(configured: Int, inDatabase: Int)
-    /// A new consumer would start behind events that retention has dropped.
+    /// A new consumer would miss events that retention has dropped.
     case registeredTooLate(consumer: String, partition: Int, droppedTo: Int)
 
     public var description: String {
@@ -16,19 +18,18 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
             "PARTITIONS is \(configured), but the log in the database was created with \(inDatabase), which can't change: "
                 + "set PARTITIONS=\(inDatabase)"
         case .registeredTooLate(let consumer, let partition, let droppedTo):
-            "\(consumer) can't be added to this log: retention has dropped the events up to \(partition):\(droppedTo), and "
-                + "\(consumer) would never learn of the devices that they told of. Add it to a new database, or to one with the "
-                + "whole log"
+            "\(consumer) can't be added to this log: retention has dropped the events up to \(partition):\(droppedTo), so "
+                + "\(consumer) would not know the devices of these events. Use a new database, or one with the whole log"
         }
     }
 }
 
-/// The log's own part of the database: schema `bus`.
+/// The database schema of the log: `bus`.
 public enum LogSchema {
-    /// Creates or updates the schema, and makes a new log with `partitions` partitions.
+    /// Creates or updates the schema, and creates a new log with `partitions` partitions.
     ///
-    /// - Parameter connection: as the schema's owner.
-    /// - Throws: ``LogError`` when the log exists with another number of partitions.
+    /// - Parameter connection: with the role of the schema's owner.
+    /// - Throws: ``LogError`` if the log exists with another number of partitions.
     public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
         _ = try await connection.run([
@@ -46,12 +47,12 @@ public enum LogSchema {
         try await verify(connection, partitions: partitions)
     }
 
-    /// Applies the log's migrations, and compares them with this program.
+    /// Returns the migrator of the log.
     public static func migrator() throws(PostgresError) -> Migrator {
         Migrator(schema: "bus", migrations: try migrations())
     }
 
-    /// Registers a consumer on every partition, from the log's start. Idempotent.
+    /// Registers a consumer on every partition, from the start of the log. Idempotent.
     ///
     /// - Parameter bootstraps: the consumer gets dropped events from another source, and starts after them.
     /// - Throws: ``LogError/registeredTooLate(consumer:partition:droppedTo:)`` for a new consumer, if events were
@@ -59,7 +60,7 @@ public enum LogSchema {
     public static func register(
         consumer: String, bootstraps: Bool = false, _ connection: Connection
     ) async throws {
-        // One statement, so that retention drops no day in between.
+        // One statement, so that retention can't drop a day in between.
         let register = Statement(
             """
             WITH missing AS (
@@ -81,12 +82,13 @@ public enum LogSchema {
         throw LogError.registeredTooLate(consumer: consumer, partition: try row.int(0), droppedTo: try row.int(1))
     }
 
-    /// Creates a service's login role if need be, sets its password, and grants it what a service may do with the log.
+    /// Creates a service's login role if it is missing, sets its password, and grants the rights of a service on the
+    /// log.
     ///
     /// - Parameter service: lower-case letters; the role is `dormouse_<service>`.
     public static func grant(service: String, password: String?, _ connection: Connection) async throws {
         let role = "dormouse_\(service)"
-        precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service's name is lower-case letters")
+        precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service name is lower-case letters")
         try await grant(
             role: role, password: password,
             """
@@ -106,7 +108,7 @@ public enum LogSchema {
             """, connection)
     }
 
-    /// Creates a login role if need be, sets its password, and then does what `grants` says.
+    /// Creates a login role if it is missing, sets its password, and runs the statements `grants`.
     public static func grant(
         role: String, password: String?, _ grants: String, _ connection: Connection
     ) async throws(PostgresError) {
@@ -120,18 +122,20 @@ public enum LogSchema {
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
             END $role$;
             ALTER ROLE \(role) LOGIN \(quoted ?? "");
-            -- The owner's functions see what sessions of this role do, and end one that holds up the log.
+            -- The owner's functions see the sessions of this role, and end those that block the log.
             DO $member$ BEGIN
                 IF NOT pg_has_role(current_user, '\(role)', 'USAGE') THEN GRANT \(role) TO CURRENT_USER; END IF;
             EXCEPTION WHEN insufficient_privilege THEN
-                RAISE WARNING 'sessions of \(role) that hold up the log can not be ended: grant it to %', current_user;
+                RAISE WARNING 'no right to end sessions of \(role) that block the log: grant the role to %', current_user;
             END $member$;
             \(grants)
             """, connection)
     }
 
-    /// Roles belong to the whole cluster, which no lock of one database guards: another database's grant at the same moment
-    /// makes one of the two fail with "tuple concurrently updated". Of many at once one gets through at a time.
+    /// Runs a script of grants, and retries it.
+    ///
+    /// Roles belong to the whole cluster, so no lock of one database protects them. A concurrent grant in another
+    /// database makes one of the two fail with "tuple concurrently updated".
     private static func grant(_ script: String, _ connection: Connection) async throws(PostgresError) {
         for attempt in 1... {
             do {
@@ -142,7 +146,7 @@ public enum LogSchema {
         }
     }
 
-    /// Lets a service sign tokens and keep the book of the void ones, which no other may.
+    /// Grants one service the rights to sign tokens and to write revocations.
     public static func grantSigning(service: String, _ connection: Connection) async throws {
         try await connection.script(
             """
@@ -152,7 +156,7 @@ public enum LogSchema {
             """)
     }
 
-    /// Checks at start that the log is there and has the configured number of partitions.
+    /// Checks that the log exists and has the configured number of partitions.
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?
         do {

@@ -1,6 +1,6 @@
 public import Contracts
 
-/// Which events a stream has.
+/// The events of a stream.
 enum LogSelection: Sendable {
     case key(AggregateKey)
     case matching(@Sendable (Event) -> Bool)
@@ -13,17 +13,17 @@ enum LogSelection: Sendable {
     }
 }
 
-/// What a stream tells to who asks how far it has come.
+/// A step of a stream with marks.
 public enum LogStep: Sendable, Equatable {
     case event(Event)
-    /// What is wanted up to here was told: a stream may be resumed there, though its own last event may be long past.
+    /// The stream has delivered all its events up to here. It may resume here, even if its last event is much older.
     case mark(LogVector)
 }
 
-/// Events of the log from some place on: first what is there, read as fast as the reader takes it, then live.
+/// Events of the log after a position: first the past ones, read as fast as the reader consumes them, then live.
 ///
-/// Ends with a ``TailError`` or a `PostgresError`; after ``TailError/slowReader`` the reader resumes after its last event. That
-/// the log still has what comes after the start is for whoever asks: ``LogTail/isBeyondRetention(_:)``.
+/// The stream ends with a ``TailError`` or a `PostgresError`; after ``TailError/slowReader`` the reader resumes after
+/// its last event. The caller checks that the start is retained: ``LogTail/isBeyondRetention(_:)``.
 public struct LogStream: AsyncSequence, Sendable {
     public typealias Element = Event
 
@@ -38,11 +38,11 @@ public struct LogStream: AsyncSequence, Sendable {
         let tail: LogTail
         let selection: LogSelection
         let isMarked: Bool
-        /// How far the replay has read.
+        /// The position of the replay.
         var positions: [Int: Int]
         private var read: ArraySlice<Event> = []
         private var hasRead = false
-        /// Whether all up to `positions` was told, but not that it was.
+        /// Whether a mark at `positions` is due.
         private var isUnmarked = false
         private var live: LogTail.Live.Steps.Iterator?
         private var taken: LogTail.Taken?
@@ -59,8 +59,8 @@ public struct LogStream: AsyncSequence, Sendable {
             return nil
         }
 
-        /// The next event, or a mark: each time that a part of the past has been read, and while the stream is live whenever
-        /// something passed by unwanted since the last, at most every ``LogTail/markInterval``.
+        /// Returns the next event or mark. A mark comes after each part of the past. In a live stream it comes if the
+        /// position has moved since the last mark, at most every ``LogTail/markInterval``.
         public mutating func step() async throws -> LogStep? {
             while true {
                 if let event = read.popFirst() { return .event(event) }
@@ -75,8 +75,8 @@ public struct LogStream: AsyncSequence, Sendable {
                 }
                 try Task.checkCancellation()
                 let found = try await tail.replay(selection, after: positions)
-                // What retention dropped meanwhile is missing in it. A start that the log has no more is no fault of who reads all
-                // that there is, but no place to mark.
+                // Retention may have dropped events during the read. A start before the retained events is allowed for
+                // an unmarked stream, but it can't be marked.
                 if hasRead || isMarked, try await tail.isBeyondRetention(positions) { throw TailError.beyondRetention }
                 hasRead = true
                 positions = found.positions
