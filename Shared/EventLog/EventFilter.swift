@@ -3,24 +3,26 @@ public import Foundation
 import Postgres
 public import Timeline
 
-/// Which events somebody wants; what is not set does not matter.
+/// A filter of events. Every set property must match.
 public struct EventFilter: Sendable, Equatable {
-    /// One of these types; empty for all.
+    /// The types; empty for all.
     public var types: [String] = []
-    /// Of one of these services; empty for all.
+    /// The services; empty for all.
     public var services: [String] = []
+    /// The aggregate.
     public var key: AggregateKey?
+    /// The app.
     public var app: String?
-    /// Of this time by the suite's clock, or later.
+    /// The start of the time range, in suite time.
     public var since: Instant?
-    /// Before this time by the suite's clock.
+    /// The end of the time range, in suite time, exclusive.
     public var until: Instant?
-    /// Everything that follows from the same outside input.
+    /// The correlation id.
     public var correlation: UUID?
 
     public init() {}
 
-    /// Whether an event is wanted, judged in memory as ``condition(_:)`` judges in the database.
+    /// Returns whether an event matches, by the same rules as ``condition(_:)``.
     public func wants(_ event: Event) -> Bool {
         (types.isEmpty || types.contains(event.type)) && (services.isEmpty || services.contains(event.source))
             && (key == nil || key == event.key) && (app == nil || app == event.app)
@@ -28,17 +30,17 @@ public struct EventFilter: Sendable, Equatable {
             && (correlation == nil || correlation == event.correlation)
     }
 
-    /// Whether an index leads straight to the wanted events.
+    /// Whether a database index finds the matching events.
     var isIndexed: Bool { key != nil || correlation != nil }
-    /// Whether an outline can tell where wanted events are not.
+    /// Whether a skip index can exclude blocks.
     var isOutlined: Bool { !types.isEmpty || !services.isEmpty || since != nil || until != nil }
-    /// Whether every event is wanted.
+    /// Whether every event matches.
     var isEmpty: Bool { self == EventFilter() }
 
-    /// The condition on `e`, for the filters that are set, with their parameters appended.
+    /// Returns the SQL condition on `e`, and appends its parameters.
     ///
-    /// Where no index leads to the wanted events, a few stretches are walked through, in order and no further than the limit. In
-    /// a `CASE` PostgreSQL can't think of anything else: it takes every event for equally wanted, and no index for a way.
+    /// Without an index the query must scan a few blocks in order, up to the limit. The `CASE` hides the condition from
+    /// PostgreSQL's planner, so that it does not choose another plan by its estimates.
     func condition(_ parameters: inout [Parameter]) -> String {
         var all: [String] = []
         func add(_ condition: String, _ parameter: Parameter) {
@@ -57,40 +59,40 @@ public struct EventFilter: Sendable, Equatable {
     }
 }
 
-/// Which end of the log a feed begins at.
+/// The order of a feed.
 public enum EventOrder: String, Sendable, CaseIterable {
     case oldest
     case newest
 }
 
-/// A place in the feed: for each partition of it the offset that it has come to. Oldest first, the last offset that was
-/// told; newest first, the last that was not told yet.
+/// A position in the feed: an offset for each of its partitions. Oldest first, it is the last returned offset; newest
+/// first, the next offset to return.
 public typealias LogVector = [Int: Int]
 
-/// A part of the feed.
+/// A page of the feed.
 public struct EventPage: Sendable, Equatable {
-    /// In order within a partition; across partitions by the time of appending, as far as they were read together.
+    /// The events: by offset within a partition, by append time across partitions.
     public var events: [Event]
-    /// Where the next page begins.
+    /// The position of the next page.
     public var next: LogVector
-    /// Whether that is the end of the feed, for now.
+    /// Whether the feed has no more events now.
     public var isComplete: Bool
 }
 
-/// Why a question to the log has no answer.
+/// The reason why a query of the log has no result.
 public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The feed was left at a place that has been dropped since.
+    /// Retention has dropped events after the position.
     case beyondRetention
-    /// The place is not of this log.
+    /// The position is not of this log.
     case foreignPlace
-    /// The place is beyond the end of the log: the log was restored to an earlier point.
+    /// The position is after the end of the log: the log was restored to an earlier point.
     case beyondLog(LogPlace, head: Int)
 
     public var description: String {
         switch self {
-        case .beyondRetention: "the events from there on were dropped"
-        case .foreignPlace: "this is no place of this log"
-        case .beyondLog(let place, let head): "\(place) is beyond the end of the partition, \(head)"
+        case .beyondRetention: "retention dropped events after the position; read the state and start again"
+        case .foreignPlace: "the position is not of this log"
+        case .beyondLog(let place, let head): "position \(place) is beyond the end of the partition, \(head)"
         }
     }
 }

@@ -3,8 +3,9 @@ public import Postgres
 import Records
 public import Timeline
 
-/// What the log holds of one type of event about an app, newest first: a history that no state has to keep.
+/// The events of one type about an app, from the log, so that no state has to store them.
 public struct EventHistory<D: EventData>: Sendable {
+    /// An event of the history.
     public struct Entry: Sendable {
         public let offset: Int
         public let time: Instant
@@ -31,17 +32,17 @@ public struct EventHistory<D: EventData>: Sendable {
         self.partitions = partitions
     }
 
-    /// At most `limit` events of an app that come before an offset. The index on the key bounds the search.
+    /// Returns at most `limit` events of an app before an offset, newest first. It uses the index on the key.
     public func page(_ key: AggregateKey, app: String, before offset: Int = .max, limit: Int) async throws -> [Entry] {
         try await read(page, key, app, [.int(offset), .int(limit)])
     }
 
-    /// The events of an app since a moment, the last one before it included, oldest first.
+    /// Returns the events of an app since an instant and the last one before it, oldest first.
     public func since(_ moment: Instant, _ key: AggregateKey, app: String) async throws -> [Entry] {
         var found: [Entry] = []
         let limit = 200
         while true {
-            // Time never goes back along the events of a device: behind the first older one nothing is younger.
+            // The times of a device's events never go back, so no event before the first older one is younger.
             let entries = try await page(key, app: app, before: found.last?.offset ?? .max, limit: limit)
             let young = entries.prefix { $0.time >= moment }
             found += entries.prefix(young.count + 1)
@@ -49,7 +50,7 @@ public struct EventHistory<D: EventData>: Sendable {
         }
     }
 
-    /// The last event of an app with a text in a member of its data; nil where there is none.
+    /// Returns the last event of an app whose data have a text in a member.
     public func last(_ key: AggregateKey, app: String, where member: String, is text: String) async throws -> Entry? {
         try await read(one, key, app, [.text(member), .text(text)]).first
     }

@@ -3,39 +3,40 @@ public import Postgres
 public import ServiceLifecycle
 import Synchronization
 
-/// Listens for hints on a connection of its own, and passes them on to whoever reads the log in this process.
+/// Listens for wake-ups on its own connection, and forwards them to the readers of the log in this process.
 ///
-/// A hint is never the truth: who follows it also looks at the log by itself from time to time.
+/// Wake-ups may be lost, so every reader also polls the log.
 public final class HintReceiver: Service {
-    /// What there is to know.
+    /// An update for readers of the log.
     public enum News: Sendable, Equatable {
-        /// Anything may have been missed: look everywhere.
+        /// Wake-ups may have been lost: read all partitions and the clock.
         case everything
-        /// Partitions of the log have new events.
+        /// Partitions have new events.
         case hint(HintSender.Hint)
-        /// The suite's clock was set.
+        /// The suite's clock was changed.
         case clock
     }
 
-    /// Announces a change of the suite's clock, as its whole payload.
+    /// The payload of a notification that the suite's clock was changed.
     public static let clockPayload = "clock"
 
+    /// A handler of updates.
     public typealias Follower = @Sendable (News) async -> Void
 
     private let listener: Listener
     private let sender: HintSender
     private let followers = Mutex<[Follower]>([])
 
-    /// - Parameter sender: tells this process's own hints from those of others.
+    /// - Parameter sender: identifies the wake-ups of this process.
     public init(_ options: ConnectionOptions, sender: HintSender, logger: Logger) {
         listener = Listener(options, channels: [HintSender.channel], logger: logger)
         self.sender = sender
     }
 
-    /// Calls `follower` for all news from now on, one after the other.
+    /// Calls `follower` for all updates from now on, one at a time.
     public func follow(_ follower: @escaping Follower) { followers.withLock { $0.append(follower) } }
 
-    /// Whether the listening connection is up.
+    /// Whether the connection listens.
     public var isListening: Bool { get async { await listener.isListening } }
 
     /// Runs until graceful shutdown or cancellation.

@@ -19,7 +19,7 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
                 + "set PARTITIONS=\(inDatabase)"
         case .registeredTooLate(let consumer, let partition, let droppedTo):
             "\(consumer) can't be added to this log: retention has dropped the events up to \(partition):\(droppedTo), so "
-                + "\(consumer) would not know the devices of these events. Use a new database, or one with the whole log"
+                + "\(consumer) would not know the devices of these events; use a new database, or one with the whole log"
         }
     }
 }

@@ -1,14 +1,14 @@
 public import Postgres
 
-/// A reason why a stream can't begin after a place.
+/// The reason why a stream can't start after a position.
 public enum PlaceFault: Sendable, Equatable {
-    /// Retention dropped the events after the place.
+    /// Retention dropped events after the position.
     case beyondRetention
-    /// The place is beyond the end of the log: the log was restored to an earlier point.
+    /// The position is after the end of the log: the log was restored to an earlier point.
     case beyondLog(LogPlace, head: Int)
 }
 
-/// A place in a partition of the log.
+/// A position in the log: a partition and an offset.
 public struct LogPlace: Sendable, Hashable, CustomStringConvertible {
     public let partition: Int
     public let offset: Int
@@ -19,7 +19,7 @@ public struct LogPlace: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension LogTail {
-    // The heads are read after the client received its place. No place beyond a head was ever given out.
+    // No service has ever returned a position beyond a head, and the heads are read after the client got its position.
     private static let faults = Statement(
         """
         SELECT s.partition::int8, s.log_offset, p.head
@@ -29,9 +29,9 @@ extension LogTail {
         ORDER BY s.log_offset <= p.head, s.partition LIMIT 1
         """)
 
-    /// Returns the reason why a stream can't begin after these offsets; nil if it can.
+    /// Returns the reason why a stream can't start after these positions; nil if it can.
     ///
-    /// - Parameter places: offsets by partition. The log must have these partitions.
+    /// - Parameter places: the offsets by partition. The log must have these partitions.
     public func fault(of places: [Int: Int]) async throws(PostgresError) -> PlaceFault? {
         let places = places.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32(clamping: $0.key) }), .ints(places.map(\.value))]

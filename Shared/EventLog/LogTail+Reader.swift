@@ -2,7 +2,7 @@ import Contracts
 import Synchronization
 
 extension LogTail {
-    /// What a reader that has joined is handed.
+    /// The steps of a live reader, and the count of those that it has consumed.
     struct Live: Sendable {
         typealias Steps = AsyncThrowingStream<LogStep, any Error>
 
@@ -10,7 +10,7 @@ extension LogTail {
         let taken: Taken
     }
 
-    /// What a reader has taken.
+    /// The count of steps that a reader has consumed.
     final class Taken: Sendable {
         private let number = Atomic(0)
         private let size = Atomic(0)
@@ -28,20 +28,20 @@ extension LogTail {
         }
     }
 
-    /// Who follows the log live.
+    /// A live reader.
     struct Reader {
         let selection: LogSelection
-        /// By partition: what it has already.
+        /// The offset of each partition up to which it has the events.
         let from: [Int: Int]
         let continuation: Live.Steps.Continuation
         let taken = Taken()
         private var handed = 0
         private var handedBytes = 0
-        /// The last pass that had something for it.
+        /// The last pass with an event for it.
         private var pass = 0
         private var marks = 0
         private var markedAt = ContinuousClock.now
-        /// The place that was marked last.
+        /// The position of the last mark.
         private var mark: LogVector
 
         init(selection: LogSelection, from: [Int: Int], continuation: Live.Steps.Continuation) {
@@ -49,7 +49,9 @@ extension LogTail {
             mark = from
         }
 
-        /// - Returns: false where it has left too much unread of what the passes before this one handed it.
+        /// Adds an event.
+        ///
+        /// - Returns: false if too much of the earlier passes is unread.
         mutating func hand(_ event: Event, in pass: Int) -> Bool {
             if self.pass != pass {
                 guard handed - taken.count <= LogTail.readerLimit * from.count,
@@ -63,8 +65,7 @@ extension LogTail {
             return true
         }
 
-        /// Tells how far the stream has come, if that is somewhere else than at the last mark. One that is not taken yet is
-        /// enough.
+        /// Sends a mark if the position has moved since the last one, and the reader has consumed that one.
         mutating func mark(at now: ContinuousClock.Instant, every interval: Duration, _ position: (Int) -> Int?) {
             guard now - markedAt >= interval, marks == taken.marks else { return }
             var place = from

@@ -5,28 +5,29 @@ public import ServiceLifecycle
 import Synchronization
 import Timeline
 
-/// Why a stream of the log ended.
+/// The reason why a stream of the log ended.
 public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The reader let more pile up than ``LogTail/readerLimit`` allows. It may resume after its last event.
+    /// The reader exceeded ``LogTail/readerLimit`` or ``LogTail/readerBytes``. It may resume after its last event.
     case slowReader
-    /// What comes next was dropped while the reader read. It begins anew.
+    /// Retention dropped the next events during the read. The reader must start again.
     case beyondRetention
 
     public var description: String {
         switch self {
-        case .slowReader: "the reader was too slow and was cut; resume after the last event"
-        case .beyondRetention: "events that come next were dropped by retention; read the state and begin anew"
+        case .slowReader: "the reader was too slow and was disconnected; resume after the last event"
+        case .beyondRetention: "retention dropped the next events; read the state and start again"
         }
     }
 }
 
-/// The one reader of the log's new events in a process: reads each partition that somebody follows once, and routes in
-/// memory. A new stream replays from the database what it asks for, and joins when it has caught up.
+/// The live tail: the one reader of new events in a process. It reads each followed partition once, and routes the
+/// events to the streams in memory. A new stream replays past events from the database, and joins when it has caught
+/// up.
 public final class LogTail: Service {
-    /// A live stream may leave so many events unread, times the partitions that it follows. Who has left more when the next
-    /// come is cut. What is handed over at once counts only then: nobody can read it before it is there.
+    /// The most unread events of a live stream, for each partition that it follows. The tail checks the limit before it
+    /// adds the events of a pass, so one pass may exceed it. A stream beyond the limit is disconnected.
     public static let readerLimit = 1000
-    /// A live stream may leave so many bytes of events unread, however many partitions it follows.
+    /// The most unread bytes of a live stream, for any number of partitions.
     public static let readerBytes = 8 << 20
     static let chunk = 500
 
@@ -38,27 +39,30 @@ public final class LogTail: Service {
     }
 
     private struct State {
-        /// The partitions that somebody follows.
+        /// The followed partitions.
         var places: [Int: Place] = [:]
         var readers: [Int: Reader] = [:]
-        /// The readers that are told how far they have come.
+        /// The readers that get marks.
         var marked: Set<Int> = []
-        /// Nobody is to be told before.
+        /// The earliest time of the next marks.
         var markedNext = ContinuousClock.now
         var joined = 0
         var passes = 0
         var touched: Set<Int> = []
     }
 
+    /// The number of partitions of the log.
     public let partitions: Int
-    /// A live stream is told how far it has come at most so often.
+    /// The shortest interval between two marks of a live stream.
     public let markInterval: Duration
     let pool: ConnectionPool
     private let logger: Logger
     private let state = Mutex(State())
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
-    /// - Parameter partitions: the log's number of partitions.
+    /// - Parameters:
+    ///   - partitions: the number of partitions of the log.
+    ///   - news: the source of wake-ups.
     public init(
         pool: ConnectionPool, partitions: Int, news: HintReceiver, markInterval: Duration = .seconds(10), logger: Logger
     ) {
@@ -75,18 +79,18 @@ public final class LogTail: Service {
         }
     }
 
-    /// The events of one aggregate after a partition offset, oldest first, then live as they are appended.
+    /// Returns the events of one aggregate after an offset, oldest first, then live.
     ///
-    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` is asked, which tells how far the stream has come.
+    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` returns marks.
     public func events(of key: AggregateKey, after offset: Int, isMarked: Bool = false) -> LogStream {
         let start = [key.partition(of: partitions): offset]
         return LogStream(tail: self, selection: .key(key), start: start, isMarked: isMarked)
     }
 
-    /// The events of some partitions after an offset in each, then live: in order within a partition, across partitions by
-    /// their time as far as they are read together.
+    /// Returns the events of partitions after an offset in each, then live. The order is by offset within a partition.
+    /// Across partitions it is by time within one read.
     ///
-    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` is asked, which tells how far the stream has come.
+    /// - Parameter isMarked: whether ``LogStream/Iterator/step()`` returns marks.
     public func events(
         in start: [Int: Int], isMarked: Bool = false,
         where isWanted: @escaping @Sendable (Event) -> Bool = { _ in true }
@@ -94,9 +98,9 @@ public final class LogTail: Service {
         LogStream(tail: self, selection: .matching(isWanted), start: start, isMarked: isMarked)
     }
 
-    /// The events of one aggregate after a partition offset that the log has now, oldest first.
+    /// Returns a page of the present events of one aggregate after an offset, oldest first.
     ///
-    /// - Returns: some of them, how far that looked through the partition, and whether that was to its head.
+    /// - Returns: the events, the offset up to which they are complete, and whether that is the head.
     public func page(
         of key: AggregateKey, after offset: Int
     ) async throws(PostgresError) -> (events: [Event], position: Int, isAtHead: Bool) {
@@ -105,7 +109,7 @@ public final class LogTail: Service {
         return (found.events, found.positions[partition, default: offset], found.isAtHead)
     }
 
-    /// The head of every partition: how far the log goes now.
+    /// Returns the head of every partition.
     public func heads() async throws(PostgresError) -> [Int: Int] {
         var heads: [Int: Int] = [:]
         for row in try await pool.run(Call(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
@@ -119,7 +123,7 @@ public final class LogTail: Service {
             JOIN bus.retention AS r USING (partition) WHERE s.log_offset < r.dropped_to)
         """)
 
-    /// Whether events behind one of these places are gone, so that a stream from there would skip them.
+    /// Returns whether retention has dropped events after one of these positions, so that a stream would skip them.
     public func isBeyondRetention(_ start: [Int: Int]) async throws(PostgresError) -> Bool {
         let places = start.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32($0.key) }), .ints(places.map(\.value))]
@@ -134,7 +138,7 @@ public final class LogTail: Service {
                     for await _ in self.signal.stream { await self.read() }
                 }
                 group.addTask {
-                    // Bounds the cost of a lost hint.
+                    // A wake-up may be lost.
                     while (try? await Task.sleep(for: .milliseconds(500))) != nil { self.look(at: nil) }
                 }
                 await group.waitForAll()
@@ -151,7 +155,7 @@ public final class LogTail: Service {
         if isNeeded { signal.continuation.yield() }
     }
 
-    /// Reads the touched partitions to their heads.
+    /// Reads partitions with new events to their heads.
     private func read() async {
         while true {
             let (pass, positions) = state.withLock { state in
@@ -173,13 +177,13 @@ public final class LogTail: Service {
                     route(events, partition, position, pass)
                 }
             } catch {
-                // The poll looks again: what was touched is in the log still.
-                return logger.warning("the log could not be read", metadata: ["error": "\(error)"])
+                // The poll retries.
+                return logger.warning("failed to read the log, will retry", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    /// Tells readers how far they have come.
+    /// Sends marks to the readers.
     private func mark() {
         let now = ContinuousClock.now
         state.withLock { state in
@@ -193,14 +197,14 @@ public final class LogTail: Service {
 
     private func route(_ events: [Event], _ partition: Int, _ position: Int, _ pass: Int) {
         let slow = state.withLock { state -> [Live.Steps.Continuation] in
-            // Whoever followed when the read began may have left, and others come.
+            // Readers may have left or joined during the read.
             guard let place = state.places[partition], place.position == position, let last = events.last else {
                 return []
             }
             state.places[partition]?.position = last.offset
             if events.count == Self.chunk { state.touched.insert(partition) }
             var slow: [Live.Steps.Continuation] = []
-            // Nothing more for whoever missed one: the last event that it got is where it resumes.
+            // A disconnected reader gets no more events, because it resumes after its last one.
             var cut: Set<Int> = []
             for event in events {
                 for id in place.keyed[event.key, default: []].union(place.others) {
@@ -216,17 +220,17 @@ public final class LogTail: Service {
             }
             return slow
         }
-        // Outside of the lock: ending a stream makes it leave, which takes the lock.
+        // Outside of the lock: the end of a stream calls `leave`, which takes the lock.
         for continuation in slow { continuation.finish(throwing: TailError.slowReader) }
     }
 
-    /// Joins a reader that has everything up to `positions`; nil where the tail is ahead of it, so that it must read on.
+    /// Joins a reader that has all events up to `positions`; nil if the tail is ahead, so that it must replay more.
     func join(_ selection: LogSelection, at positions: [Int: Int], isMarked: Bool) -> Live? {
         let joined: Live? = state.withLock { state in
             guard positions.allSatisfy({ state.places[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
                 return nil
             }
-            // Bounded by `hand`, which sees how much of it is old.
+            // `hand` limits the unread events.
             let (steps, continuation) = Live.Steps.makeStream(bufferingPolicy: .unbounded)
             state.joined += 1
             let id = state.joined
@@ -266,14 +270,14 @@ public final class LogTail: Service {
         }
     }
 
-    /// Reads on behind `positions`: of two partitions a chunk each at most, of more less of each.
+    /// Reads the next events after `positions`, at most a chunk of each partition; the more partitions, the smaller.
     ///
-    /// - Returns: the events in order, how far they reach, and whether that was the head everywhere.
+    /// - Returns: the events in order, the positions after them, and whether these are the heads of all partitions.
     func replay(
         _ selection: LogSelection, after positions: [Int: Int]
     ) async throws(PostgresError) -> (events: [Event], positions: [Int: Int], isAtHead: Bool) {
         var calls = [Call(LogReader.heads)]
-        // Who reads all partitions holds no more at once than who reads few.
+        // A reader of many partitions should buffer no more than a reader of few.
         let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
         for (partition, position) in order {
@@ -294,8 +298,8 @@ public final class LogTail: Service {
             let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
             let isFull = events.count == chunk
             if isFull { found.isAtHead = false }
-            // The heads were read before the events, and commit order is offset order: up to there nothing is missing.
-            // A position beyond the head, of a log that is no more, falls back to it.
+            // The heads were read before the events, and commit order is offset order: up to there no event is missing.
+            // A position beyond the head, from before a restore of the log, falls back to the head.
             found.positions[partition] =
                 isFull ? events.last?.offset ?? position : max(heads[partition, default: 0], events.last?.offset ?? 0)
             found.lists.append(events.filter(selection.wants))
@@ -304,7 +308,7 @@ public final class LogTail: Service {
     }
 }
 
-/// Merges lists, each in order, by their events' times; the order within a list stays.
+/// Merges lists by the times of their events. The order within each list stays.
 private func merged(_ lists: [[Event]]) -> [Event] {
     guard lists.count > 1 else { return lists.first ?? [] }
     var rest = lists.filter { !$0.isEmpty }.map { $0[...] }

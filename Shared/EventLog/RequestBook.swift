@@ -1,9 +1,10 @@
 public import Postgres
 
-/// What makes a repeated request recognisable. Kept for 24 h.
+/// An idempotency key with the fingerprint of its request. Stored for 24 h.
 public struct Idempotency: Sendable, Hashable {
+    /// The idempotency key.
     public var key: String
-    /// A digest of the request: the same key with another one is refused.
+    /// The digest of the request. The same key with another fingerprint is refused.
     public var fingerprint: [UInt8]
 
     public init(key: String, fingerprint: [UInt8]) {
@@ -12,21 +13,22 @@ public struct Idempotency: Sendable, Hashable {
     }
 }
 
-/// The idempotency key was used with another request. Nothing was changed.
+/// The error for an idempotency key that was used with another request. The new request changed nothing.
 public struct IdempotencyConflict: Error, Sendable, Equatable {
     public init() {}
 }
 
-/// The requests of one service and partition that callers may repeat, other than commands of a machine: the runtime writes
-/// those with its batches, into the same table. A request is taken down in the transaction of its first effect, so that
-/// whoever repeats it goes on from there.
+/// An idempotency store for one service and partition, for requests that are no commands of a machine. (The runtime
+/// stores commands in the same table, in its batches.) It stores a request in the transaction of its first effect, so
+/// that a repeated request continues from there.
 public struct RequestBook: Sendable {
-    /// What the book says of a request.
+    /// The state of a request.
     public enum Entry: Sendable, Equatable {
-        /// Nothing: it was taken down just now.
+        /// The request is new and is now stored.
         case new
-        /// It was begun before, and had come so far, in its own terms.
+        /// The request was started before. It defines the meaning of `progress`.
         case underWay(progress: Int)
+        /// The request has an answer.
         case answered([UInt8])
     }
 
@@ -34,7 +36,7 @@ public struct RequestBook: Sendable {
 
     public init(service: String, partition: Int) { place = [.int4(Int32(partition)), .text(service)] }
 
-    // Waits for whoever takes down the same key at this moment: the row is there then, or it is ours.
+    // Waits for a concurrent insert of the same key.
     private static let insert = Statement(
         """
         INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, progress)
@@ -61,39 +63,39 @@ public struct RequestBook: Sendable {
             ORDER BY created_at LIMIT $3)
         """)
 
-    /// Takes down a request that begins, unless it is there, in the transaction that the connection is in.
+    /// Stores a request in the current transaction of the connection, unless it is stored.
     ///
-    /// - Parameter progress: how far it will have come when the transaction commits.
+    /// - Parameter progress: the progress of the request at the commit of the transaction.
     /// - Throws: ``IdempotencyConflict``, or a `PostgresError`.
     public func open(_ request: Idempotency, progress: Int, _ connection: Connection) async throws -> Entry {
         try await open(request, answer: [], progress: progress, connection)
     }
 
-    /// Notes how far a request has come that is under way.
+    /// Returns the query that stores the progress of a request.
     public func noting(_ request: Idempotency, progress: Int) -> Call {
         Call(Self.update, place + [.text(request.key), .bytes([]), .int(progress)])
     }
 
-    /// Notes what a request is answered, now and whenever it is repeated.
+    /// Returns the query that stores the answer of a request.
     public func closing(_ request: Idempotency, answer: [UInt8]) -> Call {
         Call(Self.update, place + [.text(request.key), .bytes(answer), .int(nil)])
     }
 
-    /// Forgets requests that are 24 h old, some at a time, the oldest first.
+    /// Returns the query that deletes the oldest requests that are older than 24 h, at most `limit`.
     public func forgetting(limit: Int) -> Call { Call(Self.forget, place + [.int(limit)]) }
 
-    /// Does what a request asks for in one transaction, once.
+    /// Executes a request in one transaction, once.
     ///
     /// - Parameters:
-    ///   - answer: what is kept for whoever repeats it.
-    ///   - calls: what it does.
-    /// - Returns: the answer that it got before; nil where it is done now.
+    ///   - answer: the answer to store.
+    ///   - calls: the queries of the request.
+    /// - Returns: the stored answer of a repeated request; nil if the request was executed now.
     /// - Throws: ``IdempotencyConflict``, or a `PostgresError`.
     public func once(
         _ request: Idempotency, answer: [UInt8], _ pool: ConnectionPool, _ calls: [Call] = []
     ) async throws -> [UInt8]? {
         try await pool.transaction { connection in
-            // In turn with the machine's batches: one that found the key free stores its answer without looking again.
+            // Lock out the machine's batches: a batch that found the key free stores its answer without another check.
             _ = try await connection.run(Call(Self.lock, place))
             switch try await open(request, answer: answer, progress: nil, connection) {
             case .new:

@@ -2,13 +2,13 @@ import Contracts
 public import Postgres
 public import Timeline
 
-/// Which devices' tokens were voided, and up to where the log was read for that.
+/// The revoked tokens of devices, and the position up to which the log was read for them.
 public struct Revocations: Sendable, Equatable {
-    /// By device: the place in its partition before which its tokens were issued that are void.
+    /// The offset of the revocation by device. Tokens that were issued before it are void.
     public var devices: [String: Int]
-    /// The real time of each revocation, by device; nil for one that was just read from the log.
+    /// The real time of the revocation by device; nil for one from the log.
     public var times: [String: Instant] = [:]
-    /// By partition: the last offset that was looked at.
+    /// The last read offset by partition.
     public var positions: [Int: Int]
 
     public init(devices: [String: Int] = [:], positions: [Int: Int] = [:]) {
@@ -17,7 +17,7 @@ public struct Revocations: Sendable, Equatable {
     }
 }
 
-/// What the log, and the table that outlives its retention, say of void tokens.
+/// The revocations of tokens, from the log and from a table that outlives its retention.
 public struct RevocationLog: Sendable {
     private static let types = [LifecycleEvent.DeviceRevoked.type, LifecycleEvent.DeviceDeregistered.type]
     private static let chunk = 500
@@ -33,9 +33,9 @@ public struct RevocationLog: Sendable {
         """)
     private static let devices = Statement("SELECT key, log_offset, revoked_at FROM bus.revocations")
 
-    /// What the table says.
+    /// Returns the revocations of the table.
     public func kept() async throws(PostgresError) -> Revocations {
-        // The positions first: the table has everything up to them, and perhaps more.
+        // Read the positions first: the table has all revocations up to them, and perhaps more.
         let rows = try await pool.run([Call(Self.positions), Call(Self.devices)])
         var kept = Revocations()
         for row in rows[0] { kept.positions[try row.int(0)] = try row.int(1) }
@@ -47,13 +47,13 @@ public struct RevocationLog: Sendable {
         return kept
     }
 
-    /// Reads on in the log behind some positions, a bounded step in each partition.
+    /// Reads the log after positions, a bounded step in each partition.
     ///
-    /// - Returns: what is new, how far the step went, and whether that was the head everywhere.
+    /// - Returns: new revocations with the positions after them, and whether these are the heads of all partitions.
     public func read(after positions: [Int: Int]) async throws(PostgresError) -> (found: Revocations, isAtHead: Bool) {
         var found = Revocations(positions: positions)
         var isAtHead = true
-        // The heads were read before the events, and commit order is offset order: up to there nothing is missing.
+        // The heads were read before the events, and commit order is offset order: up to there no event is missing.
         var behind: [(partition: Int, position: Int, head: Int)] = []
         for row in try await pool.run(Call(LogReader.heads)) {
             let (partition, head) = (try row.int(0), try row.int(1))
@@ -93,11 +93,11 @@ public struct RevocationLog: Sendable {
         ON CONFLICT (partition) DO UPDATE SET log_offset = greatest(r.log_offset, excluded.log_offset)
         """)
 
-    /// Writes what was found, and then how far. Replicas may do it at once: the later word holds.
+    /// Stores revocations and positions. Replicas may do so at the same time: the largest offset wins.
     ///
-    /// - Parameter partitions: the log's number of partitions.
+    /// - Parameter partitions: the number of partitions of the log.
     public func keep(_ found: Revocations, partitions: Int) async throws(PostgresError) {
-        // In one order, so that no two replicas wait for each other.
+        // All replicas use one order, so that they can't deadlock.
         let devices = found.devices.map { (key: AggregateKey.device($0.key), offset: $0.value) }
             .sorted { $0.key.description < $1.key.description }
         let positions = found.positions.sorted { $0.key < $1.key }
@@ -114,7 +114,7 @@ public struct RevocationLog: Sendable {
         ])
     }
 
-    /// Deletes what is older than any token can be.
+    /// Deletes revocations of an age that no token reaches.
     public func forget(olderThanDays days: Int) async throws(PostgresError) {
         let statement = Statement(
             "DELETE FROM bus.revocations WHERE revoked_at < now() - interval '1 day' * $1::integer")

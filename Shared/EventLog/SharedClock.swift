@@ -2,15 +2,16 @@ public import Postgres
 import Synchronization
 public import Timeline
 
-/// A transaction's reading of the suite's clock.
+/// A reading of the suite's clock in a transaction.
 public struct ClockSample: Sendable {
+    /// The setting of the clock.
     public let setting: ClockSetting
     /// Real time by the database's clock at the reading.
     public let real: Instant
     /// The time at which this process sent the query.
     public let asked: ContinuousClock.Instant
 
-    /// The suite's time at the reading.
+    /// The suite time at the reading.
     public var now: Instant { setting.instant(atReal: real) }
 
     public init(setting: ClockSetting, real: Instant, asked: ContinuousClock.Instant) {
@@ -33,9 +34,9 @@ public struct ClockSample: Sendable {
 
 /// The suite's clock as this process last read it from the database: one row for all processes.
 ///
-/// Gives the suite's time by the database's clock, so that replicas with different clocks decide alike. Every batch
-/// reads the database's clock in its own transaction and adds the sample here. Between samples, time follows this
-/// machine's clock, corrected by the skew.
+/// It uses the database's clock, so that replicas with different clocks decide alike. Every batch reads that clock in
+/// its own transaction and adds the sample here. Between samples, time follows this machine's clock, corrected by the
+/// skew.
 public final class SharedClock: SuiteClock {
     /// The clock skew from which the service logs a warning.
     public static let toleratedSkew = Interval.seconds(1)
@@ -61,10 +62,11 @@ public final class SharedClock: SuiteClock {
         return setting.instant(atReal: real.now + skew)
     }
 
+    /// The newest setting.
     public var current: ClockSetting { state.withLock { $0.setting } }
 
-    /// The database's time minus this machine's; negative if the database is behind. It is as exact as the fastest
-    /// answers of the database are short.
+    /// The database's time minus this machine's; negative if the database is behind. The shorter the round
+    /// trips of the samples, the more exact it is.
     public var skew: Interval { state.withLock { $0.skew } }
 
     /// Adds a sample. It ignores a sample older than the newest known one, even if it arrives later.

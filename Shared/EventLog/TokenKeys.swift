@@ -1,8 +1,8 @@
 public import Postgres
 
-/// The keys of tokens, in the database: every service reads the public ones, their issuer alone the private one.
+/// The keys of tokens in the database. Every service reads the public keys; only the issuer reads its private keys.
 public enum TokenKeys {
-    /// An issuer's public keys in PEM, by key id.
+    /// Returns the public keys of an issuer in PEM, by key id.
     public static func trusted(
         _ issuer: String, _ pool: ConnectionPool
     ) async throws(PostgresError) -> [String: String] {
@@ -14,7 +14,7 @@ public enum TokenKeys {
         return keys
     }
 
-    /// The issuer's newest signing key; nil before its first.
+    /// Returns the newest signing key of an issuer; nil before its first.
     public static func signing(
         _ issuer: String, _ pool: ConnectionPool
     ) async throws(PostgresError) -> (id: String, privateKey: String)? {
@@ -27,11 +27,11 @@ public enum TokenKeys {
         return (try row.text(0), try row.text(1))
     }
 
-    /// Adds a pair of keys for an issuer that has none. Of replicas that do so at once one wins: read ``signing(_:_:)`` again.
+    /// Adds a key pair, unless another replica has added one with the same id. So read ``signing(_:_:)`` again.
     public static func add(
         _ issuer: String, id: String, privateKey: String, publicKey: String, _ pool: ConnectionPool
     ) async throws(PostgresError) {
-        // Both keys or none: a private key is of use only with its own public one.
+        // Insert both keys or none: a private key works only with its public key.
         let statement = Statement(
             """
             WITH trusted AS (

@@ -62,7 +62,7 @@ public struct ConnectionOptions: Sendable {
     ///   - flightTimeout: the longest time for the answer to a pipeline; nil is no limit, for migrations. A server of
     ///     version 17 or newer also ends a transaction that stays open this long.
     ///   - newerSettings: session settings, each with the first major version that knows it.
-    ///   - settings: session settings such as `statement_timeout`; they override ``defaultSettings``.
+    ///   - settings: session settings, for example `statement_timeout`; they override ``defaultSettings``.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,

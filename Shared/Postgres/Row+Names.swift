@@ -5,7 +5,7 @@ extension Row {
     /// Returns the index of the column with exactly this name.
     public func column(_ name: String) throws(PostgresError) -> Int {
         guard let index = handle.columnIndex(name) else {
-            throw .decoding(column: name, reason: "the result has no such column")
+            throw .decoding(column: name, reason: "the result has no column of this name")
         }
         return index
     }

@@ -87,7 +87,7 @@ private final class NoticeLog: Sendable {
 }
 
 extension ServerError {
-    /// Reads the fields of an error result. Errors of libpq, such as a lost connection, have only a message.
+    /// Reads the fields of an error result. Errors of libpq, like a lost connection, have only a message.
     init(_ result: OpaquePointer) {
         func field(_ code: Character) -> String? {
             code.asciiValue.flatMap { PQresultErrorField(result, Int32($0)) }.map { String(cString: $0) }

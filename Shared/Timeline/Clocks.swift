@@ -1,23 +1,22 @@
 import Foundation
 import Synchronization
 
-/// What tells the suite's time: the moment by which machines decide.
+/// A clock of the suite time, which is real or virtual. Machines decide by it.
 ///
-/// Virtual or real, all code takes it from an injected clock; tokens, leases, rate limits and I/O time-outs use
-/// ``RealClock`` always.
+/// All code uses an injected clock. Tokens, leases, rate limits and I/O timeouts always use ``RealClock``.
 public protocol SuiteClock: Sendable {
-    /// The moment now.
+    /// The current time.
     var now: Instant { get }
 }
 
-/// The machine's own clock.
+/// The clock of this machine.
 public struct RealClock: SuiteClock {
     public init() {}
 
     public var now: Instant { Instant(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down))) }
 }
 
-/// A clock that stands still until it is told to move. For tests and in-memory simulation.
+/// A clock that moves only on demand, for tests and in-memory simulation.
 public final class ManualClock: SuiteClock {
     private let moment: Mutex<Instant>
 
@@ -25,19 +24,21 @@ public final class ManualClock: SuiteClock {
 
     public var now: Instant { moment.withLock { $0 } }
 
-    /// Moves on; a clock never goes back, so an earlier moment changes nothing.
+    /// Moves forward to an instant. An earlier one changes nothing.
     public func advance(to instant: Instant) { moment.withLock { $0 = max($0, instant) } }
+    /// Moves forward by an interval.
     public func advance(by interval: Interval) { moment.withLock { $0 = $0 + interval } }
 }
 
-/// How virtual time follows from real time: `virtual = virtualEpoch + (real − realEpoch) × rate`.
+/// The relation of virtual time to real time: `virtual = virtualEpoch + (real − realEpoch) × rate`.
 ///
-/// One row of the database holds it for the whole suite; see the log's clock.
+/// One row of the database, in `bus.clock`, holds it for the whole suite.
 public struct ClockSetting: Sendable, Equatable {
+    /// Whether the suite has virtual time.
     public var isVirtual: Bool
     public var realEpoch: Instant
     public var virtualEpoch: Instant
-    /// Virtual seconds in a real second; 0 is frozen.
+    /// Virtual seconds in a real second; 0 for a frozen clock.
     public var rate: Double
 
     public init(isVirtual: Bool, realEpoch: Instant, virtualEpoch: Instant, rate: Double) {
@@ -50,16 +51,16 @@ public struct ClockSetting: Sendable, Equatable {
     /// Real time.
     public static let real = ClockSetting(isVirtual: false, realEpoch: .epoch, virtualEpoch: .epoch, rate: 1)
 
-    /// The suite's moment at a real moment.
+    /// Returns the suite time at a real time.
     public func instant(atReal real: Instant) -> Instant {
         guard isVirtual else { return real }
-        // If this clock is behind the one that set the epoch, time stands still until the epoch, as in SQL. Otherwise
-        // it would go back by a multiple of the difference.
+        // If this clock is behind the one that set the epoch, time stops until the epoch, as in SQL. Otherwise it would
+        // go back by a multiple of the difference.
         let elapsed = Double(max(0, (real - realEpoch).milliseconds)) * rate
         return virtualEpoch + Interval(milliseconds: Int64(saturating: elapsed.rounded(.down)))
     }
 
-    /// The real moment at which the suite's time reaches `instant`; nil while frozen.
+    /// Returns the real time at which the suite time reaches `instant`; nil if a frozen clock does not reach it.
     public func real(at instant: Instant) -> Instant? {
         guard isVirtual else { return instant }
         guard rate > 0 else { return instant <= virtualEpoch ? realEpoch : nil }

@@ -22,8 +22,8 @@ extension Instant: CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Reads RFC 3339 with any offset and any number of fractional digits (those past the third are dropped); nil for
-    /// anything else and outside ``documented``.
+    /// Parses RFC 3339 with any offset and any number of fractional digits, of which it keeps three. Nil for other text
+    /// and for instants outside of ``documented``.
     public init?(_ text: String) {
         var rest = Substring(text).utf8
         guard let year = rest.digits(4), rest.take("-"), let month = rest.digits(2), rest.take("-"),
@@ -55,12 +55,13 @@ extension Instant: CustomStringConvertible {
     }
 }
 
-/// A date of the proleptic Gregorian calendar, by the days-from-civil method (era of 400 years beginning in March).
+/// A date of the proleptic Gregorian calendar, by the days-from-civil algorithm (eras of 400 years from March).
 public struct CivilDate: Sendable, Hashable {
     public let year: Int64
     public let month: Int64
     public let day: Int64
 
+    /// Creates the date from days since 1970-01-01.
     public init(daysSinceEpoch days: Int64) {
         let shifted = days + 719_468
         let (era, dayOfEra) = shifted.dividedFloored(by: 146_097)
@@ -72,7 +73,7 @@ public struct CivilDate: Sendable, Hashable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// Nil where the calendar has no such day.
+    /// Creates a date; nil if the calendar does not have it.
     public init?(year: Int64, month: Int64, day: Int64) {
         guard (1...12).contains(month), (1...31).contains(day) else { return nil }
         self.year = year
@@ -81,6 +82,7 @@ public struct CivilDate: Sendable, Hashable {
         guard CivilDate(daysSinceEpoch: daysSinceEpoch) == self else { return nil }
     }
 
+    /// The days since 1970-01-01.
     public var daysSinceEpoch: Int64 {
         let shiftedYear = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = shiftedYear.dividedFloored(by: 400)

@@ -1,9 +1,8 @@
 public import Records
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z. JSON: RFC 3339 in UTC with milliseconds.
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z. JSON: RFC 3339 in UTC with milliseconds.
 ///
-/// Moments and lengths come from the log, from stored states and from servers, which may tell any number. So sums of them end
-/// at the first and the last moment, and never end the process.
+/// Times in the log, in stored states and from servers may have any value. So arithmetic saturates and never traps.
 public struct Instant: Sendable, Hashable, Comparable {
     public var milliseconds: Int64
 
@@ -20,18 +19,19 @@ public struct Instant: Sendable, Hashable, Comparable {
         Interval(milliseconds: left.milliseconds.saturating(minus: right.milliseconds))
     }
 
+    /// 1970-01-01T00:00:00Z.
     public static let epoch = Instant(milliseconds: 0)
 
-    /// Moments that documents may name: years 1970 to 9999.
+    /// The instants that documents may contain: years 1970 to 9999.
     public static let documented = epoch...Instant(milliseconds: 253_402_300_799_999)
 
-    /// The same, or the next to it that documents may name.
+    /// The instant, clamped to ``documented``.
     public var heldToDocuments: Instant {
         min(max(self, Self.documented.lowerBound), Self.documented.upperBound)
     }
 }
 
-/// A length of time in milliseconds. JSON: a number of seconds.
+/// A duration in milliseconds. JSON: a number of seconds.
 public struct Interval: Sendable, Hashable, Comparable {
     public var milliseconds: Int64
 
@@ -66,7 +66,7 @@ public struct Interval: Sendable, Hashable, Comparable {
 }
 
 extension Int64 {
-    /// The nearest whole number; 0 for what is no number.
+    /// Creates the nearest integer, saturating; 0 for NaN.
     init(saturating number: Double) {
         self = number.isNaN ? 0 : Int64(exactly: number.rounded()) ?? (number < 0 ? .min : .max)
     }

@@ -9,9 +9,9 @@ import Timeline
 
 @testable import Runtime
 
-/// A reader that follows the offsets sees every event, whatever appenders do beside each other.
+/// A reader that follows the offsets sees every event of concurrent appenders.
 @Suite(.timeLimit(.minutes(5))) struct AppendOrderTests {
-    @Test func aReaderNeverSkipsAnEventOfASlowTransaction() async throws {
+    @Test func `a reader never skips an event of a slow transaction`() async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let options = try ConnectionOptions(url: try await PrivateCluster.shared().makeDatabase())
@@ -26,15 +26,15 @@ import Timeline
             return try await group.reduce(0, +)
         }
         isOver.fire()
-        // Each read went on from the last one's end, so a hole would never have been seen again.
+        // Each read continues after the last one, so the reader would miss an event that appears late.
         let seen = try await followed
         #expect(seen == (0..<committed).map { $0 + 1 })
         await pool.close()
         await owner.close()
     }
 
-    /// Transactions of one to three events that linger before and after they take their offsets; every third is rolled
-    /// back.
+    /// Appends one to three events in each transaction, with random pauses before and after the append. Every third
+    /// transaction is rolled back.
     private func append(_ transactions: Int, from seed: UInt64, _ pool: ConnectionPool) async throws -> Int {
         var random = seededRandom(seed)
         var committed = 0

@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 @Suite("Advancing the clock", .timeLimit(.minutes(5))) struct AdvanceTests {
-    @Test func everyDeadlineFiresAsOfItsMomentAndTheEndIsSettled() async throws {
+    @Test func `an advance fires every deadline at its due time and settles`() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now
         try await bench.running { runtime in
@@ -19,7 +19,7 @@ import Timeline
             let end = try await bench.control.advance(by: .seconds(600))
             #expect(end.now == start + .seconds(600))
             #expect(end.isFrozen)
-            // Settled means: what follows is there without waiting.
+            // After the advance, all effects exist without a wait.
             for (device, seconds) in [("a", 100), ("b", 250), ("c", 599)] {
                 let rang = try await bench.events(of: device).last
                 #expect(rang?.type == Rang.type)
@@ -34,12 +34,12 @@ import Timeline
         }
     }
 
-    @Test func theClockStopsAtEachDeadlineOnItsWay() async throws {
+    @Test func `an advance stops at each deadline`() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now
         try await bench.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
-            // What a step settles before the next: the moment of each batch that fired is its own deadline, never the target.
+            // Record each step of the clock.
             _ = try await bench.sql("CREATE TABLE public.steps (moment bigint)")
             _ = try await bench.sql(
                 """
@@ -54,13 +54,13 @@ import Timeline
         }
     }
 
-    @Test func aStoppedConsumerIsNamedAndTheClockStaysWhereItWas() async throws {
+    @Test func `a stopped consumer is reported and the clock stays at the last step`() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now
         try await bench.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(5)), to: "a"))
         }
-        // Nobody runs the counter now.
+        // The counter does not run now.
         do {
             _ = try await bench.control.advance(by: .seconds(60), patience: .milliseconds(200))
             Issue.record("it settled")
@@ -75,14 +75,14 @@ import Timeline
         } catch let error as ClockError {
             #expect(error.description.contains("counter is 1 events behind"))
         }
-        // It comes back and the next advance goes through.
+        // The counter runs again and the next advance succeeds.
         try await bench.running { _ in
             let end = try await bench.control.advance(by: .seconds(60))
             #expect(end.now == start + .seconds(65))
         }
     }
 
-    @Test func nobodyWaitsForTheDeadlineOfAParkedKey() async throws {
+    @Test func `an advance does not wait for the deadline of a parked key`() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
         try await bench.store("a", offset: 1, state: [])
@@ -97,7 +97,7 @@ import Timeline
         _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(60))
     }
 
-    @Test func advancesAreOneAfterTheOther() async throws {
+    @Test func `concurrent advances run one after the other`() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now
         try await bench.running { runtime in
@@ -109,26 +109,26 @@ import Timeline
         }
     }
 
-    @Test func anAdvanceThatIsCancelledLeavesTheLockFree() async throws {
+    @Test func `a cancelled advance releases the lock`() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
         try await bench.append(to: "a")
         await #expect(throws: TimedOut.self) {
-            // Nobody reads, so it waits; the guard cancels it.
+            // No consumer reads, so the advance waits until the timeout cancels it.
             try await withTimeout(seconds: 0.2) { _ = try await bench.control.advance(by: .seconds(1)) }
         }
         try await bench.readAll()
         _ = try await bench.control.advance(by: .seconds(1), patience: .seconds(60))
     }
 
-    @Test func anAdvanceThatIsRepeatedAfterItsProcessDiedGoesOnToTheSameMoment() async throws {
+    @Test func `a repeated advance continues to the same target after its process died`() async throws {
         let bench = try await OpsBench(virtual: true)
         let start = try await bench.control.freeze().now
         let request = Idempotency(key: "k", fingerprint: [1])
         try await bench.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
         }
-        // It has come to the first deadline, which nobody fires, when it is cut off.
+        // Cancel the advance at the first deadline, which no consumer fires.
         await #expect(throws: (any Error).self) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try await bench.control.advance(by: .seconds(60), request: request) }
@@ -152,7 +152,7 @@ import Timeline
         }
     }
 
-    @Test func requestsForAdvancesAreForgottenAfterADay() async throws {
+    @Test func `requests to advance are deleted after a day`() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
         for key in ["old", "young"] {
@@ -165,7 +165,7 @@ import Timeline
         #expect(keys == ["new", "young"])
     }
 
-    @Test func whatAnAdvanceSetsOffInOtherConsumersIsWaitedFor() async throws {
+    @Test func `an advance waits until consumers have read all events`() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
         try await bench.running { runtime in

@@ -10,7 +10,7 @@ import Testing
 import Timeline
 
 @Suite("The virtual clock", .timeLimit(.minutes(5))) struct ClockTests {
-    @Test func aLogHasRealTimeUntilItIsMadeVirtualAndNobodySetsThat() async throws {
+    @Test func `a new log has real time, which can't be set`() async throws {
         let bench = try await OpsBench()
         let reading = try await bench.control.read()
         #expect(!reading.isVirtual && !reading.isFrozen && reading.rate == 1)
@@ -19,7 +19,7 @@ import Timeline
         await #expect(throws: ClockError.notVirtual) { try await bench.control.advance(by: .seconds(1)) }
     }
 
-    @Test func aFrozenClockStaysAndGoesOnAtItsRate() async throws {
+    @Test func `a frozen clock stops and resumes at its rate`() async throws {
         let bench = try await OpsBench(virtual: true)
         let fast = try await bench.control.set(rate: 1000, frozen: false)
         #expect(fast.rate == 1000 && fast.isVirtual)
@@ -33,7 +33,7 @@ import Timeline
         #expect((later.now - frozen.now).seconds >= 50 && later.rate == 1000)
     }
 
-    @Test func timeNeverGoesBackWhateverTheRateBecomes() async throws {
+    @Test func `time never goes back when the rate changes`() async throws {
         let bench = try await OpsBench(virtual: true)
         var last = try await bench.control.read().now
         for rate in [100_000, 0.001, 5000, 1, 0.5, 100_000, 3] {
@@ -45,7 +45,7 @@ import Timeline
         }
     }
 
-    @Test func aClockThatIsVirtualStaysAsItIsWhenMigratedAgain() async throws {
+    @Test func `a second migration does not change a virtual clock`() async throws {
         let bench = try await OpsBench(virtual: true)
         try await bench.control.freeze()
         let before = try await bench.control.advance(by: .days(400), patience: .seconds(5)) {
@@ -57,26 +57,26 @@ import Timeline
         #expect(try await bench.control.read() == before)
     }
 
-    @Test func processesFollowAChangeByTheNewsOfIt() async throws {
+    @Test func `processes follow a change of the clock by its notification`() async throws {
         let bench = try await OpsBench(virtual: true)
         let sender = HintSender(pool: bench.pool, sender: .init(), logger: bench.logger)
         let news = HintReceiver(bench.options, sender: sender, logger: bench.logger)
         let clock = SharedClock()
-        // Without the poll: by the news alone.
+        // The poll is off, so only the notification works.
         let follower = ClockFollower(clock, pool: bench.pool, news: news, poll: .seconds(600), logger: bench.logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await news.run() }
             group.addTask { try await follower.run() }
             try await eventually(describe: "the follower to read the clock") { clock.current.isVirtual }
             try await bench.control.freeze()
-            try await eventually(describe: "the news of the freeze") { clock.current.rate == 0 }
+            try await eventually(describe: "the notification of the freeze") { clock.current.rate == 0 }
             let reading = try await bench.control.read()
             #expect(clock.now == reading.now)
             group.cancelAll()
         }
     }
 
-    @Test func theRoleOfOpsMovesTheClockThroughItsFunctionsOnly() async throws {
+    @Test func `the role of ops can change the clock only by its functions`() async throws {
         let bench = try await OpsBench(virtual: true)
         _ = try await bench.sql(
             """
@@ -96,7 +96,7 @@ import Timeline
             ] {
                 do {
                     _ = try await connection.run(Call(Statement(forbidden)))
-                    Issue.record("\(forbidden) was let through")
+                    Issue.record("\(forbidden) was allowed")
                 } catch let error as PostgresError { #expect(error.sqlState == "42501") }
             }
             let others = try await connection.run(Call(Statement("SELECT FROM bus.idempotency")))
@@ -108,7 +108,7 @@ import Timeline
 }
 
 extension ClockControl {
-    /// Advances where no consumer runs: `read` stands for all of them.
+    /// Advances without running consumers; `read` moves their cursors.
     fileprivate func advance(
         by interval: Interval, patience: Duration, reading read: @Sendable () async throws -> Void
     ) async throws -> ClockReading {

@@ -6,11 +6,11 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Questions to the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
+@Suite("Queries of the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
     @Test(arguments: EventOrder.allCases, [1, 10, 40])
-    func pagesHaveEveryEventOnceAndInOrder(_ order: EventOrder, limit: Int) async throws {
+    func `pages have every event once and in order`(_ order: EventOrder, limit: Int) async throws {
         let bench = try await OpsBench()
-        // Evenly, then for a long time in one partition only.
+        // First evenly, then many in one partition.
         for number in 0..<57 { try await bench.append(to: "d\(number % 9)") }
         for _ in 0..<90 { try await bench.append(to: "d0") }
         for number in 0..<20 { try await bench.append(to: "d\(number % 9)") }
@@ -24,13 +24,13 @@ import Timeline
             if page.isComplete { break }
         }
         #expect(all.count == 167 && Set(all.map(\.id)).count == 167)
-        // They were appended one after the other, so even the order over partitions is known.
+        // The events were appended one after the other, so the order over partitions is known.
         let times = try await bench.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
         #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))
     }
 
-    /// A page leads past all that is not wanted: what retention drops of it is no loss, and nobody looks at it twice.
-    @Test func aPlaceGoesOnWhereNothingIsWanted() async throws {
+    /// The next page skips events that do not match: it does not scan them again, and retention may drop them.
+    @Test func `the position after a page skips events that do not match`() async throws {
         let bench = try await OpsBench()
         for number in 0..<30 { try await bench.append("x.one.done", to: "d\(number % 9)") }
         for _ in 0..<3 { try await bench.append("y.two.done", to: "d0") }
@@ -47,7 +47,7 @@ import Timeline
         }
     }
 
-    @Test func aFeedGoesOnWhereItWasWithWhatCameSince() async throws {
+    @Test func `a feed continues with events that were appended meanwhile`() async throws {
         let bench = try await OpsBench()
         try await bench.append(to: "a")
         let first = try await bench.queries.page(EventFilter(), .oldest, limit: 10)
@@ -56,14 +56,14 @@ import Timeline
         #expect(
             try await bench.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [late]
         )
-        // Newest first, what comes later is not in the feed that was begun before.
+        // Newest first, a feed has no events that are appended after its start.
         let newest = try await bench.queries.page(EventFilter(), .newest, limit: 1)
         try await bench.append(to: "c")
         let rest = try await bench.queries.page(EventFilter(), .newest, from: newest.next, limit: 10)
         #expect(rest.isComplete && rest.events.count == 1)
     }
 
-    @Test func filtersJudgeInTheDatabaseAsInMemory() async throws {
+    @Test func `filters match the same events in the database and in memory`() async throws {
         let bench = try await OpsBench()
         let root = UUID()
         for number in 0..<60 {
@@ -79,7 +79,7 @@ import Timeline
             { $0.app = "app1" }, { $0.since = Instant(milliseconds: 30_000) },
             { $0.until = Instant(milliseconds: 30_000) }, { $0.correlation = root },
         ]
-        // Each alone, and every pair.
+        // Each filter alone, and every pair.
         for first in filters {
             for second in filters {
                 var filter = EventFilter()
@@ -93,7 +93,7 @@ import Timeline
         }
     }
 
-    @Test func aPlaceOfAnotherLogIsRefused() async throws {
+    @Test func `a position of another log is refused`() async throws {
         let bench = try await OpsBench()
         for place in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
             await #expect(throws: LogQueryError.foreignPlace) {
@@ -102,7 +102,7 @@ import Timeline
         }
     }
 
-    @Test func eventsAreFoundByIdAndPlaceAndCorrelation() async throws {
+    @Test func `events are found by id, position and correlation id`() async throws {
         let bench = try await OpsBench()
         let id = try await bench.append(to: "a")
         let effect = try await bench.append(to: "b", correlation: id, causation: id)
@@ -113,9 +113,9 @@ import Timeline
         #expect(Set(try await bench.queries.events(ofCorrelation: id, limit: 10).map(\.id)) == [id, effect])
     }
 
-    @Test func aChainLeadsBackToTheFirstCauseAndForwardToEveryEffect() {
+    @Test func `a chain has all causes and all effects of an event`() {
         let ids = (0..<6).map { _ in UUID() }
-        // 0 → 1 → 2 → 3, 1 → 4; 5 is a sibling of the first.
+        // 0 → 1 → 2 → 3, 1 → 4; 5 has no cause.
         let causes = [nil, ids[0], ids[1], ids[2], ids[1], nil]
         let events = zip(ids, causes).map { id, cause in
             Event(
@@ -129,7 +129,7 @@ import Timeline
         #expect(CausalChain(of: events[3], among: events).causes.map(\.id) == Array(ids[0...2]))
     }
 
-    @Test func causesAreFoundHoweverManyEventsTheirCorrelationHas() async throws {
+    @Test func `causes are complete beyond the limit of searched events`() async throws {
         let bench = try await OpsBench()
         let root = UUID()
         var ids: [UUID] = []
@@ -151,7 +151,7 @@ import Timeline
         #expect(whole.isComplete)
     }
 
-    /// Drops the first event of each partition whenever it is asked.
+    /// A skip index that drops the first event of each partition when it is read.
     private struct DroppingOutline: LogOutline {
         let pool: ConnectionPool
 
@@ -169,7 +169,7 @@ import Timeline
         }
     }
 
-    @Test func whatIsDroppedWhileItIsReadIsNotPassedOver() async throws {
+    @Test func `a page fails if retention drops events during the read`() async throws {
         let bench = try await OpsBench()
         for _ in 0..<3 { try await bench.append(to: "a") }
         let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
@@ -181,14 +181,14 @@ import Timeline
         await #expect(throws: LogQueryError.beyondRetention) {
             try await queries.page(filter, .oldest, from: start, limit: 10)
         }
-        // Who names no place begins with what is there.
+        // A page without a position restarts with the retained events.
         _ = try await bench.pool.run(Call(Statement("DELETE FROM bus.retention")))
         let page = try await queries.page(filter, .oldest, limit: 10)
         #expect(page.events.first?.partition == partition && page.isComplete)
         #expect(page.next[partition] == 3)
     }
 
-    @Test func aHoleInTheOffsetsIsFound() async throws {
+    @Test func `a missing offset is found`() async throws {
         let bench = try await OpsBench()
         for _ in 0..<5 { try await bench.append(to: "a") }
         let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
@@ -198,7 +198,7 @@ import Timeline
         #expect(check.faults == [1...5] && check.count == 4 && check.last == 5)
     }
 
-    @Test func aConsumersLagIsWhatItHasNotRead() async throws {
+    @Test func `the lag of a consumer is its number of unread events`() async throws {
         let bench = try await OpsBench()
         for _ in 0..<3 { try await bench.append(to: "a") }
         let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)

@@ -10,7 +10,7 @@ import ServiceLifecycle
 import TestSupport
 import Timeline
 
-/// A log in a database of its own, with the counter's schema, for one test.
+/// A log in a new database with the counter's schema, for one test.
 struct OpsBench: Sendable {
     static let partitions = 3
 
@@ -84,7 +84,7 @@ struct OpsBench: Sendable {
         return id
     }
 
-    /// Makes the table of a day in the past.
+    /// Creates the table of a past day.
     func makeDay(daysAgo: Int) async throws {
         _ = try await sql(
             """
@@ -95,7 +95,7 @@ struct OpsBench: Sendable {
             """)
     }
 
-    /// Sets what a counter's stored state says, as a batch would.
+    /// Stores a counter's state, as a batch does.
     func store(_ device: String, offset: Int, state: [UInt8]) async throws {
         let key = AggregateKey.device(device)
         _ = try await sql(
@@ -107,7 +107,7 @@ struct OpsBench: Sendable {
             """, .int4(Int32(key.partition(of: Self.partitions))), .text(key.description), .bytes(state), .int(offset))
     }
 
-    /// Lets all consumers have read everything.
+    /// Moves all cursors to the heads.
     func readAll() async throws {
         _ = try await sql(
             "UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition")

@@ -11,7 +11,7 @@ import Testing
 import Timeline
 
 @Suite("Retention", .timeLimit(.minutes(5))) struct RetentionTests {
-    @Test func daysAreKeptAheadAndMissingOnesAreAFault() async throws {
+    @Test func `days are created ahead and missing ones are a fault`() async throws {
         let bench = try await OpsBench()
         #expect(try await bench.queries.daysAhead() == 7)
         _ = try await bench.sql(
@@ -24,7 +24,7 @@ import Timeline
         #expect(try await bench.daysFault() == nil)
     }
 
-    @Test func `upkeep that fails again and again is an error with its consequence`() async throws {
+    @Test func `upkeep that keeps failing is an error with its consequence`() async throws {
         let bench = try await OpsBench()
         let lines = Mutex<[(level: Logger.Level, text: String)]>([])
         let logger = Logger(label: "test") { _ in
@@ -36,17 +36,17 @@ import Timeline
         let work = Task { try await maintenance.run() }
         try await eventually(describe: "an error") { lines.withLock { $0.contains { $0.level == .error } } }
         let told = lines.withLock { $0 }
-        #expect(told.prefix(2).map(\.level) == [.warning, .warning], "once may pass by itself")
+        #expect(told.prefix(2).map(\.level) == [.warning, .warning], "the first failures are warnings")
         #expect(told.first { $0.level == .error }?.text.contains("tables for the next days run out") == true, "\(told)")
         #expect(told.allSatisfy { $0.text.contains("bus.ensure_days(integer) does not exist") }, "\(told)")
         #expect(maintenance.fault?.contains("keeps failing") == true)
         _ = try await bench.sql("ALTER FUNCTION bus.ensure_no_days(integer) RENAME TO ensure_days")
-        try await eventually(describe: "it goes well") { maintenance.fault == nil }
+        try await eventually(describe: "the upkeep to succeed") { maintenance.fault == nil }
         work.cancel()
         try await work.value
     }
 
-    @Test func onlyDaysBeyondTheRetentionAreDropped() async throws {
+    @Test func `only days beyond the retention are dropped`() async throws {
         let bench = try await OpsBench()
         for days in [31, 30, 5] {
             try await bench.makeDay(daysAgo: days)
@@ -63,7 +63,7 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped == [])
     }
 
-    @Test func nothingIsDroppedThatAConsumerStillHasToRead() async throws {
+    @Test func `a day is kept until every consumer has read it`() async throws {
         let bench = try await OpsBench()
         for days in [40, 39, 15] { try await bench.makeDay(daysAgo: days) }
         try await bench.append(to: "a", daysAgo: 40)
@@ -77,7 +77,7 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
 
-    @Test func nothingIsDroppedWhoseRevocationsAreNotInTheTable() async throws {
+    @Test func `a day is kept until its revocations are in the table`() async throws {
         let bench = try await OpsBench()
         let log = RevocationLog(pool: bench.pool)
         let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
@@ -94,10 +94,10 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
 
-    @Test func aHistoryThatLosesEventsHasABaseToBeginAt() async throws {
+    @Test func `a history that loses events starts at a base snapshot`() async throws {
         let bench = try await OpsBench()
         let place = AggregateKey.device("a").partition(of: OpsBench.partitions)
-        // Each day a round takes the snapshot of the day before it.
+        // Each day, a round takes the snapshots of the day before.
         for (days, state) in [(33, 1), (32, 2), (2, 3)] {
             try await bench.makeDay(daysAgo: days)
             try await bench.append(source: "counter", to: "a", daysAgo: days)
@@ -111,7 +111,7 @@ import Timeline
         #expect(try await bench.start("a", upTo: 1) == .snapshot(bench.base([1], 1)))
 
         #expect(try await bench.maintenance(32).round()?.dropped.count == 1)
-        // The first day is gone: offset 1 is known by its snapshot still.
+        // The first day was dropped, but its snapshot still has offset 1.
         #expect(try await bench.start("a", upTo: 1) == .snapshot(bench.base([1], 1)))
         #expect(try await bench.start("a", upTo: 0) == .beyondRetention)
 
@@ -127,7 +127,7 @@ import Timeline
         #expect(try await bench.start("never", upTo: 9) == .beginning)
     }
 
-    @Test func aDayThatWasMissedGetsItsBaseWhenItIsDropped() async throws {
+    @Test func `a day without snapshots gets its base when it is dropped`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 50)
         try await bench.append(source: "counter", to: "a", daysAgo: 50)
@@ -140,10 +140,10 @@ import Timeline
         #expect(try await bench.start("a", upTo: 2) == .snapshot(bench.base([7], 2)))
     }
 
-    @Test func aDropThatWasInterruptedIsFinished() async throws {
+    @Test func `an interrupted drop is finished`() async throws {
         let bench = try await OpsBench()
         for days in [50, 49] { try await bench.makeDay(daysAgo: days) }
-        // One was detached and its table left, as by a process that was killed in between.
+        // One day is detached but not dropped, as after a crash.
         _ = try await bench.sql(
             """
             DO $$ BEGIN EXECUTE format('ALTER TABLE bus.events DETACH PARTITION bus.%I',
@@ -153,7 +153,7 @@ import Timeline
         #expect(try await bench.sql("SELECT day FROM bus.days() WHERE day < current_date - 30").isEmpty)
     }
 
-    @Test func aReaderThatWasLeftBehindIsToldSo() async throws {
+    @Test func `a reader whose position was dropped gets an error`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 40)
         for _ in 0..<3 { try await bench.append(to: "a", daysAgo: 40) }
@@ -174,18 +174,18 @@ import Timeline
         #expect(try await bench.queries.page(filter, .newest, limit: 5).events.map(\.offset) == [4])
     }
 
-    @Test func `a clock that runs ahead ages nothing while nothing is appended`() async throws {
+    @Test func `a fast clock drops no days while no events are appended`() async throws {
         let bench = try await OpsBench()
         for days in [40, 39] {
             try await bench.makeDay(daysAgo: days)
             try await bench.append(to: "a", daysAgo: days)
         }
         try await bench.readAll()
-        // Relative to these events, today's clock is more than a month ahead.
+        // The clock is more than a month ahead of these events.
         #expect(try await bench.maintenance(30).round()?.dropped == [])
     }
 
-    @Test func `events from a clock that was years ahead drop no others`() async throws {
+    @Test func `events from a clock that was years ahead drop no other events`() async throws {
         let bench = try await OpsBench()
         for days in [3651, 3650, 2] { try await bench.makeDay(daysAgo: days) }
         for days in [3651, 3650, 2] { try await bench.append(to: "a", daysAgo: days) }
@@ -194,13 +194,13 @@ import Timeline
         try await bench.append(to: "a", daysAgo: 1)
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped == [])
-        // On the third day retention trusts the clock.
+        // Retention trusts the clock from the third day on.
         try await bench.append(to: "a")
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped.count == 2)
     }
 
-    @Test func `retention waits for states that are still to be upgraded`() async throws {
+    @Test func `retention waits for the upgrade of states`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 31)
         try await bench.append(to: "a", daysAgo: 31)
@@ -214,7 +214,7 @@ import Timeline
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
     }
 
-    @Test func `a new consumer is refused after retention dropped events`() async throws {
+    @Test func `a new consumer is refused after retention has dropped events`() async throws {
         let bench = try await OpsBench()
         try await bench.makeDay(daysAgo: 31)
         for days in [31, 31, 5, 0] {
@@ -224,7 +224,7 @@ import Timeline
         try await bench.readAll()
         #expect(try await bench.maintenance(30).round()?.dropped.count == 1)
         try await bench.pool.withConnection { connection in
-            // The consumer exists already: to migrate again is not an error.
+            // A registered consumer may migrate again.
             try await LogSchema.register(consumer: "counter", connection)
             let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
             let late = LogError.registeredTooLate(consumer: "late", partition: partition, droppedTo: 2)
@@ -236,7 +236,7 @@ import Timeline
         }
     }
 
-    @Test func oneProcessAtATimeDoesTheUpkeep() async throws {
+    @Test func `one process at a time does the upkeep`() async throws {
         let bench = try await OpsBench()
         try await bench.pool.withConnection { other in
             _ = try await other.run(Call(Statement("SELECT pg_advisory_lock(hashtext('dormouse.upkeep'), 0)")))
@@ -272,7 +272,7 @@ extension OpsBench {
         try await pool.withConnection { try await LogQueries.daysFault($0) }
     }
 
-    /// Appends an event of another device on each day between, so that no gap casts doubt on the clock.
+    /// Appends an event of another device on a day, so that retention sees no gap and trusts the clock.
     func bridge(daysAgo days: Int) async throws {
         try await makeDay(daysAgo: days)
         try await append(to: "z", daysAgo: days)

@@ -16,7 +16,7 @@ import Timeline
         return ClockSample(setting: setting, real: Instant(milliseconds: real), asked: asked)
     }
 
-    @Test func `an older reading does not replace a newer one that came before it`() {
+    @Test func `an older sample does not replace a newer one that arrived first`() {
         let clock = SharedClock(real: host)
         let asked = ContinuousClock.now
         clock.take(sample(1_000_005, rate: 2))
@@ -24,7 +24,7 @@ import Timeline
         #expect(clock.current.rate == 2)
     }
 
-    @Test func `a reading that was asked for later counts, also where the database's clock has gone back`() {
+    @Test func `a sample that was requested later counts even if the database's clock went back`() {
         let clock = SharedClock(real: host)
         clock.take(sample(1_000_000, rate: 2))
         clock.take(sample(400_000, rate: 1))
@@ -32,9 +32,9 @@ import Timeline
         #expect((clock.skew + .seconds(600)).magnitude < .seconds(60))
     }
 
-    @Test func `the skew moves no further than a reading proves`() {
+    @Test func `the skew changes only as far as a sample proves`() {
         let clock = SharedClock(real: host)
-        // The query took up to a minute, so the reading may be from any moment within it.
+        // The query took a minute, so the sample may be from any time within it.
         clock.take(sample(999_990, asked: .now - .seconds(60)))
         #expect(clock.skew == .zero)
         clock.take(sample(1_005_000))
@@ -44,7 +44,7 @@ import Timeline
         #expect(clock.skew == .milliseconds(5000))
     }
 
-    @Test func `a clock behind the one that set the epoch does not go back by the rate's multiple`() {
+    @Test func `a clock that is behind the one that set the epoch does not go back`() {
         let setting = ClockSetting(
             isVirtual: true, realEpoch: Instant(milliseconds: 10_000), virtualEpoch: Instant(milliseconds: 500_000),
             rate: 100_000)

@@ -110,7 +110,7 @@ struct ValuesTests {
         #expect(throws: PostgresError.decoding(column: "value", reason: "is numeric of 10 bytes, not an integer")) {
             try row.int("value")
         }
-        #expect(throws: PostgresError.decoding(column: "other", reason: "the result has no such column")) {
+        #expect(throws: PostgresError.decoding(column: "other", reason: "the result has no column of this name")) {
             try row.int("other")
         }
         #expect(throws: PostgresError.decoding(column: "4", reason: "the result has only 1 columns")) { try row.int(4) }
