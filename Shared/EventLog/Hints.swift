@@ -45,6 +45,7 @@ public final class HintSender: Service {
         signal.continuation.yield()
     }
 
+    /// Runs until graceful shutdown or cancellation.
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             for await _ in self.signal.stream {

@@ -34,6 +34,7 @@ public struct LogStream: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
+    /// The iterator: `next()` returns events, `step()` also marks.
     public struct Iterator: AsyncIteratorProtocol {
         let tail: LogTail
         let selection: LogSelection

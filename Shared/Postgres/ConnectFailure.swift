@@ -1,5 +1,6 @@
 /// The reason why a connection could not be opened, and what to do about it.
 public struct ConnectFailure: Error, Sendable, Equatable {
+    /// The kind of a failure.
     public enum Reason: Sendable, Equatable {
         /// SQLSTATE class 28: wrong password, unknown role, or `pg_hba.conf` refuses the client.
         case refusedCredentials

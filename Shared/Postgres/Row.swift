@@ -96,6 +96,7 @@ public struct Row: Sendable {
         return Epoch.days(wire: cell.load(as: Int32.self))
     }
 
+    /// Returns whether a column is null.
     public func isNull(_ column: Int) throws(PostgresError) -> Bool { try cell(column) == nil }
 }
 

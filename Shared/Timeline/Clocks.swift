@@ -36,7 +36,9 @@ public final class ManualClock: SuiteClock {
 public struct ClockSetting: Sendable, Equatable {
     /// Whether the suite has virtual time.
     public var isVirtual: Bool
+    /// The real time at which this setting began.
     public var realEpoch: Instant
+    /// The virtual time at which this setting began.
     public var virtualEpoch: Instant
     /// Virtual seconds in a real second; 0 for a frozen clock.
     public var rate: Double
