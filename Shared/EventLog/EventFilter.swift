@@ -90,7 +90,7 @@ public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .beyondRetention: "retention dropped events after the position; read the state and start again"
+        case .beyondRetention: "retention dropped events after the position; start again without it"
         case .foreignPlace: "the position is not of this log"
         case .beyondLog(let place, let head): "position \(place) is beyond the end of the partition, \(head)"
         }
