@@ -5,36 +5,36 @@ import OrderedCollections
 import Records
 import Timeline
 
-/// What happened to an app.
+/// An event that a client reports about an app.
 struct Transition: Record {
     var event = AppTransition.launch
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
-/// What happened to a device's power.
+/// A change of a device's power.
 struct Power: Record {
     var event = PowerEvent.boot
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
-/// What drew the user's attention.
+/// Something that draws the user's attention.
 struct Interruption: Record {
     var kind = InterruptionKind.call
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("kind", &kind) }
 }
 
-/// An app after a command, with the callbacks that the command delivered to it, in order.
+/// An app after a command, with the callbacks that the command delivers to it, in order.
 ///
-/// The state is what the command itself led to: an app that leaves the screen answers `background`, with
-/// `didEnterBackground` among its callbacks, and is suspended right after by itself where it has no work.
+/// `state` is the result of the command itself. An app that leaves the screen answers `background`, with
+/// `didEnterBackground` among its callbacks. If it has no work, the system suspends it right after.
 struct AppDocument: Record {
     var app = ""
     var state: AppState?
     var callbacks: [Callback] = []
-    /// The device's, as in its `ETag`.
+    /// The version of the device, as in its `ETag`.
     var version = 0
 
     init() {}
@@ -100,7 +100,7 @@ struct TokenDocument: Record {
     }
 }
 
-/// A begun background task and the time that the app has left; `null` and unlimited in the foreground.
+/// A background task and the time that the app has left; `null` and `unlimited` in the foreground.
 struct TaskDocument: Record {
     var task = ""
     var secondsRemaining: Interval?
@@ -121,7 +121,7 @@ struct TaskDocument: Record {
     }
 }
 
-/// `UIApplication.backgroundTimeRemaining`; `null` and unlimited in the foreground.
+/// `UIApplication.backgroundTimeRemaining`; `null` and `unlimited` in the foreground.
 struct BackgroundTimeDocument: Record {
     var secondsRemaining: Interval?
     var unlimited = false
@@ -150,7 +150,7 @@ struct BackgroundRefreshDocument: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("status", &status) }
 }
 
-/// The app switcher. It shows no difference between background and suspended.
+/// The app switcher. It shows no difference between background and suspended apps.
 struct Switcher: Record {
     struct Entry: Record {
         var app = ""
@@ -189,7 +189,7 @@ struct Switcher: Record {
 }
 
 extension LifecycleEvent {
-    /// What it delivers to the app, in order, and the state that it leads to; nil where it moves no app.
+    /// The callbacks for the app, in order, and the app's new state; nil if the event changes no app's state.
     var passage: (callbacks: [Callback], state: AppState)? {
         switch self {
         case .appLaunched(let event): (event.callbacks, event.state)

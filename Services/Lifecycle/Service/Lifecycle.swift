@@ -5,20 +5,20 @@ import Machines
 public import Logging
 public import ServiceKit
 
-/// The service `lifecycle`, put together: the one place that knows all its parts.
+/// The entry points of the service `lifecycle`.
 public enum Lifecycle {
     public static let name = LifecycleMachine.name
     public static let port = 8081
 
-    /// The settings of its own.
+    /// The settings that only this service has.
     public static let settings: [Setting] = [
         Setting(
             "LIFECYCLE_PROFILES_FILE", nil,
-            "a JSON file with limits of profiles that are others than the table's: {\"ios15\":{\"backgroundTasks\":25}}"
+            "a JSON file that overrides limits of the built-in profiles, for example {\"ios15\":{\"backgroundTasks\":25}}"
         )
     ]
 
-    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    /// Creates or updates the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(LifecycleMachine.self, configuration, logger: logger)
     }
@@ -30,9 +30,9 @@ public enum Lifecycle {
         try await DurableService.check(LifecycleMachine.self, configuration, logger: logger)
     }
 
-    /// Serves until a signal ends it.
+    /// Serves requests until a signal ends the process.
     ///
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the service can't start.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = try LifecyclePolicy(configuration)
         try await DurableService.serve(
@@ -49,7 +49,7 @@ public enum Lifecycle {
     }
 }
 
-/// Its fleet's token opens a device.
+/// A fleet token gives access to the devices of its fleet.
 extension LifecycleMachine: FleetMember {
     public var fleet: String? { registration?.fleet }
 }

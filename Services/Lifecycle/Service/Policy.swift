@@ -4,9 +4,9 @@ import Records
 import ServiceKit
 
 extension LifecyclePolicy {
-    /// The limits of a deployment: those of the table, and over them what the file says that `LIFECYCLE_PROFILES_FILE` names.
+    /// The built-in limits, with the overrides of the file in `LIFECYCLE_PROFILES_FILE`.
     ///
-    /// - Throws: where the file can't be read, or says something that is no limit; each fault with its place.
+    /// - Throws: an error that names the file's faults, if it can't be read or has invalid limits.
     init(_ configuration: ServiceConfiguration) throws(ConfigurationError) {
         guard let path = configuration["LIFECYCLE_PROFILES_FILE"] else {
             self.init()
@@ -22,8 +22,8 @@ extension LifecyclePolicy {
         }
     }
 
-    /// - Parameter document: as in `{"ios15":{"backgroundTasks":25}}`: by profile, the limits that are others. `null` takes away
-    ///   what a generation has.
+    /// - Parameter document: the overrides by profile, as in `{"ios15":{"backgroundTasks":25}}`. `null` removes a
+    ///   feature.
     init(overriding document: [UInt8]) throws(DocumentError) {
         let own: JSON
         do { own = try JSON(parsing: document) } catch {
@@ -39,7 +39,7 @@ extension LifecyclePolicy {
 }
 
 extension JSON {
-    /// Objects member by member; everything else is replaced.
+    /// Merges objects member by member, and replaces all other values.
     fileprivate func overlaid(with other: JSON) -> JSON {
         guard case .object(let members) = self, case .object(let others) = other else { return other }
         var merged = members.map { member in

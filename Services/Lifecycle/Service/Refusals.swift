@@ -3,40 +3,51 @@ import HTTPTypes
 public import LifecycleMachine
 public import ServiceKit
 
-/// How the machine's refusals look over HTTP. Exhaustive, and the only place that knows.
+/// Status and title of each refusal of the machine.
 extension LifecycleRefusal: ProblemConvertible {
     public var problem: Problem {
-        let status: HTTPResponse.Status
-        switch self {
-        case .deviceNotRegistered, .appNotInstalled, .unknownWake: status = .notFound
-        case .resultMissing, .successMissing: status = .unprocessableContent
-        case .deviceOff, .illegalTransition, .appNotRunning, .invalidTask, .restricted, .alreadyCompleted,
-            .unsupportedOnProfile, .activityNotAllowed, .locationDenied, .regionMonitoringFailure, .unavailableOnDevice:
-            status = .conflict
-        case .unreadableEvent: status = .internalServerError
-        }
-        return Problem(status, code, "lifecycle refuses this").because(description)
+        let (status, title): (HTTPResponse.Status, String) =
+            switch self {
+            case .deviceNotRegistered: (.notFound, "Device is not registered")
+            case .deviceOff: (.conflict, "Device is switched off")
+            case .appNotInstalled: (.notFound, "App is not installed")
+            case .illegalTransition: (.conflict, "Transition is not possible in this state")
+            case .appNotRunning: (.conflict, "App is not running")
+            case .invalidTask: (.conflict, "Background tasks are not available")
+            case .restricted: (.conflict, "Device restricts this setting")
+            case .unknownWake: (.notFound, "Wake is unknown")
+            case .alreadyCompleted: (.conflict, "Nothing left to complete")
+            case .resultMissing: (.unprocessableContent, "Wake result is missing")
+            case .successMissing: (.unprocessableContent, "Task success is missing")
+            case .activityNotAllowed: (.conflict, "Activity is not allowed in the background")
+            case .locationDenied: (.conflict, "Location is not authorized")
+            case .regionMonitoringFailure: (.conflict, "Region can't be monitored")
+            case .unavailableOnDevice: (.conflict, "Device lacks the hardware")
+            case .unsupportedOnProfile: (.conflict, "Profile does not support this")
+            case .unreadableEvent: (.internalServerError, "Event can't be read")
+            }
+        return Problem(status, code, title).because(description)
     }
 }
 
 extension [Problem] {
-    /// What the machine may refuse at a route about a device.
+    /// Returns the problems of a route about a device.
     ///
-    /// - Parameter refusals: those that not every such route has; what they carry is an example.
+    /// - Parameter refusals: more refusals of this route, with example values.
     static func ofDevice(_ refusals: LifecycleRefusal...) -> [Problem] {
         ([.deviceNotRegistered] + refusals).map(\.problem)
     }
 
-    /// At a route about an installed app.
+    /// Returns the problems of a route about an installed app.
     static func ofApp(_ refusals: LifecycleRefusal...) -> [Problem] {
         ([.deviceNotRegistered, .appNotInstalled("mail")] + refusals).map(\.problem)
     }
 
-    /// At a route that stands for code of an app.
+    /// Returns the problems of a route that an app's code calls.
     static func ofCode(_ refusals: LifecycleRefusal...) -> [Problem] {
         ([.deviceNotRegistered, .appNotInstalled("mail"), .appNotRunning(.suspended)] + refusals).map(\.problem)
     }
 
-    /// What the machine refuses of any transition.
+    /// The problems of a transition.
     static var ofTransition: [Problem] { ofApp(.deviceOff, .illegalTransition(.suspended, .home)) }
 }

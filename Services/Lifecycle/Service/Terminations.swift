@@ -4,21 +4,21 @@ import LifecycleMachine
 import OrderedCollections
 import Records
 
-/// How an app's processes ended.
+/// The ends of an app's processes.
 struct Terminations: Record {
     /// The latest first, as far back as the log goes.
     var items: [Termination] = []
-    /// Further back: `?cursor=`.
+    /// The value of `?cursor=` for older ones.
     var next: String?
-    /// How many ended for each reason since the app was installed.
+    /// The counts by reason, since the app was installed.
     var counts = ExitCounts()
     var exitData = ExitData()
 
     init() {}
 
-    /// - Parameter history: a page of it.
+    /// - Parameter history: one page.
     init(_ app: InstalledApp, _ history: [EventHistory<LifecycleEvent.AppTerminated>.Entry], limit: Int) {
-        // An entry of the switcher that was swiped away is no process.
+        // The swipe of a switcher entry without a process ends no process.
         items = history.filter { $0.data.from != .notRunning }.map { Termination($0.data, at: $0.time) }
         next = history.count == limit ? history.last.map { String($0.offset) } : nil
         counts = app.exits
@@ -33,7 +33,7 @@ struct Terminations: Record {
     }
 }
 
-/// How the processes of all apps of a fleet ended.
+/// The ends of all processes of a fleet's devices, counted.
 struct FleetTerminations: Record {
     var fleet = ""
     var devices = 0
@@ -57,7 +57,7 @@ struct FleetTerminations: Record {
     }
 }
 
-/// The same counts in the form of MetricKit's `MXAppExitMetric`. What MetricKit has no count for is abnormal.
+/// The counts in the form of MetricKit's `MXAppExitMetric`. Reasons that MetricKit does not count are abnormal exits.
 struct ExitData: Record {
     struct Foreground: Record {
         var normal = 0

@@ -2,13 +2,12 @@ import Contracts
 import LifecycleMachine
 import Runtime
 
-/// The devices of a fleet, as they are at one place of the log: a stream's own, so that each stream sees a device come and go
-/// where the log has it, however far behind it reads.
+/// The devices of a fleet at one position of the log. Each stream has its own, so a slow stream also sees a device join
+/// and leave at the right event.
 ///
-/// They are read once, when the stream begins: a few queries for each partition, however many devices there are. From there on
-/// the events tell.
+/// The start of the stream reads all of them, with a few queries for each partition. Events update them from then on.
 struct FleetMembers: Sendable {
-    /// The events that tell which fleet a device is in. They must be on the stream's way.
+    /// The events that change the fleet of a device. The stream must read them.
     static let types: Set<String> = [
         LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type, LifecycleEvent.DeviceDeregistered.type,
     ]
@@ -22,7 +21,7 @@ struct FleetMembers: Sendable {
 
     func contains(_ key: AggregateKey) -> Bool { keys.contains(key) }
 
-    /// Takes in the next event of the stream's partitions, where it moves a device.
+    /// Applies the next event of the stream's partitions.
     mutating func note(_ event: Event) {
         guard Self.types.contains(event.type),
             let word = try? LifecycleEvent(type: event.type, version: event.version, data: event.data)
@@ -30,9 +29,9 @@ struct FleetMembers: Sendable {
         note(word, of: event.key)
     }
 
-    /// The devices of a fleet in the partitions of `places`, as they were at these offsets.
+    /// Returns the devices of a fleet in the partitions of `places`, as they were at these offsets.
     ///
-    /// What the states say is the present, which may be later; whoever was moved since is put back.
+    /// The stored states may be newer than the offsets. The events since then show which devices to correct.
     static func load(
         of fleet: String, at places: [Int: Int], _ states: StoredStates<LifecycleMachine>
     ) async throws -> FleetMembers {
@@ -44,12 +43,12 @@ struct FleetMembers: Sendable {
                 for (key, state) in page.states { members.set(key, state.registration?.fleet) }
                 last = page.last
             } while last != nil
-            // After the states: who is moved between the two is among them.
+            // After the states, so that it includes the devices that changed between the two queries.
             for (key, word) in try await states.former(in: partition, upTo: offset, types: types.sorted()) {
                 switch word {
                 case .event(let event): members.note(event, of: key)
                 case .state(let state): members.set(key, state.registration?.fleet)
-                // It begins later, where it may as well be in the fleet already: there are no orders of it before.
+                // The device registered later. It has no earlier orders, so it may already count as a member.
                 case .nothing: break
                 }
             }

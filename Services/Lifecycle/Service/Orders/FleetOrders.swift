@@ -3,7 +3,7 @@ import EventLog
 import Records
 import ServiceKit
 
-/// The orders of all devices of a fleet, in log order within each partition. The id of each is the whole vector of offsets.
+/// The orders of all devices of a fleet, in log order within each partition. Each id is the offsets of all partitions.
 struct FleetOrders: AsyncSequence, Sendable {
     typealias Element = ServerSentEvent
 
@@ -11,7 +11,7 @@ struct FleetOrders: AsyncSequence, Sendable {
     private let start: [Int: Int]
     private let members: FleetMembers
 
-    /// - Parameter members: of the fleet, at the places where the stream starts.
+    /// - Parameter members: the members at the start positions.
     init(_ tail: LogTail, after start: [Int: Int], members: FleetMembers) {
         events = tail.events(in: start) { event in
             Order.isGiven(by: event) || FleetMembers.types.contains(event.type)

@@ -1,7 +1,6 @@
 import Synchronization
 
-/// The live order streams of this process: one a device. A new one replaces the old, whose client has gone, or will see that
-/// it was replaced.
+/// The live order streams of this process, one for each device. A new stream replaces the old one.
 final class LiveStreams: Sendable {
     private struct Open {
         let id: Int
@@ -15,12 +14,12 @@ final class LiveStreams: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many are open.
+    /// The number of open streams.
     var count: Int { state.withLock { $0.open.count } }
 
     /// Begins a stream for a device.
     ///
-    /// - Returns: tells once when the stream is replaced. Letting go of it ends the stream.
+    /// - Returns: yields once when another stream replaces this one. Its release ends the stream.
     func begin(_ device: String) -> AsyncStream<Void> {
         let (replaced, replacement) = AsyncStream<Void>.makeStream()
         let (id, former) = state.withLock { state in

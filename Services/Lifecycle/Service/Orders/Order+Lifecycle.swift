@@ -3,7 +3,7 @@ import Records
 import Timeline
 
 extension Told {
-    /// Callbacks of the app's delegate to deliver, in order.
+    /// Creates an order with callbacks of the app's delegate, in order; nil if there are none.
     init?(_ callbacks: [Callback], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
         self.init(callbacks.map(\.rawValue), deadline: deadline, data)
     }
@@ -16,7 +16,7 @@ extension JSON.Member {
 }
 
 extension LifecycleEvent: OrderGiver {
-    /// All of them, so that the switch below is the one list.
+    /// All types, so that only the switch below lists the events with orders.
     static let orderTypes = Set(catalogue.map(\.type))
 
     var told: Told? {
@@ -76,7 +76,7 @@ extension LifecycleEvent.AppWoken {
 }
 
 extension LifecycleEvent.AppTerminated {
-    /// Nil where there was no process to end: the switcher's entry alone went.
+    /// Nil if there was no process: only the switcher entry was removed.
     fileprivate var told: Told? {
         guard from != .notRunning else { return nil }
         return Told(

@@ -4,7 +4,7 @@ import Records
 extension PushEvent: OrderGiver {
     static let orderTypes: Set<String> = [TokenRegistered.type]
 
-    /// Notifications are no orders: `push` has a stream of its own for them. The wakes that they lead to are `lifecycle`'s.
+    /// Notifications are not orders: `push` streams them. `lifecycle` gives the orders for their wakes.
     var told: Told? {
         guard case .tokenRegistered(let event) = self else { return nil }
         return Told(

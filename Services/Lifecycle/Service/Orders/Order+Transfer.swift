@@ -7,7 +7,7 @@ extension TransferEvent: OrderGiver {
         DownloadFinished.type, ChallengePresented.type, SessionEnded.type,
     ]
 
-    /// What the delegate of a session is told (URLSessionTaskDelegate, URLSessionDownloadDelegate).
+    /// The callbacks of a session's delegate (URLSessionTaskDelegate, URLSessionDownloadDelegate).
     var told: Told? {
         switch self {
         case .eventsDelivered(let event): event.told
@@ -34,12 +34,13 @@ extension TransferEvent.EventsDelivered {
 }
 
 extension TransferTaskEventData {
-    /// Which task an order is about.
+    /// The task of an order.
     fileprivate var place: [JSON.Member] { [.init("session", .string(session)), .init("task", .int(task))] }
 }
 
 extension TransferEvent.ProgressMade {
-    /// At most one a task in 250 ms, and in 1 MiB, and one at the end of each attempt: so sparingly are bytes reported.
+    /// At most one for each task in 250 ms and in 1 MiB, and one at the end of each attempt. Bytes are reported at this
+    /// rate.
     fileprivate var told: Told? {
         guard isTold else { return nil }
         return Told(
@@ -66,7 +67,7 @@ extension TransferEvent.BodySent {
 }
 
 extension TransferEvent.ResponseReceived {
-    /// Where the transfer goes on from bytes that were there.
+    /// Set if the transfer continues after existing bytes.
     fileprivate var told: Told? {
         guard isTold, from > 0 else { return nil }
         return Told(
@@ -79,7 +80,7 @@ extension TransferEvent.ResponseReceived {
 }
 
 extension TransferEvent.ProgressTold {
-    /// What the app has missed while it was suspended, as its last callback would have said it.
+    /// The last progress that a suspended app has missed, in the form of the missed callback.
     fileprivate var told: Told? {
         var data = place
         if let resumedAt { data.append(.init("fileOffset", .int(resumedAt))) }
@@ -104,7 +105,7 @@ extension TransferEvent.ProgressTold {
 }
 
 extension TransferEvent.DownloadFinished {
-    /// The file stays until this has returned: with a claim, or at the deadline.
+    /// The file stays until the callback completes with a claim, or until the deadline.
     fileprivate var told: Told? { Told(["didFinishDownloadingTo"], deadline: until, place) }
 }
 

@@ -3,7 +3,8 @@ import Records
 import ServiceKit
 import Timeline
 
-/// What a device is told to do: a view of one event of the log. At least once; repeats carry the same `order`.
+/// An order to a device: a view of one event of the log. Delivery is at least once. A repeated order has the same
+/// `order`.
 struct Order: Record {
     enum Kind: String, Word {
         case callback, wake, expiration, suspend, terminate, challenge, transferProgress, taskExpiration
@@ -14,17 +15,17 @@ struct Order: Record {
     var device = ""
     var type = Kind.callback
     var app = ""
-    /// What is to be called: of several callbacks the last, which is the one that the deadline binds. `data.callbacks` has all
-    /// of them, in order.
+    /// The callback to call. If there are several, it is the last one, which has the deadline. `data.callbacks` has all
+    /// of them in order.
     var name = ""
     var issuedAt = Instant.epoch
-    /// When it must be done; nil where nothing limits it.
+    /// The time by which the device must complete it; nil without a limit.
     var deadline: Instant?
     var data: JSON = [:]
 
     init() {}
 
-    /// The order that an event of the log gives; nil where it gives none.
+    /// Creates the order that an event gives; nil if it gives none.
     init?(_ event: Event) {
         guard let device = event.key.device, let app = event.app, let told = Self.givers[event.source]?.told(by: event)
         else { return nil }
@@ -49,18 +50,18 @@ struct Order: Record {
         fields.field("type", &type)
     }
 
-    /// On the stream of its device.
+    /// The event of the device's stream.
     var serverSentEvent: ServerSentEvent { ServerSentEvent(id: order, data: text) }
     var text: String { String(decoding: jsonBytes, as: UTF8.self) }
 }
 
-/// Orders as a document, for clients without server-sent events.
+/// A page of orders, for clients that poll.
 struct OrderList: Record {
-    /// At most so many in one answer.
+    /// The most orders in one answer.
     static let limit = 100
 
     var items: [Order] = []
-    /// What comes next follows after this: `?after=`.
+    /// The value of `?after=` for the next page.
     var next = ""
 
     init() {}

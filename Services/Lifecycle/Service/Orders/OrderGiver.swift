@@ -2,19 +2,19 @@ import Contracts
 import Records
 import Timeline
 
-/// The events of a service, some of which tell a device's code what to do. One file a service says which and what:
-/// `Order+<Service>.swift`; ``Order/givers`` lists them.
+/// The events of a service, some of which give orders to a device. `Order+<Service>.swift` defines them for each
+/// service, and ``Order/givers`` lists the services.
 ///
-/// A view of one event at a time: whether the app runs, so that there is code to be told, is the device's to know.
+/// An order depends on one event alone. The device decides whether the app can run code.
 protocol OrderGiver: EventFamily {
-    /// The types of the events that may give an order. All others are passed over unread.
+    /// The types of events that may give an order. All others are skipped without decoding.
     static var orderTypes: Set<String> { get }
-    /// What this event orders; nil where it orders nothing.
+    /// The order that this event gives, if any.
     var told: Told? { get }
 }
 
 extension OrderGiver {
-    /// What an event of this service orders; nil where it orders nothing, or is of a version that is not known here.
+    /// Returns the order of an event; nil if it gives none, or if its version is unknown.
     static func told(by event: Event) -> Told? {
         guard orderTypes.contains(event.type) else { return nil }
         return (try? Self(type: event.type, version: event.version, data: event.data))?.told
@@ -22,20 +22,20 @@ extension OrderGiver {
 }
 
 extension Order {
-    /// The services whose events give orders, by the events' source.
+    /// The services whose events give orders, by event source.
     static let givers: [String: any OrderGiver.Type] = [
         LifecycleEvent.source: LifecycleEvent.self,
         PushEvent.source: PushEvent.self,
         TransferEvent.source: TransferEvent.self,
     ]
 
-    /// Whether an event may give an order, by its type alone.
+    /// Returns whether an event of this type may give an order.
     static func isGiven(by event: Event) -> Bool {
         givers[event.source]?.orderTypes.contains(event.type) ?? false
     }
 }
 
-/// What an event orders.
+/// The content of an order.
 struct Told {
     var type: Order.Kind
     var name: String
@@ -49,7 +49,7 @@ struct Told {
         self.data = data
     }
 
-    /// Callbacks to deliver, in order.
+    /// Creates an order with callbacks, in order; nil if there are none.
     init?(_ callbacks: [String], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
         guard let last = callbacks.last else { return nil }
         self.init(

@@ -1,5 +1,5 @@
-/// What the calls that read answer, for the API description and the README: one phone whose app `mail` has just left the
-/// screen. The tests read each strictly as what its route answers, and find it in the README.
+/// Example answers for the API description and the README: a phone whose app `mail` has just left the screen. The tests
+/// decode each of them like its route's answer, and compare it with the README.
 enum Example {
     static let device = """
         {"apps": {}, "switcher": [], "isPoweredOn": true, "isAwake": true, "backgroundRefresh": "on",
@@ -58,7 +58,7 @@ enum Example {
            "cumulativeMemoryResourceLimitExitCount": 0, "cumulativeNormalAppExitCount": 0}}}
         """
 
-    /// Of the kinds of wakes the first alone, with a few of its factors.
+    /// Shortened to the first kind of wake, with a few of its factors.
     static let explanation = """
         {"app": "mail", "state": "background", "since": "2026-11-22T02:34:51.613Z", "backgroundRefresh": "denied",
          "because": "Something keeps it from suspension: task save.",
@@ -72,7 +72,7 @@ enum Example {
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
         """
 
-    /// Of the generations one alone.
+    /// Shortened to one profile.
     static let profiles = """
         {"ios15": {"backgroundTasks": 30, "backgroundTasksInLowPowerMode": 15, "backgroundURLSessionHandler": 30,
           "didEnterBackground": 5, "fetchHandler": 30, "launch": 20, "locationHandler": 10, "locationNeedsFlag": true,

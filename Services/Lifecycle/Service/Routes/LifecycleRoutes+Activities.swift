@@ -7,14 +7,14 @@ import OrderedCollections
 import Records
 import ServiceKit
 
-// What keeps an app running for its modes, what its code does, and the places that it asks to be told of.
+// Activities, actions of an app's code, and monitored locations.
 extension LifecycleRoutes {
     func addActivities(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         let activity = app + "/activities/{kind}"
-        let kind = RouteParameter.word("kind", ActivityKind.self, "What the app does")
+        let kind = RouteParameter.word("kind", ActivityKind.self, "The kind of activity")
         table.add(
-            .post, activity, "The app begins what one of its modes is for", access: .caller, parameters: [kind],
+            .post, activity, "Starts an activity of an app, such as audio", access: .caller, parameters: [kind],
             request: ActivityRequest.self, response: AppDocument.self,
             problems: .ofCode(.locationDenied, .activityNotAllowed(.audio))
         ) { request, context in
@@ -23,14 +23,14 @@ extension LifecycleRoutes {
             return try await submit(request, context) { .startActivity(app: $0, kind, document) }
         }
         table.add(
-            .delete, activity, "The app stops it; its suspension follows where nothing else keeps it running",
+            .delete, activity, "Stops an activity; the system suspends the app if nothing else keeps it running",
             access: .caller, parameters: [kind], status: .noContent, problems: .ofCode()
         ) { request, context in
             let kind = try activityKind(context)
             return try await submit(request, context, status: .noContent) { .stopActivity(app: $0, kind) }
         }
         table.add(
-            .post, app + "/actions", "The app's code does something that may cost its life, or that the user may see",
+            .post, app + "/actions", "Reports an action of the app's code that can end the app or that the user sees",
             access: .caller, request: ActionReport.self, response: AppDocument.self, problems: .ofCode()
         ) { request, context in
             let report = try await request.document(as: ActionReport.self)
@@ -38,7 +38,7 @@ extension LifecycleRoutes {
         }
         let region = app + "/regions/{region}"
         table.add(
-            .put, region, "The app monitors a region; one of the same identifier takes its place", access: .caller,
+            .put, region, "Starts to monitor a region; replaces a region with the same identifier", access: .caller,
             request: Region.self, response: AppDocument.self,
             problems: .ofCode(
                 .unavailableOnDevice("regions need GPS"), .locationDenied,
@@ -49,7 +49,7 @@ extension LifecycleRoutes {
             return try await submit(request, context) { .monitorRegion(app: $0, region: identifier, document) }
         }
         table.add(
-            .delete, region, "The app stops monitoring a region", access: .caller, status: .noContent,
+            .delete, region, "Stops monitoring a region", access: .caller, status: .noContent,
             problems: .ofCode()
         ) { request, context in
             let identifier = try context.parameters.identifier("region")
@@ -59,12 +59,12 @@ extension LifecycleRoutes {
         }
         let changes = app + "/significant-location-changes"
         table.add(
-            .put, changes, "The app monitors significant changes of the location", access: .caller,
+            .put, changes, "Starts to monitor significant location changes", access: .caller,
             response: AppDocument.self,
             problems: .ofCode(.unavailableOnDevice("significant changes need a cellular radio"), .locationDenied)
         ) { try await submit($0, $1) { .monitorSignificantChanges(app: $0) } }
         table.add(
-            .delete, changes, "The app stops monitoring them", access: .caller, status: .noContent,
+            .delete, changes, "Stops monitoring significant location changes", access: .caller, status: .noContent,
             problems: .ofCode()
         ) { try await submit($0, $1, status: .noContent) { .stopMonitoringSignificantChanges(app: $0) } }
     }
@@ -73,7 +73,7 @@ extension LifecycleRoutes {
         let name = try context.parameters.identifier("kind")
         guard let kind = ActivityKind(rawValue: name) else {
             let kinds = ActivityKind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .notFound.because("No activity is called \(name): there are \(kinds).")
+            throw .notFound.because("There is no activity \"\(name)\". The activities are \(kinds).")
         }
         return kind
     }

@@ -6,7 +6,7 @@ import OrderedCollections
 import Records
 import ServiceKit
 
-// Apps: what is installed, what happens to it, the switcher.
+// Apps: installation, transitions, settings, the switcher.
 extension LifecycleRoutes {
     func addApps(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
@@ -18,7 +18,7 @@ extension LifecycleRoutes {
             return try await submit(request, context, status: .created) { .install(app: $0, manifest) }
         }
         table.add(
-            .get, app, "An app", access: .caller, response: InstalledApp.self, problems: .ofApp(),
+            .get, app, "Returns the state of an app", access: .caller, response: InstalledApp.self, problems: .ofApp(),
             example: Example.app
         ) { request, context in
             let (record, etag) = try await installed(request, context)
@@ -28,14 +28,14 @@ extension LifecycleRoutes {
             .delete, app, "Uninstalls an app", access: .caller, status: .noContent, problems: .ofApp()
         ) { try await submit($0, $1, status: .noContent) { .uninstall(app: $0) } }
         table.add(
-            .put, app + "/settings", "What the user sets for an app; what is missing stays as it was",
+            .put, app + "/settings", "Changes the user's settings of an app; missing members keep their value",
             access: .caller, request: AppSettings.self, response: AppDocument.self, problems: .ofApp(.restricted)
         ) { request, context in
             let settings = try await request.document(as: AppSettings.self)
             return try await submit(request, context) { .changeSettings(app: $0, settings) }
         }
         table.add(
-            .post, app + "/transitions", "Something happens to an app", access: .caller,
+            .post, app + "/transitions", "Reports a transition of an app, such as launch or home", access: .caller,
             request: Transition.self, response: AppDocument.self,
             problems: .ofTransition + [LifecycleRefusal.unsupportedOnProfile(.ios7).problem]
         ) { request, context in
@@ -48,7 +48,8 @@ extension LifecycleRoutes {
             problems: .ofTransition
         ) { try await submit($0, $1) { .transition(app: $0, .open) } }
         table.add(
-            .delete, entry, "Swipes an app away", access: .caller, response: AppDocument.self, problems: .ofTransition
+            .delete, entry, "Swipes an app away in the switcher", access: .caller, response: AppDocument.self,
+            problems: .ofTransition
         ) { try await submit($0, $1) { .transition(app: $0, .swipe) } }
     }
 }

@@ -13,14 +13,14 @@ extension LifecycleRoutes {
     func addDevices(_ table: inout RouteTable) {
         let device = "/v1/devices/{device}"
         table.add(
-            .put, device, "Registers a device, and answers its token; or describes it anew, without one",
+            .put, device, "Registers a device and returns its token; updates a registered device without a token",
             access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created, further: [.ok]
         ) { request, context in
             let document = try await request.document(as: Registration.self)
             return try await register(try document.within(try context.requireCaller()), request, context)
         }
         table.add(
-            .get, device, "The whole state of a device", access: .caller, response: LifecycleMachine.self,
+            .get, device, "Returns the whole state of a device", access: .caller, response: LifecycleMachine.self,
             problems: .ofDevice(), example: Example.device
         ) { request, context in
             let found = try await registered(request, context)
@@ -30,27 +30,27 @@ extension LifecycleRoutes {
             .delete, device, "Deregisters a device", access: .caller, status: .noContent, problems: .ofDevice()
         ) { try await submit(.deregister, $0, $1, status: .noContent) }
         table.add(
-            .patch, device + "/conditions", "Reports conditions, any subset", access: .caller,
+            .patch, device + "/conditions", "Reports some or all conditions of a device", access: .caller,
             request: ConditionsReport.self, response: LifecycleMachine.self, problems: .ofDevice()
         ) { request, context in
             let conditions = try await request.document(as: ConditionsReport.self)
             return try await submit(.updateConditions(conditions), request, context)
         }
         table.add(
-            .post, device + "/power", "Boots, reboots or switches off", access: .caller, request: Power.self,
+            .post, device + "/power", "Boots, reboots or switches off a device", access: .caller, request: Power.self,
             response: LifecycleMachine.self, problems: .ofDevice()
         ) { request, context in
             try await submit(.power(try await request.document(as: Power.self).event), request, context)
         }
         table.add(
-            .post, device + "/interruptions", "A call, a text, an email or something else draws the user's attention",
+            .post, device + "/interruptions", "Reports a call, a text, an email or another interruption",
             access: .caller, request: Interruption.self, response: LifecycleMachine.self,
             problems: .ofDevice(.deviceOff)
         ) { request, context in
             try await submit(.interrupt(try await request.document(as: Interruption.self).kind), request, context)
         }
         table.add(
-            .put, device + "/settings", "What is set for the whole device; what is missing stays as it was",
+            .put, device + "/settings", "Changes the settings of a device; missing members keep their value",
             access: .caller, request: DeviceSettings.self, response: LifecycleMachine.self,
             problems: .ofDevice(.restricted)
         ) { request, context in
@@ -58,7 +58,7 @@ extension LifecycleRoutes {
             return try await submit(.changeDeviceSettings(settings), request, context)
         }
         table.add(
-            .get, device + "/app-switcher", "The app switcher, most recent first", access: .caller,
+            .get, device + "/app-switcher", "Returns the app switcher, most recent app first", access: .caller,
             response: Switcher.self, problems: .ofDevice(), example: Example.switcher
         ) { request, context in
             let found = try await registered(request, context)
@@ -66,8 +66,8 @@ extension LifecycleRoutes {
         }
     }
 
-    /// The token is made after the commit: neither the log nor the table of repeated requests ever holds it. So it is shown
-    /// once; whoever lost it asks for another.
+    /// The token is created after the commit, so neither the log nor the idempotency table stores it. It is shown once.
+    /// A client that loses it requests another one.
     private func register(
         _ registration: Registration, _ request: Request, _ context: ServiceContext
     ) async throws -> Response {
@@ -88,7 +88,7 @@ extension LifecycleRoutes {
     }
 }
 
-/// What a registration answers, handed out of the batch that made it; a batch that runs again tells it again.
+/// The answer of a registration, copied out of its batch. A repeated batch overwrites it.
 private final class Registered: Sendable {
     private let made = Mutex<DeviceDocument?>(nil)
     var document: DeviceDocument? { made.withLock { $0 } }
@@ -102,9 +102,9 @@ extension LifecycleEvent {
 }
 
 extension Registration {
-    /// Tokens register within their own fleet, named or not.
+    /// A device or fleet token registers devices in its own fleet, even if the document names none.
     ///
-    /// - Throws: `forbidden` where another fleet is named.
+    /// - Throws: `forbidden` if the document names another fleet.
     fileprivate func within(_ caller: Caller) throws(Problem) -> Registration {
         let own: String?
         switch caller {
@@ -112,7 +112,9 @@ extension Registration {
         case .fleet(let id): own = id
         case .device(_, let id): own = id.isEmpty ? nil : id
         }
-        guard fleet == nil || fleet == own else { throw .forbidden.because("The token belongs to another fleet.") }
+        guard fleet == nil || fleet == own else {
+            throw .forbidden.because("The token belongs to another fleet. Omit `fleet`, or name the token's fleet.")
+        }
         var registration = self
         registration.fleet = own
         return registration

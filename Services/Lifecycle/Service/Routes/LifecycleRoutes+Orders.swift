@@ -9,17 +9,17 @@ import Runtime
 import ServiceKit
 import ServiceLifecycle
 
-// Orders: what the devices are told to do, as streams of server-sent events and by long-polling.
+// Orders to devices, as server-sent events and by long polling.
 extension LifecycleRoutes {
     func addOrders(_ table: inout RouteTable) {
         table.add(
             .get, "/v1/devices/{device}/orders",
-            "The device's orders from now on, or after Last-Event-ID; with ?wait=30 the next few of them as a document",
+            "Streams the orders of a device from now on, or after Last-Event-ID; ?wait=30 returns the next page instead",
             access: .caller,
             parameters: [
-                .number("wait", 0...60, "Seconds to wait for an order; without it the answer is a stream"),
+                .number("wait", 0...60, "Seconds to wait for an order; if missing, the answer is a stream"),
                 RouteParameter(
-                    "after", in: .query, "The `next` of the last answer, where no Last-Event-ID can be sent",
+                    "after", in: .query, "The `next` of the last answer, for clients that can't send Last-Event-ID",
                     ["type": "string", "pattern": "^[0-9]+:[0-9]+$"]),
                 .lastEventID,
             ],
@@ -40,11 +40,11 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
-            "The orders of all devices of a fleet over one connection, of all partitions or of those in ?partitions=0,1",
+            "Streams the orders of all devices of a fleet, for all partitions or for those in ?partitions=0,1",
             access: .caller,
             parameters: [
                 RouteParameter(
-                    "partitions", in: .query, "Numbers of partitions with commas; all of them without it",
+                    "partitions", in: .query, "Partition numbers, separated by commas; all partitions if missing",
                     ["type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"]),
                 .lastEventID,
             ],
@@ -60,23 +60,23 @@ extension LifecycleRoutes {
         }
     }
 
-    /// Where the client wants its device's orders resumed: by `Last-Event-ID`, or `?after=` where it can't set headers.
+    /// Returns the offset in `Last-Event-ID`, or in `?after=` for clients that can't set headers.
     private func resumePoint(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
         let partition = key.partition(of: tail.partitions)
         if let point = try request.resumePoint() {
             guard let offset = point.offsets[partition] else {
-                throw .invalidHeader.because("Last-Event-ID must be of this device's stream.")
+                throw .invalidHeader.because("Last-Event-ID must be an id of this device's stream.")
             }
             return Int(offset)
         }
         guard let text = request.uri.queryParameters["after"] else { return nil }
         guard let offset = ResumePoint(String(text))?.offsets[partition] else {
-            throw .invalidQuery.because("after must be the `next` of a former answer.")
+            throw .invalidQuery.because("`after` must be the `next` of an earlier answer.")
         }
         return Int(offset)
     }
 
-    /// Where a device's orders begin: after the place that the client has, or now.
+    /// Returns the start of a device's orders: the client's position, or the head.
     private func start(_ request: Request, of key: AggregateKey) async throws -> Int {
         let partition = key.partition(of: tail.partitions)
         guard let after = try resumePoint(request, key) else { return try await tail.heads()[partition, default: 0] }
@@ -84,18 +84,18 @@ extension LifecycleRoutes {
         return after
     }
 
-    /// Live until another stream of the same device begins.
+    /// Streams orders until another stream of the same device begins.
     private func stream(_ device: String, after: Int, _ context: ServiceContext) throws -> Response {
         let told = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
         let replaced = streams.begin(device)
         let steps = merge(told.map(Step.order), replaced.map { Step.end })
-        // Declared to throw because its base may; it does not.
+        // `prefix` is declared as throwing because its base may throw. This base never throws.
         let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
         let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }
         return Response(events: events, on: context, metrics: metrics)
     }
 
-    /// The orders that the log has already; where it has none, the first that comes within the time.
+    /// Returns the orders in the log. If there are none, it waits for the first one.
     private func poll(
         _ key: AggregateKey, after: Int, wait: Duration, _ context: ServiceContext
     ) async throws -> OrderList {
@@ -108,7 +108,7 @@ extension LifecycleRoutes {
             for (event, order) in page.events.compactMap({ event in Order(event).map { (event, $0) } }) {
                 items.append(order)
                 guard items.count == OrderList.limit else { continue }
-                // The rest of the page is for the next answer.
+                // The next answer has the rest of the page.
                 last = event.offset
                 break
             }
@@ -121,7 +121,7 @@ extension LifecycleRoutes {
         return OrderList(items: items, next: "\(key.partition(of: tail.partitions)):\(last)")
     }
 
-    /// The first order after an offset; nil where none comes in time, and when the service shuts down.
+    /// Returns the first order after an offset; nil after the timeout or at shutdown.
     private func first(
         of key: AggregateKey, after offset: Int, within wait: Duration
     ) async throws -> (order: Order, offset: Int)? {
@@ -141,14 +141,14 @@ extension LifecycleRoutes {
         }
     }
 
-    /// Where a fleet's stream begins, by partition: after `Last-Event-ID`, or now.
+    /// Returns the start of a fleet's stream by partition: `Last-Event-ID`, or the heads.
     private func start(_ request: Request) async throws -> [Int: Int] {
         let point = try request.resumePoint()
         var start = try await tail.heads()
         if let text = request.uri.queryParameters["partitions"] {
             let asked = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
             guard asked.allSatisfy({ $0.map { start[$0] != nil } ?? false }) else {
-                throw Problem.invalidQuery.because("partitions must be numbers from 0 to \(tail.partitions - 1)")
+                throw Problem.invalidQuery.because("`partitions` must be numbers from 0 to \(tail.partitions - 1).")
             }
             start = start.filter { asked.contains($0.key) }
         }
@@ -165,9 +165,9 @@ private enum Step: Sendable {
 }
 
 extension Caller {
-    /// Lets operators on, and the fleet's own token.
+    /// Requires an operator key or a token of this fleet.
     ///
-    /// - Throws: `not_found`: another's fleet is as if it were not there.
+    /// - Throws: `not_found` for all others, so that they can't probe for fleets.
     func requireFleet(_ fleet: String) throws(Problem) {
         switch self {
         case .operator: return

@@ -10,13 +10,13 @@ import Runtime
 import ServiceKit
 import Timeline
 
-// What has become of apps, and why.
+// Reports: terminations, explanations, profiles.
 extension LifecycleRoutes {
     func addReports(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
             .get, app + "/terminations",
-            "How the app's processes ended, the latest first, and how many for each reason", access: .caller,
+            "Lists the terminations of an app, the latest first, with counts by reason", access: .caller,
             parameters: .pages,
             response: Terminations.self, problems: .ofApp() + [.invalidQuery], example: Example.terminations
         ) { request, context in
@@ -30,7 +30,7 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, app + "/explain",
-            "Why the app is in its state, what comes next, and what each kind of wake would come to now, factor by factor",
+            "Explains the state of an app, its next change, and the result of each kind of wake with all factors",
             access: .caller, response: Explanation.self, problems: .ofApp(), example: Example.explanation
         ) { request, context in
             let app = try context.parameters.identifier("app")
@@ -43,7 +43,7 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, "/v1/fleets/{fleet}/terminations",
-            "How the processes of all apps of a fleet's devices ended, counted",
+            "Counts the terminations of all apps of a fleet's devices by reason",
             access: .caller, response: FleetTerminations.self, example: Example.fleetTerminations
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
@@ -51,7 +51,7 @@ extension LifecycleRoutes {
             return Response(try await terminations(of: fleet))
         }
         table.add(
-            .get, "/v1/profiles", "The limits that this deployment goes by, by generation of iOS", access: .caller,
+            .get, "/v1/profiles", "Returns the limits of this deployment, by generation of iOS", access: .caller,
             response: LifecyclePolicy.self, example: Example.profiles
         ) { _, _ in Response(policy) }
     }

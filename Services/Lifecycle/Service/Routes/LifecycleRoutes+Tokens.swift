@@ -12,7 +12,7 @@ extension LifecycleRoutes {
     func addTokens(_ table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/token",
-            "Issues another token and voids the former ones: every service refuses them from the next moments on",
+            "Issues a new token and revokes the earlier ones in all services",
             access: .caller, response: TokenDocument.self, status: .created,
             problems: .ofDevice() + [.tokenShownOnce]
         ) { request, context in
@@ -22,43 +22,44 @@ extension LifecycleRoutes {
                 isDecided.withLock { $0 = true }
                 return []
             }
-            // A repeated request voids nothing, so it gets nothing that could be used beside the first one's token.
+            // A repeated request revokes nothing, so it must not get a second valid token.
             guard isDecided.withLock({ $0 }) else { throw Problem.tokenShownOnce }
             let fleet = try await registered(request, context).state.fleet
-            // The answer's place in the log is that of the revocation: this token outlives it, and no later one.
+            // The position is that of the revocation. So this token survives it, but no later one.
             let token = try await tokens.device(device, fleet: fleet ?? "", position: voided.position ?? 0)
             var answer = Response(TokenDocument(device: device, token: token), status: .created)
             answer.headers[.position] = voided.headers[.position]
             return answer
         }
         table.add(
-            .delete, "/v1/devices/{device}/token", "Voids the device's tokens without issuing another",
+            .delete, "/v1/devices/{device}/token", "Revokes all tokens of a device",
             access: .caller, status: .noContent, problems: .ofDevice()
         ) { try await submit(.revokeTokens, $0, $1, status: .noContent) }
         table.add(
-            .post, "/v1/fleets/{fleet}/token", "Issues a token that registers and opens the devices of a fleet",
+            .post, "/v1/fleets/{fleet}/token", "Issues a token that registers the devices of a fleet and acts for them",
             access: .scope(.operate), response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
-            // Before it is taken down as shown: a token that nobody got to see harms nobody.
+            // Created before the request is recorded: an unused token is harmless.
             let token = try await tokens.fleet(fleet)
             if let idempotency = try request.idempotency(of: try context.requireCaller(), context) {
-                // What is kept is that it was shown, never the token.
+                // The table records only that the token was shown.
                 let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
                 guard before == nil else { throw Problem.tokenShownOnce }
             }
             return Response(TokenDocument(fleet: fleet, token: token), status: .created)
         }
         table.add(
-            .get, "/.well-known/jwks.json", "The public keys of the tokens (RFC 7517)", access: .open,
+            .get, "/.well-known/jwks.json", "Returns the public keys of the tokens (RFC 7517)", access: .open,
             response: JSON.self, example: Example.keys
         ) { _, _ in Response(json: tokens.keySet.bytes) }
     }
 }
 
 extension Problem {
-    /// A token is neither in the log nor among the answers that are kept for repeated requests.
+    /// Neither the log nor the idempotency table stores tokens, so an answer with a token can't be repeated.
     static let tokenShownOnce = Problem(
         .conflict, "token_shown_once",
-        "The token of this request was shown once: ask for another with another Idempotency-Key")
+        "Token was already shown",
+        detail: "The service stores no tokens. Request a new one with another Idempotency-Key.")
 }

@@ -7,18 +7,19 @@ import Records
 import ServiceKit
 import Timeline
 
-// What stands for code of an app: handlers that return, background tasks.
+// Calls of an app's code: returning handlers, background tasks.
 extension LifecycleRoutes {
     func addWork(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
-            .post, app + "/callbacks/{callback}/completion", "A handler returned", access: .caller,
+            .post, app + "/callbacks/{callback}/completion", "Reports that a callback's handler returned",
+            access: .caller,
             parameters: [.word("callback", Callback.self, "The `name` of the order that called it")],
             request: CallbackCompletion.self, response: AppDocument.self, problems: .ofCode(.alreadyCompleted)
         ) { request, context in
             let name = try context.parameters.identifier("callback")
             guard let callback = Callback(rawValue: name) else {
-                throw Problem.notFound.because("No callback is called \(name).")
+                throw Problem.notFound.because("There is no callback \"\(name)\".")
             }
             let completion = try await request.document(as: CallbackCompletion.self)
             return try await submit(request, context) { .completeCallback(app: $0, callback, completion) }
@@ -38,7 +39,8 @@ extension LifecycleRoutes {
             return try await submit(request, context, status: .noContent) { .endTask(app: $0, task: task) }
         }
         table.add(
-            .get, app + "/background-time-remaining", "What is left of the background tasks' time", access: .caller,
+            .get, app + "/background-time-remaining", "Returns the time that background tasks have left",
+            access: .caller,
             response: BackgroundTimeDocument.self, problems: .ofCode(), example: Example.backgroundTime
         ) { request, context in
             let record = try await installed(request, context).record
@@ -47,7 +49,7 @@ extension LifecycleRoutes {
             return Response(BackgroundTimeDocument(record, at: clock.now))
         }
         table.add(
-            .get, app + "/background-refresh-status", "Whether Background App Refresh is on for the app",
+            .get, app + "/background-refresh-status", "Returns whether Background App Refresh is available to an app",
             access: .caller, response: BackgroundRefreshDocument.self, problems: .ofApp(),
             example: Example.backgroundRefresh
         ) { request, context in
@@ -57,7 +59,7 @@ extension LifecycleRoutes {
             return Response(BackgroundRefreshDocument(found.state.backgroundRefreshStatus(app)), etag: found.etag)
         }
         table.add(
-            .post, app + "/wakes/{wake}/completion", "The handler of a wake is done", access: .caller,
+            .post, app + "/wakes/{wake}/completion", "Reports that the handler of a wake finished", access: .caller,
             request: WakeCompletion.self, response: AppDocument.self,
             problems: .ofCode(
                 .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),

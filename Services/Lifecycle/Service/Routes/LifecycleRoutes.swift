@@ -10,16 +10,16 @@ import Runtime
 import ServiceKit
 import Timeline
 
-/// The REST calls of `lifecycle`. Each decodes, makes one command, and encodes.
+/// The REST API of `lifecycle`. Each route decodes a request, submits one command and encodes the answer.
 struct LifecycleRoutes: Sendable {
     let commands: Commands<LifecycleMachine>
     let tail: LogTail
     let tokens: TokenIssuer
-    /// The suite's time.
+    /// The suite's clock.
     let clock: any SuiteClock
-    /// The limits that the machine goes by.
+    /// The limits of this deployment.
     let policy: LifecyclePolicy
-    /// How processes ended.
+    /// The history of terminations.
     let terminations: EventHistory<LifecycleEvent.AppTerminated>
     let metrics: Metrics
     /// The live order streams of devices.
@@ -35,7 +35,7 @@ struct LifecycleRoutes: Sendable {
         addOrders(&table)
     }
 
-    /// The state of a registered device, its version and the offset of its last event.
+    /// Returns the state of a registered device, its version and the offset of its last event.
     func registered(
         _ request: Request, _ context: ServiceContext
     ) async throws -> (state: LifecycleMachine, etag: ETag, offset: Int) {
@@ -46,7 +46,7 @@ struct LifecycleRoutes: Sendable {
         return (found.aggregate.state, ETag(version: found.aggregate.eventCount), found.version)
     }
 
-    /// The app in the path, with the version of its device.
+    /// Returns the app in the path, with the version of its device.
     func installed(_ request: Request, _ context: ServiceContext) async throws -> (record: InstalledApp, etag: ETag) {
         let app = try context.parameters.identifier("app")
         let found = try await registered(request, context)
@@ -54,7 +54,7 @@ struct LifecycleRoutes: Sendable {
         return (record, found.etag)
     }
 
-    /// A command about the app in the path; answers the app, or the task that was begun.
+    /// Submits a command about the app in the path. The answer is the app, or the new task.
     func submit(
         _ request: Request, _ context: ServiceContext, status: HTTPResponse.Status = .ok,
         _ command: (String) -> LifecycleCommand
@@ -66,7 +66,7 @@ struct LifecycleRoutes: Sendable {
         }
     }
 
-    /// A command about the device in the path; answers its whole state.
+    /// Submits a command about the device in the path. The answer is the device's whole state.
     func submit(
         _ command: LifecycleCommand, _ request: Request, _ context: ServiceContext,
         status: HTTPResponse.Status = .ok, registers: Bool = false,
