@@ -3,19 +3,21 @@ public import Foundation
 import Records
 public import Timeline
 
-/// Where an input comes from: what its events carry on.
+/// The origin of an input. Its events carry the ids of the origin.
 public struct Origin: Sendable, Equatable {
-    /// 128 bits that name the input. Everything random in its decision derives from it.
+    /// A unique id of the input. All random values of its decision derive from it.
     public var id: UUID
+    /// The id that all effects of one first cause share.
     public var correlation: UUID
+    /// The event that the input follows from; nil for commands and deadlines.
     public var causation: UUID?
+    /// The W3C trace context of the request.
     public var traceparent: String?
-    /// Whether every process that takes the same input derives the same id.
+    /// Whether every process derives the same id for the same input.
     public let isDerived: Bool
 
-    /// An input from outside the suite.
+    /// Creates the origin of an input from outside the suite.
     /// - Parameter id: a random id, unique to this input.
-    /// - Parameter id: random; no other input has it.
     public init(id: UUID, traceparent: String? = nil) {
         self.id = id
         correlation = id
@@ -31,7 +33,7 @@ public struct Origin: Sendable, Equatable {
         isDerived = true
     }
 
-    /// An input that is another service's event.
+    /// Creates the origin of an input that is an event of another service.
     public init(following event: Event) {
         id = event.id
         correlation = event.correlation
@@ -41,22 +43,25 @@ public struct Origin: Sendable, Equatable {
     }
 }
 
-/// A deadline that came and changed nothing: it would come for ever.
+/// An error: a deadline fired, changed nothing and would fire for ever.
 public struct StuckDeadline: Error, Sendable, CustomStringConvertible {
+    /// The aggregate of the deadline.
     public let key: AggregateKey
+    /// The deadline.
     public let due: Instant
 
-    public var description: String { "the deadline of \(key) at \(due) came and is still there" }
+    public var description: String { "the deadline of \(key) at \(due) fired and stayed due" }
 }
 
-/// A machine with its place in time: what both runtimes keep of one aggregate, and the one way in which inputs reach it.
+/// A machine with its key, time and event count. Both runtimes pass inputs to machines only through this type.
 public struct Aggregate<M: Machine>: Sendable {
+    /// The name of the aggregate. It decides the partition.
     public let key: AggregateKey
-    /// A reference: aggregates are handed around much more often than they change.
+    /// A reference, because aggregates are copied much more often than they change.
     private var snapshot: Snapshot
-    /// The moment of the last decision that changed anything.
+    /// The time of the last decision that changed the state.
     public private(set) var now: Instant
-    /// How many events the state is the fold of.
+    /// The number of events in the fold.
     public private(set) var eventCount: Int
 
     private final class Snapshot: Sendable {
@@ -69,12 +74,15 @@ public struct Aggregate<M: Machine>: Sendable {
         }
     }
 
+    /// The current state.
     public var state: M { snapshot.state }
-    /// The earliest moment at which time itself is an input; nil when there is none.
+    /// The earliest deadline; nil if there is none.
     public var nextDeadline: Instant? { snapshot.nextDeadline }
 
+    /// Creates an aggregate without events.
     public init(key: AggregateKey) { self.init(key: key, state: M(), now: .epoch, eventCount: 0) }
 
+    /// Creates an aggregate from a stored state.
     public init(key: AggregateKey, state: M, now: Instant, eventCount: Int) {
         self.key = key
         snapshot = Snapshot(state)
@@ -82,13 +90,13 @@ public struct Aggregate<M: Machine>: Sendable {
         self.eventCount = eventCount
     }
 
-    /// The fold of a history: the state that the log says it has.
+    /// Creates an aggregate by the fold of its whole history.
     public init(key: AggregateKey, folding history: [Event]) throws(ContractError) {
         self.init(key: key)
         try fold(history)
     }
 
-    /// Takes in its own events that came after this state.
+    /// Folds the aggregate's own events after this state.
     public mutating func fold(_ history: [Event]) throws(ContractError) {
         var state = state
         var latest = now
@@ -101,11 +109,11 @@ public struct Aggregate<M: Machine>: Sendable {
         eventCount += history.count
     }
 
-    /// Fires all deadlines up to a moment, each as of its due time.
+    /// Fires all deadlines up to a time, each as of its due time.
     ///
     /// - Parameters:
-    ///   - moments: what all aggregates of the partition hold; kept up to date.
-    ///   - limit: at most so many; the rest waits for the next call.
+    ///   - moments: the slot reservations of the partition; the decisions update them.
+    ///   - limit: the most deadlines of this call.
     /// - Returns: their events in order.
     public mutating func fireDeadlines(
         until moment: Instant, policy: M.Policy, moments: inout MomentLedger, limit: Int = 1000
@@ -124,21 +132,21 @@ public struct Aggregate<M: Machine>: Sendable {
         return fired
     }
 
-    /// Decides one input as of `arrival`, or as of the aggregate's last moment when that is later.
+    /// Decides one input at `arrival`, or at the time of the last decision if that is later.
     ///
-    /// - Parameter moments: what all aggregates of the partition hold; kept up to date.
-    /// - Throws: the machine's refusal; the aggregate is then unchanged.
-    /// - Returns: the events, as the machine told them and as the log takes them.
+    /// - Parameter moments: the slot reservations of the partition; the decisions update them.
+    /// - Throws: the machine's refusal. The aggregate is then unchanged.
+    /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy,
         moments: inout MomentLedger
     ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
-        // Several machines follow one event: each draws from a seed of its own, or their events would have the same ids.
+        // Several machines follow one event. Each has its own seed, so that their events have different ids.
         let seed =
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
-        // Lent, not copied.
+        // Swaps avoid a copy.
         swap(&decision.moments, &moments)
         defer { swap(&decision.moments, &moments) }
         do throws(M.Refusal) { try M.decide(input, &decision) } catch {
@@ -149,11 +157,11 @@ public struct Aggregate<M: Machine>: Sendable {
         return (decision.events, sealed)
     }
 
-    /// Decides what follows from an outage, as of its end. What the aggregate has lived through of it already, it is not told
-    /// of again: noting the same outage twice, or one that goes on, in parts, adds each moment of it once.
+    /// Decides the effects of an outage at its end, without the part that the aggregate already knows. So a repeated or
+    /// a growing outage counts each part once.
     ///
-    /// All deadlines up to the outage's beginning, or to ``now`` where that is later, must have fired.
-    /// - Parameter moments: what all aggregates of the partition hold; kept up to date.
+    /// All deadlines up to the start of the outage, or up to ``now`` if that is later, must have fired.
+    /// - Parameter moments: the slot reservations of the partition; the decisions update them.
     public mutating func note(_ outage: Outage, policy: M.Policy, moments: inout MomentLedger) -> [Event] {
         let rest = Outage(from: max(outage.from, now), until: outage.until)
         guard eventCount > 0, rest.from < rest.until else { return [] }
@@ -166,9 +174,9 @@ public struct Aggregate<M: Machine>: Sendable {
         return take(&decision, Origin(id: id))
     }
 
-    /// Makes what was decided the aggregate's own.
+    /// Adopts the result of a decision.
     ///
-    /// - Returns: the events, sealed.
+    /// - Returns: the events, as the log stores them.
     private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
         guard !decision.events.isEmpty else { return [] }
         let moment = decision.now

@@ -4,18 +4,19 @@ import Records
 public import OrderedCollections
 public import Timeline
 
-/// Runs one kind of machine in memory, by the same rules as the durable runtime: deadlines before inputs, refusals fail one
-/// input alone, every event in one log.
+/// Runs one kind of machine in memory, by the rules of the durable runtime: deadlines fire before inputs, a refusal
+/// fails only its own input, and all events are in one log.
 public struct InMemoryRuntime<M: Machine>: Sendable {
+    /// All aggregates, in the order of their first events.
     public private(set) var aggregates: OrderedDictionary<AggregateKey, Aggregate<M>> = [:]
-    /// All events in order; the offsets are dense from 1, as in a log of one partition.
+    /// All events in order. The offsets are dense from 1, as in a log of one partition.
     public private(set) var log: [Event] = []
     private let policy: M.Policy
     private var inputs = 0
     private let seed: String
-    /// What the aggregates hold, by partition.
+    /// The slot reservations, by partition.
     private var moments: [MomentLedger]
-    /// The deadlines of aggregates, by their places among them; some are no longer true.
+    /// The deadlines, with the indexes of their aggregates. Some are outdated.
     private var deadlines = Heap<Due>()
 
     private struct Due: Comparable {
@@ -25,9 +26,11 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         static func < (a: Due, b: Due) -> Bool { (a.at, a.index) < (b.at, b.index) }
     }
 
+    /// Creates a runtime without aggregates.
+    ///
     /// - Parameters:
-    ///   - seed: input ids derive from it and from their number.
-    ///   - partitions: over so many the aggregates share out what there is under the machine's ceiling. The log is one.
+    ///   - seed: the source of the input ids, together with the number of the input.
+    ///   - partitions: the number of partitions that share the machine's ceiling. There is only one log.
     public init(policy: M.Policy, seed: String = "", partitions: Int = 1) {
         self.policy = policy
         self.seed = seed
@@ -36,12 +39,12 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         }
     }
 
-    /// The state of an aggregate; the base state where nothing happened to it yet.
+    /// Returns the state of an aggregate; the initial state before its first event.
     public func state(_ key: AggregateKey) -> M { aggregates[key]?.state ?? M() }
 
-    /// Submits a command at a moment.
+    /// Submits a command at a time.
     ///
-    /// - Returns: the events of deadlines that came due first, then the command's own.
+    /// - Returns: the events of earlier deadlines, then those of the command.
     @discardableResult
     public mutating func submit(_ command: M.Command, to key: AggregateKey, at moment: Instant) throws -> [Event] {
         inputs += 1
@@ -49,7 +52,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         return try run(.command(command), origin, key, at: moment)
     }
 
-    /// Delivers another service's event.
+    /// Delivers an event of another service.
     @discardableResult
     public mutating func deliver(_ event: Event) throws -> [Event] {
         guard M.follows.contains(event.type) else { return [] }
@@ -59,7 +62,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     /// The earliest deadline of all aggregates.
     public var nextDeadline: Instant? { aggregates.values.compactMap(\.nextDeadline).min() }
 
-    /// Lets time pass: fires every deadline up to a moment, the earliest first, and of equals in the order of their aggregates.
+    /// Fires every deadline up to a time, the earliest first. Equal ones fire in the order of their aggregates.
     @discardableResult
     public mutating func advance(to moment: Instant) throws -> [Event] {
         var fired: [Event] = []
@@ -75,8 +78,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         return fired
     }
 
-    /// Lets time pass in which nobody reached the machine: no deadline fires while it lasts, and every aggregate is told of it
-    /// at its end.
+    /// Passes the time of an outage: no deadline fires during it, and every aggregate is notified at its end.
     @discardableResult
     public mutating func pass(_ outage: Outage) throws -> [Event] {
         var events = try advance(to: outage.from)
@@ -123,7 +125,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
 
     /// Compares every aggregate with the fold of its history.
     ///
-    /// - Returns: the keys whose state is not the fold of their events; empty when all is well.
+    /// - Returns: the keys whose state differs from the fold of their events.
     public func foldCheck() throws(ContractError) -> [AggregateKey] {
         var histories: OrderedDictionary<AggregateKey, [Event]> = [:]
         for event in log { histories[event.key, default: []].append(event) }

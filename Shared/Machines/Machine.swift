@@ -3,15 +3,19 @@ import Foundation
 public import Records
 public import Timeline
 
-/// What a service knows about one aggregate, and the rules by which it changes: a pure value.
+/// The rules and the state of one service for one aggregate, as a pure value.
 ///
-/// No I/O, no clock, no randomness, no iteration over unordered collections, floating point with + − × ÷ √ only: the same
-/// inputs give the same events, byte for byte, on any machine. State is nothing but the fold of the machine's own events.
+/// A machine has no I/O, no clock, no random source and no iteration over unordered collections. Floating point uses +
+/// − × ÷ √ only. The same inputs give the same events, byte for byte, on every computer. The state is the fold of the
+/// machine's own events.
 public protocol Machine: Record {
+    /// A call from outside the suite.
     associatedtype Command: Sendable
+    /// The events of this service.
     associatedtype OwnEvent: EventFamily
+    /// The reasons to refuse an input.
     associatedtype Refusal: MachineRefusal
-    /// Limits and weights that a deployment may choose; the same for every aggregate.
+    /// The limits and weights of a deployment, the same for every aggregate.
     associatedtype Policy: Sendable
 
     /// The version of the stored form. Each change of the form needs a new version. Programs refuse states of a newer
@@ -20,35 +24,34 @@ public protocol Machine: Record {
     /// Upgrades a state from an older stored form, without the log. It must read every form back to version 1, because
     /// retention drops old events. It must not change ``heldMoments``. Returns nil if it can't read the form.
     static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>?
-    /// The types of other services' events that it takes as input.
+    /// The event types of other services that are inputs.
     static var follows: Set<String> { get }
-    /// The newest version that it understands of a type that it follows, where that is not 1. Events of a newer one are left to
-    /// the next release: they stop this one.
+    /// The newest known versions of followed types; 1 if missing. An event of a newer version halts the partition until
+    /// an update.
     static var newestVersions: [String: Int] { get }
 
-    /// Decides what follows from one input, by emitting events into the decision. Throwing drops everything emitted.
+    /// Decides one input by emitting events into the decision. A thrown refusal discards all of them.
     static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
 
-    /// Whether it sets limits that those outside must keep by calling the service. Where it does, it is told of outages; false
+    /// Whether clients must call the service within limits of the machine. Such a machine is notified of outages. False
     /// by default.
     static var ownsLimits: Bool { get }
 
-    /// Decides what follows from an outage of the service, which ends at the decision's moment. Everything up to its beginning
-    /// has happened: all limits that are in the state now ran when it began. Does nothing by default.
+    /// Decides the effects of an outage that ends at the decision's time. All deadlines before its start have fired, so
+    /// all limits in the state were running when it began. Does nothing by default.
     static func note(_ outage: Outage, _ decision: inout Decision<Self>)
 
-    /// Takes in one of its own events. Total: never fails.
+    /// Applies one of the machine's own events. It never fails.
     mutating func apply(_ event: OwnEvent, at time: Instant)
 
-    /// The earliest moment at which time itself is an input; nil when there is none.
+    /// The earliest time at which the machine decides without another input; nil if there is none.
     var nextDeadline: Instant? { get }
 
-    /// Whether its aggregates hold moments that no other one may hold; false by default.
+    /// Whether the machine reserves exclusive time slots; false by default.
     static var holdsMoments: Bool { get }
-    /// At most so many of the moments that aggregates hold lie within any second, over the whole suite: from 1 to 1,000; nil
-    /// where that does not matter.
+    /// The most reserved slots in a second over the whole suite, from 1 to 1,000; nil without a limit.
     static func ceiling(_ policy: Policy) -> Int?
-    /// The moments to come that it holds; decisions find free ones in ``Decision/moments``.
+    /// The future slots that this aggregate has reserved. ``Decision/moments`` finds free ones.
     var heldMoments: [HeldMoment] { get }
 }
 
@@ -71,29 +74,32 @@ extension Machine {
     public var heldMoments: [HeldMoment] { [] }
 }
 
-/// Something to decide about.
+/// An input of a machine.
 public enum Input<Command: Sendable>: Sendable {
-    /// From a REST call.
+    /// A call from outside the suite.
     case command(Command)
-    /// Another service's event, one of ``Machine/follows``.
+    /// An event of another service, with a type in ``Machine/follows``.
     case event(Event)
-    /// The moment that ``Machine/nextDeadline`` named has come.
+    /// The time of ``Machine/nextDeadline`` has come.
     case deadline(Instant)
 }
 
-/// One decision under way: the state that the emitted events lead to, the events, and what they may draw on.
+/// A decision in progress: the current state, the emitted events, and the sources of ids and slots.
 public struct Decision<M: Machine>: Sendable {
+    /// The aggregate.
     public let key: AggregateKey
-    /// The moment of the decision. Never earlier than that of the aggregate's former decision.
+    /// The time of the decision, never earlier than that of the aggregate's previous decision.
     public let now: Instant
+    /// The deployment's limits.
     public let policy: M.Policy
-    /// The state with everything emitted so far applied.
+    /// The state after all events emitted so far.
     public private(set) var state: M
+    /// The events emitted so far.
     public private(set) var events: [M.OwnEvent] = []
-    /// What all aggregates of the partition hold, this one too: an input like any other, and what the decision makes of it is in
-    /// its events.
+    /// The slot reservations of the partition. They are an input of the decision, and its events record its own
+    /// reservations.
     public internal(set) var moments = MomentLedger(ceiling: nil)
-    /// What ``state`` holds, once that was asked.
+    /// The reservations in ``state``; nil until computed.
     private var held: [HeldMoment]?
     private var identifiers: DecisionIdentifiers
 
@@ -105,7 +111,7 @@ public struct Decision<M: Machine>: Sendable {
         identifiers = DecisionIdentifiers(seed: inputID)
     }
 
-    /// Emits an event: it is applied to ``state`` at once.
+    /// Emits an event and applies it to ``state``.
     public mutating func emit(_ event: M.OwnEvent) {
         guard moments.ceiling != nil else {
             state.apply(event, at: now)
@@ -119,9 +125,9 @@ public struct Decision<M: Machine>: Sendable {
         events.append(event)
     }
 
-    /// A new identifier, a UUIDv7 as text; the same whenever the same input is decided again.
+    /// Returns a new UUIDv7 as text. A repeated decision of the same input gets the same one.
     public mutating func identifier() -> String { identifiers.uuid(at: now).lowercased }
-    /// A uniform number of 64 bits; the same whenever the same input is decided again.
+    /// Returns a uniform 64-bit number. A repeated decision of the same input gets the same one.
     public mutating func randomNumber() -> UInt64 { identifiers.number() }
 
     mutating func eventID() -> UUID { identifiers.uuid(at: now) }

@@ -1,37 +1,40 @@
 public import Timeline
 
-/// A moment that an aggregate holds.
+/// A time slot that an aggregate has reserved.
 public struct HeldMoment: Sendable, Hashable {
+    /// The time of the slot.
     public var at: Instant
-    /// The ceiling under which it was taken; nil where there was none.
+    /// The ceiling at the time of the reservation; nil without one.
     public var ceiling: Int?
 
+    /// Creates a reservation.
     public init(at: Instant, ceiling: Int?) {
         self.at = at
         self.ceiling = ceiling
     }
 }
 
-/// The moments of one partition of which each can be taken once, so that the whole suite never takes more than its ceiling a
-/// second.
+/// The time slots of one partition. Each can be reserved once, so the suite never exceeds its ceiling in a second.
 ///
-/// The moments of all partitions interleave: moment k of partition p is the (k × partitions + p)-th of the suite, of which
-/// every second holds exactly as many as the ceiling says. No partition has to know what another one takes.
+/// The slots of all partitions interleave: slot k of partition p is slot k × partitions + p of the suite. Every second
+/// has as many slots as the ceiling. So no partition needs to know the reservations of another one.
 public struct MomentLedger: Sendable {
-    /// How many moments a second the suite has; nil where every millisecond is one that can be taken any number of times.
+    /// The slots of the suite in a second; nil if every millisecond can be used any number of times.
     public let ceiling: Int?
+    /// The number of this partition.
     public let partition: Int
+    /// The number of partitions.
     public let partitions: Int
-    /// The moments that are taken, by their numbers: bitmaps of ``pageSize`` moments each. Looked up, never walked through.
+    /// The reserved slots by number: bitmaps of ``pageSize`` slots. It is never iterated, so its order does not matter.
     private var pages: [Int64: [UInt64]] = [:]
-    /// The pages that have changed since the ledger was made.
+    /// The pages that changed since the last ``forgetChanges()``.
     public private(set) var changed: Set<Int64> = []
 
-    /// Moments of a page.
+    /// The number of slots in a page.
     public static let pageSize: Int64 = 4096
     private static let words = Int(pageSize / 64)
 
-    /// - Parameter ceiling: from 1 to 1,000 a second; nil for none.
+    /// - Parameter ceiling: slots in a second, clamped to 1 to 1,000; nil for no limit.
     public init(ceiling: Int?, partition: Int = 0, partitions: Int = 1) {
         self.ceiling = ceiling.map { min(max($0, 1), 1000) }
         self.partition = partition
@@ -40,16 +43,16 @@ public struct MomentLedger: Sendable {
 
     // MARK: Numbers
 
-    /// The last moment with a number. Numbers are products of times from the log and from stored pages, so they could
-    /// overflow.
+    /// The last time with a slot number. It prevents overflow, because numbers come from products of logged times and
+    /// stored pages.
     private static let horizon = Instant(milliseconds: Int64.max / 4096)
 
-    /// When moment `number` of this partition is.
+    /// Returns the time of slot `number` of this partition.
     private func moment(_ number: Int64, _ ceiling: Int) -> Instant {
         Instant(milliseconds: (number * Int64(partitions) + Int64(partition)) * 1000 / Int64(ceiling))
     }
 
-    /// The last moment that is not after another; -1 where there is none.
+    /// Returns the number of the last slot at or before a time; -1 if there is none.
     private func number(notAfter moment: Instant, _ ceiling: Int) -> Int64 {
         let moment = min(max(.epoch, moment), Self.horizon)
         let ofSuite = ((moment.milliseconds + 1) * Int64(ceiling) - 1) / 1000
@@ -57,7 +60,8 @@ public struct MomentLedger: Sendable {
         return own < 0 ? -1 : own / Int64(partitions)
     }
 
-    /// The number of a moment; nil for what is none of this ledger's, as after a change of the ceiling.
+    /// Returns the number of the slot at a time; nil if this ledger has no slot there, as after a change of the
+    /// ceiling.
     private func number(of moment: Instant, _ ceiling: Int) -> Int64? {
         let number = number(notAfter: moment, ceiling)
         return number >= 0 && self.moment(number, ceiling) == moment ? number : nil
@@ -67,15 +71,15 @@ public struct MomentLedger: Sendable {
         (number / pageSize, Int(number % pageSize / 64), UInt64(number % 64))
     }
 
-    // MARK: What is free
+    // MARK: Free slots
 
-    /// The last free moment between two others, both included.
+    /// Returns the last free slot between two times, both included.
     public func last(from start: Instant, upTo end: Instant) -> Instant? {
         guard let ceiling else { return start <= end ? end : nil }
         var number = number(notAfter: end, ceiling)
         while number >= 0 {
             let (page, word, bit) = Self.place(number)
-            // Everything of the word that is not after it.
+            // The bits of the word up to this slot.
             let free = ~(pages[page]?[word] ?? 0) & (UInt64.max >> (63 - bit))
             if free != 0 {
                 let found = moment(number - Int64(bit) + Int64(63 - free.leadingZeroBitCount), ceiling)
@@ -87,7 +91,7 @@ public struct MomentLedger: Sendable {
         return nil
     }
 
-    /// The first free moment that is not before another.
+    /// Returns the first free slot at or after a time.
     public func first(from start: Instant) -> Instant {
         guard let ceiling else { return start }
         var number = number(notAfter: start - .milliseconds(1), ceiling) + 1
@@ -102,10 +106,10 @@ public struct MomentLedger: Sendable {
         }
     }
 
-    // MARK: Taking
+    // MARK: Reserving
 
-    /// What has changed in the moments that an aggregate holds. Those that have come stay taken: whoever is late can't take them
-    /// once more. Those of another ceiling are none of this ledger.
+    /// Updates the ledger when the reservations of an aggregate change. Past slots stay reserved, so a late decision
+    /// can't reuse them. Reservations under another ceiling are ignored.
     package mutating func replace(_ former: [HeldMoment], by latter: [HeldMoment], at now: Instant) {
         guard let ceiling, former != latter else { return }
         let kept = Set(former).intersection(latter)
@@ -123,7 +127,7 @@ public struct MomentLedger: Sendable {
             pages[page, default: Array(repeating: 0, count: Self.words)][word] |= 1 << bit
         } else {
             pages[page]?[word] &= ~(1 << bit)
-            // In which nothing is taken is no page: dates far off leave nothing behind.
+            // Empty pages are removed, so slots far in the future leave nothing behind.
             if pages[page]?.allSatisfy({ $0 == 0 }) == true { pages[page] = nil }
         }
         changed.insert(page)
@@ -131,14 +135,14 @@ public struct MomentLedger: Sendable {
 
     // MARK: Storing
 
-    /// A page in its stored form: its words, the lowest byte first. Empty where nothing is taken.
+    /// Returns the stored form of a page: its words in little-endian order. Empty if nothing is reserved.
     public func page(_ page: Int64) -> [UInt8] {
         (pages[page] ?? []).flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * UInt64($0))) } }
     }
 
-    /// Takes in a stored page.
+    /// Restores a stored page.
     ///
-    /// - Returns: false for bytes that are no page.
+    /// - Returns: false if the bytes or the number are invalid.
     public mutating func restore(_ page: Int64, _ bytes: [UInt8]) -> Bool {
         let last = Self.horizon.milliseconds / Self.pageSize / Int64(partitions)
         guard bytes.count == Self.words * 8, (0...last).contains(page) else { return false }
@@ -148,17 +152,17 @@ public struct MomentLedger: Sendable {
         return true
     }
 
-    /// Everything up to now is stored.
+    /// Marks all pages as stored.
     public mutating func forgetChanges() { changed.removeAll(keepingCapacity: true) }
 
-    /// When a page is over.
+    /// Returns the end time of a page.
     public func end(of page: Int64) -> Instant {
         ceiling.map { moment((page + 1) * Self.pageSize, $0) } ?? .epoch
     }
 
-    /// Whether there are pages that are over by a moment.
+    /// Returns whether a page ended before a time.
     public func hasPages(before moment: Instant) -> Bool { pages.keys.contains { end(of: $0) < moment } }
 
-    /// Lets go of the pages that are over by a moment.
+    /// Removes the pages that ended before a time.
     public mutating func drop(before moment: Instant) { pages = pages.filter { end(of: $0.key) >= moment } }
 }

@@ -1,18 +1,19 @@
 public import Timeline
 
-/// A time in which nobody could reach a service: what it was told then, it was not told.
+/// A period in which the service accepted no calls.
 public struct Outage: Sendable, Equatable {
-    /// The last moment, by the suite's clock, at which the service is known to have answered.
+    /// The last suite time at which the service was known to accept calls.
     public var from: Instant
-    /// The first moment at which it answers again.
+    /// The first suite time at which it accepts calls again.
     public var until: Instant
 
+    /// Creates an outage.
     public init(from: Instant, until: Instant) {
         self.from = from
         self.until = until
     }
 
-    /// What it adds to a limit that ran all the while.
+    /// The extension of a limit that ran during the whole outage.
     public var length: Interval { until - from }
 }
 

@@ -6,6 +6,7 @@ public enum Upgrade<M: Machine>: Sendable {
     /// instead, as far as the log still has it.
     case partial(M)
 
+    /// The upgraded state.
     public var state: M {
         switch self {
         case .exact(let state), .partial(let state): state

@@ -7,13 +7,13 @@ import Records
 import Timeline
 
 extension Batch {
-    /// The second flight: everything or nothing. Its last answer but `after` and the COMMIT is that of the cursor, with
-    /// the head.
+    /// Returns the calls of the second pipeline, which commits everything or nothing. The answer before that of the
+    /// COMMIT is the cursor's, with the head.
     ///
     /// - Parameters:
-    ///   - epoch: that of the lease, where events or deadlines were taken under it.
-    ///   - isAtHead: nothing is left in the log, and nothing is due.
-    ///   - after: what else belongs to the transaction.
+    ///   - epoch: the epoch of the lease, if the batch took events or deadlines.
+    ///   - isAtHead: whether the log is read to its head and no deadline is due.
+    ///   - after: other calls of the transaction.
     func flight(
         _ statements: Statements, position: Int, epoch: Int?, isAtHead: Bool = false, after: [Call] = []
     ) -> [Call] {
@@ -43,7 +43,7 @@ extension Batch {
         }
         if let trial { calls.append(Call(Statements.clear, [place, consumer, .text(trial)])) }
         calls += after
-        // As late as possible: the append locks the partition's head for all services.
+        // As late as possible, because the append locks the partition's head for all services.
         if !events.isEmpty {
             calls += [Self.append(events, to: partition, statements), writeStates(statements, place)]
         }
@@ -83,7 +83,7 @@ extension Batch {
             ])
     }
 
-    /// The pages of the ledger that changed, and those that are over.
+    /// Writes the changed pages of slots, and deletes the ended ones.
     private func writeMoments(_ statements: Statements, _ place: Parameter) -> [Call] {
         guard let ceiling = moments.ceiling, !moments.changed.isEmpty else { return [] }
         let pages = moments.changed.sorted().map { (number: $0, taken: moments.page($0)) }

@@ -7,11 +7,11 @@ extension Batch {
         "outage:\(key):\(end.milliseconds)"
     }
 
-    /// Fires an aggregate's deadlines up to a moment, but for those that an outage moves: it is told of the outage before.
-    /// Nothing that goes by a deadline goes another way, so none fires that those outside could not meet.
+    /// Fires an aggregate's deadlines up to a time. An outage comes first: it can move deadlines, so none fires that
+    /// clients could not meet.
     ///
-    /// What was due before the outage began was missed before it. Where the moment lies within the outage, the aggregate is
-    /// told of the part until then.
+    /// Deadlines before the outage were missed. If the time is within the outage, the aggregate is notified of the part
+    /// until then.
     mutating func fire(_ key: AggregateKey, until moment: Instant) -> Fired {
         guard let outage, let known = aggregates[key], known.nextDeadline != nil else {
             return fireDue(key, until: moment)
@@ -27,9 +27,9 @@ extension Batch {
         return fireDue(key, until: moment)
     }
 
-    /// Tells an aggregate of the outage, as an input of its own.
+    /// Notifies an aggregate of the outage, as an input of its own.
     ///
-    /// - Returns: false where there is no time for it in this batch.
+    /// - Returns: false if this batch has no time left for it.
     mutating func run(outageFor key: AggregateKey) -> Bool {
         guard hasTime, !isStale(key) else { return false }
         inputs += 1
@@ -41,8 +41,8 @@ extension Batch {
         return fire(key, until: outage.until) != .outOfTime
     }
 
-    /// The place among the dead letters is that of the deadline which the outage comes before. The operator who replays it
-    /// lets the deadline fire as if there had been no outage.
+    /// Returns a dead letter with the deadline that follows the outage. If an operator replays it, the deadline fires
+    /// as if there had been no outage.
     private func letter(_ key: AggregateKey, _ outage: Outage) -> SetAside {
         SetAside(key: key, offset: 0, due: aggregates[key]?.nextDeadline ?? outage.until)
     }

@@ -7,64 +7,64 @@ import Postgres
 import Records
 import Timeline
 
-/// What became of one submission, before the commit tells whether it counts.
+/// The result of one submission, before the commit.
 enum Verdict: Sendable {
-    /// With the number of events that the batch had then: the last of them is the command's own, if it has any.
+    /// With the number of events in the batch at this point. The last of them is the command's own, if it has any.
     case answer([UInt8], events: Int)
     case replay([UInt8])
     case refused(any Error)
-    /// This batch had no time for it.
+    /// The batch had no time for it.
     case later
 }
 
 /// One input that a batch sets aside.
 struct SetAside: Sendable {
     var key: AggregateKey
-    /// The event's place; 0 for a deadline.
+    /// The event's offset; 0 for a deadline.
     var offset: Int
     var due: Instant?
-    /// Why; nil for what only waits behind another.
+    /// The reason; nil if it only waits behind another input.
     var reason: String?
 }
 
-/// What a batch does to one aggregate.
+/// The change of one aggregate by a batch.
 struct Change {
-    /// How many events it had before.
+    /// Its number of events before.
     var base: Int
     /// The index of its last event.
     var last = 0
-    /// Its new state, as it is stored.
+    /// Its new state in the stored form.
     var binary: [UInt8] = []
 }
 
-/// One batch of one partition while it is worked out in memory, between its two flights.
+/// One batch of one partition, decided in memory between its two pipelines.
 struct Batch<M: Machine> {
     let partition: Int
     let id = UUID.random()
     let policy: M.Policy
-    /// The aggregates of the partition as far as they are known, with this batch's changes.
+    /// The known aggregates of the partition, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
     /// The sizes of the stored states that were read for the batch, in bytes.
     var sizes: [AggregateKey: Int] = [:]
-    /// What the aggregates of the partition hold, with this batch's changes.
+    /// The slot reservations of the partition, with this batch's changes.
     var moments: MomentLedger
-    /// What the stored ledger holds of times before this is taken away; nil for nothing.
+    /// Delete stored slots that ended before this time; nil for none.
     var over: Instant?
-    /// The aggregates whose stored state can't be used.
+    /// The aggregates with an unusable stored state.
     var faults: [AggregateKey: RuntimeError] = [:]
     var parked: Set<AggregateKey> = []
-    /// Inputs that are not to be run, by name, with the reason.
+    /// Inputs that must not run, by name, with the reason.
     var condemned: [String: String] = [:]
-    /// Commands that are not to be run, by name.
+    /// Commands that must not run, by name.
     var condemnedCommands: Set<String> = []
-    /// Aggregates whose stored state was of an older machine.
+    /// Aggregates whose state was upgraded from an older version.
     var refreshed: Set<AggregateKey> = []
     /// States of an older machine that need an upgrade first. Later batches take their inputs.
     var stale: [AggregateKey: StoredState] = [:]
-    /// Something may have ended the partition's owners. Commands need no lease and no trial, so they fire no deadline
-    /// then: each repetition of the command would end one more process.
+    /// Whether an input may have ended the partition's owners. Commands need no lease and no trial, so they must fire
+    /// no deadline then: each repetition of the command could end another process.
     var isDoubtful = false
-    /// A time in which nobody reached the service: inputs are told of it before deadlines fire.
+    /// A period in which the service accepted no calls. Aggregates are notified before their deadlines fire.
     var outage: Outage?
     /// The input on trial.
     var trial: String?
@@ -73,19 +73,19 @@ struct Batch<M: Machine> {
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
-    /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch makes
+    /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch uses
     /// the id, so it proves in the log that the batch was committed.
     private(set) var probe: (id: UUID, index: Int)?
     private(set) var setAside: [SetAside] = []
     private(set) var newlyParked = 0
-    /// The reason why this program can't consume more of the log.
+    /// The reason why only a newer program can read the log further.
     private(set) var halt: String?
-    /// How many inputs were taken in.
+    /// The number of decided inputs.
     var inputs = 0
     private let portion: Duration
     private var end: ContinuousClock.Instant
 
-    /// - Parameter portion: how long the decisions of one portion may take.
+    /// - Parameter portion: the time limit for the decisions of one portion.
     init(
         partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>],
         moments: MomentLedger = MomentLedger(ceiling: nil), portion: Duration = .milliseconds(25)
@@ -103,10 +103,10 @@ struct Batch<M: Machine> {
     /// Gives the next kind of inputs its own time, so that none starves the others.
     mutating func beginPortion() { end = .now + portion }
 
-    /// At least one input is taken in, however late it is.
+    /// Whether there is time for an input. The first one always runs.
     var hasTime: Bool { inputs == 0 || .now < end }
 
-    /// Most batches have none.
+    /// The check for an empty dictionary is faster: most batches have no stale states.
     func isStale(_ key: AggregateKey) -> Bool { !stale.isEmpty && stale[key] != nil }
 
     static func name(ofEventAt offset: Int) -> String { "event:\(offset)" }
@@ -118,7 +118,7 @@ struct Batch<M: Machine> {
     /// Replaces the verdict on a submission.
     mutating func overrule(_ index: Int, by verdict: Verdict) { verdicts[index] = verdict }
 
-    /// Runs one submission; its refusal fails it alone.
+    /// Runs one submission. A refusal fails only this submission.
     mutating func run(
         _ submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
     ) {
@@ -146,7 +146,7 @@ struct Batch<M: Machine> {
         guard !parked.contains(submission.key) else { return .refused(RuntimeError.parked(key: submission.key)) }
         let known = aggregates[submission.key]
         let moment = max(now, known?.now ?? now)
-        // Most have nothing due, and there are many.
+        // A fast path: most aggregates have nothing due.
         if let due = known?.nextDeadline, due <= moment || outage != nil {
             if isDoubtful, due <= moment { return .refused(RuntimeError.overloaded) }
             switch fire(submission.key, until: moment) {
@@ -172,8 +172,8 @@ struct Batch<M: Machine> {
         }
     }
 
-    /// Runs another service's event. If the rules refuse it, it changes nothing here. An unreadable event parks its
-    /// device. An event that only a newer program can read halts the partition.
+    /// Runs an event of another service. If the rules refuse it, nothing changes. An unreadable event parks its device.
+    /// An event that only a newer program can read halts the partition.
     ///
     /// - Returns: false if this batch has no time left for it, or if it halts the partition.
     mutating func run(_ event: Event) -> Bool {
@@ -215,9 +215,9 @@ struct Batch<M: Machine> {
         return true
     }
 
-    /// Fires an aggregate's deadlines up to a moment, as an input of its own.
+    /// Fires an aggregate's deadlines up to a time, as an input of its own.
     ///
-    /// - Returns: false where there is no time for it in this batch.
+    /// - Returns: false if this batch has no time left for it.
     mutating func run(deadlinesOf key: AggregateKey, until now: Instant) -> Bool {
         guard hasTime, !isStale(key) else { return false }
         inputs += 1
@@ -229,14 +229,15 @@ struct Batch<M: Machine> {
         return fire(key, until: now) != .outOfTime
     }
 
-    /// When an input is decided: an aggregate's time never goes back, so what is due by then comes before it.
+    /// Returns the time of a decision. An aggregate's time never goes back, so all deadlines up to this time fire
+    /// first.
     private func moment(of key: AggregateKey, _ stamp: Instant) -> Instant {
         max(stamp, aggregates[key]?.now ?? stamp)
     }
 
     enum Fired { case done, outOfTime, setAside }
 
-    /// One after the other, so that what goes well counts and the one at fault is known.
+    /// Fires deadlines one at a time, so that earlier successes count and the one at fault is known.
     mutating func fireDue(_ key: AggregateKey, until moment: Instant) -> Fired {
         var isFirst = true
         while var aggregate = aggregates[key], let due = aggregate.nextDeadline, due <= moment {
@@ -270,7 +271,7 @@ struct Batch<M: Machine> {
         guard !decided.isEmpty else { return }
         let binary = aggregate.state.binary
         guard binary.count <= 65536 else {
-            // Nothing of it counts, so it holds what it held before.
+            // The decision is discarded, so the previous reservations return.
             let held = aggregates[aggregate.key]?.state.heldMoments ?? []
             moments.replace(aggregate.state.heldMoments, by: held, at: .epoch)
             throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count)

@@ -25,11 +25,11 @@ struct BlockerWatch: Sendable {
                 try await look()
                 isAllowed = true
             } catch  where error.sqlState == "42501" {
-                // The error names the right that is missing. It is logged once.
-                if isAllowed { logger.error("look for blocking sessions failed", metadata: ["error": "\(error)"]) }
+                // The error names the missing right. It is logged once.
+                if isAllowed { logger.error("failed to look for blocking sessions", metadata: ["error": "\(error)"]) }
                 isAllowed = false
             } catch {
-                logger.debug("look for blocking sessions failed", metadata: ["error": "\(error)"])
+                logger.debug("failed to look for blocking sessions", metadata: ["error": "\(error)"])
             }
         }
         await pool.close()
@@ -39,10 +39,10 @@ struct BlockerWatch: Sendable {
         for row in try await pool.run(Call(Self.end, [.double(patience / .seconds(1))])) {
             let metadata: Logger.Metadata = ["pid": "\(try row.int(0))", "role": "\(try row.text(1))"]
             if try row.bool(2) {
-                logger.warning("a session that held up the log and stood still was ended", metadata: metadata)
+                logger.warning("ended idle session that blocked the log", metadata: metadata)
             } else {
                 logger.error(
-                    "a session holds up the log and can't be ended: grant its role to the owner of the log",
+                    "failed to end session that blocks the log, grant its role to the owner of the log",
                     metadata: metadata)
             }
         }

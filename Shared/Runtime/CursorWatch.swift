@@ -1,23 +1,22 @@
-/// Tells those who wait for a consumer to come to a place in the log how far it has come: however many they are, one of them
-/// looks for all who wait on a partition, and not more often than each pause.
+/// Waits for a consumer to reach a position. All waiters of a partition share one query, at most one in each pause.
 actor CursorWatch {
     static var pause: Duration { .milliseconds(10) }
 
     private let read: @Sendable (Int) async throws -> Int
-    /// Cursors never go back, so what was seen stays true.
+    /// Cursors never go back, so a position stays valid.
     private var known: [Int: Int] = [:]
     private var looks: [Int: Task<Int, any Error>] = [:]
     private var lastLook: [Int: ContinuousClock.Instant] = [:]
 
-    /// - Parameter read: asks the database for the position of a partition.
+    /// - Parameter read: reads the position of a partition from the database.
     init(read: @escaping @Sendable (Int) async throws -> Int) { self.read = read }
 
-    /// Waits until a partition's position is an offset or beyond.
+    /// Waits until a partition's position has reached an offset.
     ///
-    /// - Returns: false where it is not by then.
+    /// - Returns: false after the timeout.
     func hasReached(_ offset: Int, in partition: Int, by end: ContinuousClock.Instant) async throws -> Bool {
         while true {
-            // Another caller's look may have seen it meanwhile.
+            // Another caller may have read it meanwhile.
             if let position = known[partition], position >= offset { return true }
             if try await look(at: partition) >= offset { return true }
             guard ContinuousClock.now < end else { return false }
@@ -27,10 +26,11 @@ actor CursorWatch {
 
     private func look(at partition: Int) async throws -> Int {
         if let look = looks[partition] { return try await look.value }
-        // On its own, since it is for all who join it: one who gives up must not end it. It reads once, and is over.
+        // An unstructured task, because several callers wait for it: a cancelled caller must not cancel it. It reads
+        // once.
         let look = Task {
             defer { looks[partition] = nil }
-            // Whichever replica holds the partition moves the cursor, so there is nothing in this process to wait on.
+            // Any replica can move the cursor, so this process has nothing to wait on.
             if let next = lastLook[partition].map({ $0 + Self.pause }), next > .now {
                 try await Task.sleep(until: next, clock: .continuous)
             }

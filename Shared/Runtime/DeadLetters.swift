@@ -4,16 +4,17 @@ import Machines
 import Postgres
 public import Timeline
 
-/// Where one partition stands with this process.
+/// The state of a partition in this process.
 public enum PartitionState: Sendable, Equatable {
-    /// Another replica takes in its events and deadlines, or none does.
+    /// Another replica processes its events and deadlines, or none does.
     case elsewhere
+    /// This process processes its events and deadlines.
     case following
-    /// Its last owner died; its inputs are tried one by one.
+    /// Quarantine: its last owners died, so its inputs are tried one at a time.
     case cautious
     /// Its batches fail repeatedly for this reason, though the database answers.
     case failing(String)
-    /// The log has what only a newer program understands, with the reason. The lease is left to others.
+    /// Only a newer program can read the log further, for this reason. Other members can take the lease.
     case halted(String)
 
     /// Whether this process consumes its events and deadlines, or tries to.
@@ -25,19 +26,23 @@ public enum PartitionState: Sendable, Equatable {
     }
 }
 
-/// An input that was set aside, or that waits behind one. Its device is parked: nothing of it is taken in.
+/// An input that a service could not process, or that waits behind one. Its device is parked: the service processes
+/// none of its inputs.
 public struct DeadLetter: Sendable, Equatable {
+    /// The aggregate of the input.
     public var key: AggregateKey
+    /// Its partition.
     public var partition: Int
-    /// The event's place in the log; nil for a deadline.
+    /// The event's offset; nil for a deadline.
     public var offset: Int?
-    /// The moment of a deadline.
+    /// The time of a deadline; nil for an event.
     public var due: Instant?
-    /// Why it was set aside; nil where it only waits behind another.
+    /// The reason; nil if it only waits behind another one.
     public var reason: String?
-    /// Real time.
+    /// The time at which it was set aside, in real time.
     public var setAsideAt: Instant
 
+    /// Creates a dead letter.
     public init(
         key: AggregateKey, partition: Int, offset: Int? = nil, due: Instant? = nil, reason: String? = nil,
         setAsideAt: Instant
@@ -51,32 +56,33 @@ public struct DeadLetter: Sendable, Equatable {
     }
 }
 
-/// Why an operator's order about a parked device was not carried out.
+/// The reason why a replay or discard failed.
 public enum DeadLetterError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The key has no dead letters.
     case notParked(AggregateKey)
-    /// The input at fault failed again, so it stays where it is.
+    /// The input failed again and stays a dead letter.
     case failsAgain(reason: String)
-    /// A deadline is part of the device's state: it goes only by firing.
+    /// A deadline is part of the device's state and can't be discarded.
     case deadlineStays
     /// The event is no longer in the log.
     case eventGone(partition: Int, offset: Int)
-    /// Somebody holds the partition too long; nothing was changed by the letter at hand. To be repeated after a moment.
+    /// Another session holds the lock of the partition for too long. The current letter is unchanged. The caller can
+    /// retry.
     case heldUp
 
     public var description: String {
         switch self {
         case .notParked(let key): "\(key) is not parked"
         case .failsAgain(let reason): "it failed again: \(reason)"
-        case .deadlineStays: "a deadline can't be discarded; replay it once the program is mended"
-        case .heldUp: "the partition is held up; try again in a moment"
+        case .deadlineStays: "a deadline can't be discarded; replay it after an update of the program"
+        case .heldUp: "another session holds the lock of the partition; try again in a moment"
         case .eventGone(let partition, let offset): "the event at \(partition):\(offset) is no longer in the log"
         }
     }
 }
 
 extension DurableRuntime {
-    /// What this service has set aside, by partition, key and place.
+    /// Returns the dead letters of this service, by partition, key and offset.
     ///
     /// - Parameters:
     ///   - last: the last letter of the previous page; nil for the first page.
@@ -94,36 +100,38 @@ extension DurableRuntime {
         }
     }
 
-    /// How many devices are parked, by all replicas together. Worth an alert.
+    /// Returns the number of parked devices over all replicas.
     public func parkedDevices() async throws -> Int {
         try await pool.run(Call(Statements.parkedCount, [.text(M.name)], rowsExpected: 1))[0].int(0)
     }
 
-    /// Takes in, in order, what was set aside of a device, and frees it.
+    /// Processes the dead letters of a device in order, and frees it.
     ///
-    /// - Parameter request: given when the caller may repeat the order. It goes on from where it came to then, and once it is
-    ///   done its answer is given again.
-    /// - Returns: how many letters there were.
-    /// - Throws: ``DeadLetterError``; what went well before the fault is done, and the device stays parked. `IdempotencyConflict`.
+    /// - Parameter request: the idempotency key, if the caller may repeat the call. A repeat continues after the last
+    ///   processed letter, or returns the first result.
+    /// - Returns: the number of processed letters.
+    /// - Throws: ``DeadLetterError``; letters before the failure stay processed, and the device stays parked.
+    ///   `IdempotencyConflict`.
     @discardableResult
     public func replay(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
         try await worker(of: key).release(Release(key: key, discardsFirst: false, request: request))
     }
 
-    /// Forgets the event at fault, takes in what waits behind it, and frees the device.
+    /// Discards the first event, processes the letters behind it, and frees the device.
     ///
-    /// - Parameter request: given when the caller may repeat the order: it forgets one event, however often it is repeated.
-    /// - Returns: how many letters were taken in.
+    /// - Parameter request: the idempotency key, if the caller may repeat the call. All repeats together discard one
+    ///   event.
+    /// - Returns: the number of processed letters.
     /// - Throws: ``DeadLetterError``, `IdempotencyConflict`.
     @discardableResult
     public func discard(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
         try await worker(of: key).release(Release(key: key, discardsFirst: true, request: request))
     }
 
-    /// Takes down a request that is no command of the machine, and what it is answered, once.
+    /// Records a request that is not a command of the machine, with its answer, once.
     ///
-    /// - Parameter key: whose partition it is kept in.
-    /// - Returns: the answer that it got before; nil where it is new.
+    /// - Parameter key: decides the partition of the record.
+    /// - Returns: the recorded answer; nil for a new request.
     /// - Throws: `IdempotencyConflict`, or a `PostgresError`.
     public func once(_ request: Idempotency, of key: AggregateKey, answer: [UInt8] = []) async throws -> [UInt8]? {
         try await worker(of: key).book.once(request, answer: answer, pool)

@@ -9,15 +9,15 @@ import Timeline
 import Records
 import Synchronization
 
-/// Runs a service's machine durably over the log: commands, other services' events and deadlines, each exactly once.
+/// Runs a service's machine on the log: commands, events of other services and deadlines, each exactly once.
 ///
-/// Run it as a service. Several processes may run the same machine: they share the partitions by leases, and the cursor
-/// rows' locks keep their batches apart.
+/// Several processes may run the same machine. They share the partitions by leases, and the locks of the cursor rows
+/// keep their batches apart.
 public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>
     private let hints: HintSender
-    /// What the runtime hears of the log; run by it, and open to others who read the log in this process.
+    /// The receiver of wake-up hints. The runtime runs it, and other readers of the log in this process share it.
     public let news: HintReceiver
     let pool: ConnectionPool
     private let cursors: CursorWatch
@@ -29,10 +29,12 @@ public final class DurableRuntime<M: Machine>: Service {
     let sweeper: StateSweeper<M>
     let budget: StateBudget
 
+    /// Creates a runtime. Run it as a service.
+    ///
     /// - Parameters:
-    ///   - options: where the database is, for the listening connection and for that of the leases.
+    ///   - options: the database, for the connections of the listener and of the leases.
     ///   - partitions: the log's number of partitions.
-    ///   - cacheBytes: about the most memory for cached states, over all partitions.
+    ///   - cacheBytes: the approximate memory limit for cached states, over all partitions.
     ///   - limits: the longest stalls that the runtime tolerates.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
@@ -53,7 +55,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let trials = Turns(1)
         let budget = StateBudget(cacheBytes)
         self.budget = budget
-        // One connection is left for those who only read.
+        // One connection is left for reads.
         let turns = Turns(max(1, pool.metrics.size - 1))
         workers = (0..<partitions).map {
             PartitionWorker(
@@ -62,7 +64,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
-            // An older member could not read what is upgraded, nor could the programs that an update is taken back to.
+            // An older member can't read upgraded states. Nor can the old program after a rollback.
             leases.membership.withLock({ $0.oldest >= M.version }) ? await leases.owned : []
         }
         let progress = workers.map(\.progress)
@@ -86,13 +88,13 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// Submits a command and waits until it is committed.
     ///
-    /// - Throws: the machine's refusal, or ``RuntimeError``: but for `outcomeUnknown`, nothing was changed then.
-    ///   `CancellationError` where the caller was cancelled before the command was taken up.
+    /// - Throws: the machine's refusal or ``RuntimeError``; nothing has changed, except after `outcomeUnknown`.
+    ///   `CancellationError` if the caller was cancelled before a batch took the command.
     ///
     /// A refusal is final only after the service has read every event about the aggregate that was in the log when the
-    /// command came. Until then the command waits, at most ``settlingTime``; then `RuntimeError.behind` is thrown.
+    /// command came. Until then the command waits, at most ``settlingTime``. Then it throws `RuntimeError.behind`.
     ///
-    /// - Parameter waiting: runs the part that waits. A caller that counts its work gives up its place meanwhile.
+    /// - Parameter waiting: runs the part that waits. A caller with a request limit can free its slot meanwhile.
     public func submit(
         _ submission: Submission<M>,
         waiting: (@Sendable () async throws -> Answer) async throws -> Answer = { try await $0() }
@@ -106,11 +108,11 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// The newest version of a stored state that was asked for and that only a newer program can read; 0 where there was none.
+    /// The newest version of a requested state that this program can't read; 0 if there was none.
     public var newerVersion: Int { newest.load(ordering: .relaxed) }
     /// Whether a living member runs a newer machine.
     public var hasNewerMember: Bool { leases.membership.withLock { $0.newest > M.version } }
-    /// Whether this process is not the only member.
+    /// Whether there are other living members.
     public var hasOtherMembers: Bool { leases.membership.withLock { $0.others > 0 } }
 
     private func noting(_ error: RuntimeError) -> RuntimeError {
@@ -120,7 +122,7 @@ public final class DurableRuntime<M: Machine>: Service {
 
     func worker(of key: AggregateKey) -> PartitionWorker<M> { workers[key.partition(of: workers.count)] }
 
-    /// The stored state of an aggregate, with the partition offset of its last event; nil where nothing happened to it.
+    /// Returns the stored state of an aggregate with the offset of its last event; nil before its first event.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
             "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
@@ -128,7 +130,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(key.description)]))
         guard let row = rows.first else { return nil }
         let stored = try StoredState(row)
-        // This upgrades an older state for one answer; the sweeper or a batch writes it.
+        // This upgrades an older state for one answer. The sweeper or a batch stores it.
         let aggregate: Aggregate<M>
         do {
             aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0)
@@ -139,9 +141,9 @@ public final class DurableRuntime<M: Machine>: Service {
         return (aggregate, stored.offset)
     }
 
-    /// Waits until this service has taken in the log up to a place.
+    /// Waits until this service has processed the log up to a position.
     ///
-    /// - Returns: false where it has not within the time.
+    /// - Returns: false after the timeout.
     public func hasReached(partition: Int, offset: Int, within patience: Duration) async throws -> Bool {
         guard workers.indices.contains(partition) else { return false }
         return try await hasReached(partition: partition, offset: offset, by: .now + patience)
@@ -153,7 +155,7 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// Compares a stored state with the fold of the aggregate's history in the log.
     ///
-    /// - Throws: ``RuntimeError/malformedState(key:)`` where the log and the state differ in the number of events.
+    /// - Throws: ``RuntimeError/malformedState(key:)`` if the log and the state have different numbers of events.
     public func foldCheck(_ key: AggregateKey) async throws -> Bool {
         guard let stored = try await state(key) else { return true }
         let folded = try await fold(key, upTo: stored.version, count: stored.aggregate.eventCount)
@@ -166,7 +168,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// Where each partition stands with this process. ``PartitionState/halted(_:)`` is worth an alert.
+    /// The state of each partition in this process. ``PartitionState/halted(_:)`` is worth an alert.
     public var partitionStates: [PartitionState] {
         get async {
             var states: [PartitionState] = []
@@ -178,22 +180,22 @@ public final class DurableRuntime<M: Machine>: Service {
     /// The approximate memory of the cached states, in bytes.
     public var cachedBytes: Int { budget.cost }
 
-    /// The partitions that make no progress in this process, each with the reason and the start. It answers at once,
-    /// even while a partition's worker is busy for ever.
+    /// The partitions without progress in this process, each with its cause and start. It returns at once, even while a
+    /// worker is blocked.
     public var stuckPartitions: [StuckPartition] { workers.compactMap { $0.progress.stuck } }
 
-    /// Returns the ``stuckPartitions`` that fail or wait for a lock for longer than a time. Halted ones wait for an
-    /// update.
+    /// Returns the ``stuckPartitions`` that have failed or waited for a lock for longer than a time. Halted ones are
+    /// not included: they wait for an update.
     public func partitionsStuck(for time: Duration) -> [StuckPartition] {
         stuckPartitions.filter { stuck in
             if case .halted = stuck.cause { false } else { stuck.duration() > time }
         }
     }
 
-    /// How many partitions this process owns now.
+    /// The number of partitions that this process owns.
     public var ownedPartitions: Int { get async { await leases.owned.count } }
-    /// Whether this process took part in sharing out the partitions within the term of the leases. With more replicas than
-    /// partitions some own none and wait.
+    /// Whether this process took part in the assignment of partitions within the term of a lease. With more replicas
+    /// than partitions, some own none.
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
     /// Whether the listening connection is up.
     public var isListening: Bool { get async { await news.isListening } }
@@ -205,7 +207,8 @@ public final class DurableRuntime<M: Machine>: Service {
             for worker in workers { group.addTask { await worker.run() } }
             group.addTask { await self.background() }
             try await group.next()
-            // The background ended: graceful shutdown. What waits is finished, then the leases are let go.
+            // The background ended: graceful shutdown. Workers finish the queued commands, then the leases are
+            // released.
             for worker in self.workers { await worker.stop() }
             while let _ = try await group.next() {}
             await self.leases.releaseAll()
@@ -227,7 +230,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// Deadlines to 10 ms, and every 500 ms a look at the log for hints that were lost.
+    /// Checks deadlines every 10 ms, and the log every 500 ms in case a hint was lost.
     private func tick() async {
         var count = 0
         while !Task.isCancelled {
@@ -247,7 +250,7 @@ public final class DurableRuntime<M: Machine>: Service {
         } while (try? await Task.sleep(for: .milliseconds(500))) != nil
     }
 
-    /// One question for all partitions, so that an idle suite costs next to nothing. It is no part of the hot path.
+    /// One query for all partitions, so that an idle suite costs almost nothing.
     private func look() async {
         do {
             for row in try await pool.run(Call(standing, [.text(M.name)])) {
@@ -258,7 +261,7 @@ public final class DurableRuntime<M: Machine>: Service {
                     nextDeadline: try row.optionalInt(2).map { Instant(milliseconds: Int64($0)) })
             }
         } catch {
-            // Each worker finds out for itself, and says so.
+            // Each worker then looks itself and logs its own error.
             for worker in workers { await worker.wake() }
         }
     }

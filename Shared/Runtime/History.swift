@@ -69,14 +69,13 @@ extension Aggregate {
         }
     }
 
-    /// What the log says that an aggregate was at an offset: from the newest snapshot that is not later, or from its
-    /// beginning.
+    /// Returns the fold of an aggregate up to an offset, from the newest snapshot before it or from the beginning.
     ///
     /// - Parameters:
-    ///   - offset: that of its last event.
-    ///   - count: how many events it has had.
+    ///   - offset: the offset of its last event.
+    ///   - count: its number of events.
     ///   - query: runs a query.
-    /// - Throws: ``RuntimeError/malformedState(key:)`` where the log does not go back as far any more.
+    /// - Throws: ``RuntimeError/malformedState(key:)`` if retention has dropped the needed events.
     static func folded(
         _ key: AggregateKey, partition: Int, upTo offset: Int, count: Int,
         query: @Sendable (Call) async throws -> Rows
@@ -118,7 +117,7 @@ extension Aggregate {
         return aggregate
     }
 
-    /// Folds the aggregate's own events of a stretch of the log, page by page.
+    /// Folds the aggregate's own events in a range of offsets, page by page.
     ///
     /// - Returns: the offset of the last folded event.
     @discardableResult

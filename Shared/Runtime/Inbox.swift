@@ -4,10 +4,10 @@ import Synchronization
 
 /// The commands that wait for a partition's next batch.
 ///
-/// Outside of the worker, under a lock of its own: whoever submits and whoever is answered would else have to have the worker
-/// for itself for a moment, twice for each command, and these are most of what a busy worker would do.
+/// It has a lock of its own, outside of the worker. Otherwise each command would need the worker's actor twice, to
+/// submit and to get its answer. This would be most of the work of a busy worker.
 final class Inbox<M: Machine>: Sendable {
-    /// A reference: it is handed on several times.
+    /// A reference, because it is passed on several times.
     final class Waiting: Sendable {
         let id: UInt64
         let submission: Submission<M>
@@ -30,13 +30,14 @@ final class Inbox<M: Machine>: Sendable {
     private let state = Mutex(State())
     private let nextID = Atomic<UInt64>(0)
 
-    /// - Parameter limit: at most so many wait; more are refused.
+    /// - Parameter limit: the most commands that wait; more are refused.
     init(limit: Int) { self.limit = limit }
 
-    /// Queues a command and waits for its answer. Cancelled before a batch took it, it is not run.
+    /// Queues a command and waits for its answer. A command that is cancelled before a batch takes it does not run.
     ///
-    /// - Parameter isFirst: called where nothing waited before. Who has not taken up those before finds this one with them.
-    /// - Throws: ``RuntimeError/stopping``, ``RuntimeError/overloaded``, `CancellationError`; what the batch says.
+    /// - Parameter isFirst: called if the queue was empty. Otherwise an earlier call has already woken the worker.
+    /// - Throws: ``RuntimeError/stopping``, ``RuntimeError/overloaded``, `CancellationError`, or the error of the
+    ///   batch.
     func submit(_ submission: Submission<M>, isFirst: () -> Void) async throws -> Answer {
         let id = nextID.wrappingAdd(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {
@@ -51,12 +52,12 @@ final class Inbox<M: Machine>: Sendable {
         }
     }
 
-    /// - Returns: how many wait now.
+    /// - Returns: the new number of waiting commands.
     private func enqueue(_ one: Waiting) -> Result<Int, any Error> {
         state.withLock { state in
             guard !state.isClosed else { return .failure(RuntimeError.stopping) }
             guard state.waiting.count < limit else { return .failure(RuntimeError.overloaded) }
-            // Under the lock: a task that is cancelled from here on finds itself among those that wait.
+            // Under the lock: a task that is cancelled after this line finds itself in the queue.
             guard !Task.isCancelled else { return .failure(CancellationError()) }
             state.waiting.append(one)
             return .success(state.waiting.count)
@@ -70,8 +71,8 @@ final class Inbox<M: Machine>: Sendable {
         found?.caller.resume(throwing: CancellationError())
     }
 
-    /// Refuses the commands that have waited since before a moment. The oldest is always first, even after a batch put
-    /// it back.
+    /// Refuses the commands that have waited since before a time. The oldest one is always first, even after a batch
+    /// put it back.
     func refuse(before moment: ContinuousClock.Instant) {
         let stale = state.withLock { state in
             let stale = Array(state.waiting.prefix { $0.since < moment })
@@ -84,9 +85,9 @@ final class Inbox<M: Machine>: Sendable {
     var count: Int { state.withLock { $0.waiting.count } }
     var isEmpty: Bool { count == 0 }
 
-    /// Takes those that came first.
+    /// Takes the oldest commands.
     ///
-    /// - Parameter isAlone: which one is taken by itself, and ends what is taken before it.
+    /// - Parameter isAlone: whether a command must be alone in its batch. It also ends the batch before it.
     func take(_ count: Int, isAlone: (Submission<M>) -> Bool = { _ in false }) -> [Waiting] {
         state.withLock { state in
             let first = state.waiting.prefix(count)
@@ -97,12 +98,12 @@ final class Inbox<M: Machine>: Sendable {
         }
     }
 
-    /// Puts some back that were taken: they come first again.
+    /// Puts taken commands back at the front.
     func putBack(_ taken: [Waiting]) {
         guard !taken.isEmpty else { return }
         state.withLock { $0.waiting.prepend(contentsOf: taken) }
     }
 
-    /// Refuses all that come from now on. Those that wait are still to be taken.
+    /// Refuses new commands. Waiting ones can still be taken.
     func close() { state.withLock { $0.isClosed = true } }
 }

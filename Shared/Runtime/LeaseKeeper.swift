@@ -5,44 +5,44 @@ import Machines
 import Postgres
 import Synchronization
 
-/// The living members of a consumer, as the last round found them.
+/// The living members of a consumer at the last look.
 struct Membership: Sendable, Equatable {
-    /// How many there are beside this one.
+    /// The number of members besides this one.
     var others = 0
-    /// The oldest and the newest version of the machine that they run.
+    /// The oldest and the newest machine version among them.
     var oldest = 0
     var newest = 0
 }
 
-/// Keeps this process's share of a consumer's partitions: enrols it among the members, renews, takes free or expired
-/// leases up to the fair share, and gives back what is more than that.
+/// Keeps this process's share of a consumer's partitions. It renews its membership and its leases, takes free or
+/// expired leases up to the fair share, and releases the excess.
 actor LeaseKeeper<M: Machine> {
-    /// A dead owner's partitions are free after this.
+    /// The seconds after which the lease of a dead owner expires.
     static var term: Double { Statements.term }
     static var renewal: Duration { .milliseconds(700) }
-    /// By then a death before the start of this process is known: the members' time, and a renewal.
+    /// After this age a process knows of every death before its start: the term of a membership and a renewal.
     static var youth: Duration { .seconds(3) }
-    /// Answers are looked for that are 24 h old.
+    /// The interval of the search for idempotency answers older than 24 h.
     static var sweepInterval: Duration { .seconds(600) }
     static var sweepLimit: Int { 5000 }
 
-    /// Its own one connection: batches that wait in the shared pool must not let the leases lapse.
+    /// A connection of its own, so that waiting batches in the shared pool can't delay renewals.
     nonisolated let pool: ConnectionPool
-    /// Read by readiness, which waits for nobody.
+    /// Readiness reads it without waiting.
     nonisolated let membership = Mutex(Membership())
     private let member: UUID
     private let workers: [PartitionWorker<M>]
     private let logger: Logger
     private(set) var owned: Set<Int> = []
-    /// Partitions whose log goes beyond this program: left to newer ones.
+    /// Partitions whose log only a newer program can read. Newer members take them.
     private var halted: Set<Int> = []
-    /// What the workers were told of commands that may end the process.
+    /// The last report to the workers about commands that may end the process.
     private var commandGuard: (isOn: Bool, condemned: Set<String>)?
     private var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
 
-    /// Whether a round succeeded within the term: what this process owns is its own, and it takes what becomes free.
+    /// Whether a round succeeded within the term of a lease.
     var isCurrent: Bool { lastRound.map { $0.duration(to: .now) < .seconds(Self.term) } ?? false }
 
     init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
@@ -59,14 +59,14 @@ actor LeaseKeeper<M: Machine> {
                 lastRound = .now
                 try await sweep()
             } catch {
-                logger.warning("leases could not be renewed", metadata: ["error": "\(error)"])
+                logger.warning("failed to renew leases, will retry", metadata: ["error": "\(error)"])
             }
             try? await Task.sleep(for: Self.renewal)
         }
     }
 
-    /// A member that halted somewhere is on its way out: it does not count for the others' shares, or a partition that
-    /// it can't take would wait for it. What it can go on with it keeps, and takes no more while there are others.
+    /// A member with a halted partition leaves the membership. Otherwise a partition that it can't take would wait for
+    /// it. It keeps its other partitions, and takes no more while there are other members.
     private func round() async throws {
         for partition in owned {
             if await workers[partition].halt != nil { halted.insert(partition) }
@@ -81,7 +81,7 @@ actor LeaseKeeper<M: Machine> {
             Call(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
             Call(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
         ])
-        // What ended the process before this one may come again at once, sooner than its death is known.
+        // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
         try await guardCommands(isYoung || rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
         let living = try rows[2][0].int(0)
@@ -107,7 +107,7 @@ actor LeaseKeeper<M: Machine> {
         for worker in workers { await worker.guardCommands(isOn, condemned: condemned) }
     }
 
-    /// Forgets the oldest answers of one partition, each partition in its turn.
+    /// Deletes the oldest idempotency answers of one partition at a time.
     private func sweep() async throws {
         let overdue = owned.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
         guard let partition = overdue.min() else { return }
@@ -116,7 +116,7 @@ actor LeaseKeeper<M: Machine> {
             RequestBook(service: M.name, partition: partition).forgetting(limit: Self.sweepLimit),
             Call(Statements.forgetSuspects, place),
         ])
-        // A full sweep leaves more for the next round.
+        // A full sweep continues in the next round.
         if rows[0].affected < Self.sweepLimit { swept[partition] = .now }
     }
 
@@ -124,11 +124,11 @@ actor LeaseKeeper<M: Machine> {
         [.int4(Int32(partition)), .text(M.name), .uuid(member), .double(Self.term)]
     }
 
-    /// Changes a cursor row, or gives nil where somebody holds it too long: a stopped replica in the middle of a batch
-    /// must not hold up the other partitions' leases.
+    /// Changes a cursor row; nil if another session holds its lock for too long. A stopped replica in the middle of a
+    /// batch must not delay the leases of other partitions.
     private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
         do {
-            // One flight is one transaction, so the limit ends with it.
+            // A pipeline is one transaction, so the limit ends with it.
             return try await pool.run([
                 Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
                 Call(statement, parameters),
@@ -144,7 +144,7 @@ actor LeaseKeeper<M: Machine> {
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].letGo()
-        logger.warning("a lease was lost", metadata: ["partition": "\(partition)"])
+        logger.warning("lost lease", metadata: ["partition": "\(partition)"])
     }
 
     private func acquire(_ partition: Int) async throws {
@@ -158,19 +158,19 @@ actor LeaseKeeper<M: Machine> {
     private func release(_ partition: Int) async throws {
         await workers[partition].letGo()
         owned.remove(partition)
-        // Where the row is held too long, the lease expires by itself.
+        // If the row stays locked, the lease expires.
         _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
     }
 
-    /// Gives everything back, so that others need not wait for the term to end. It is over then.
+    /// Releases all leases, so that other members need not wait for them to expire.
     func releaseAll() async {
         for partition in owned.sorted() {
             do { try await release(partition) } catch {
-                logger.debug("a lease was left to expire", metadata: ["error": "\(error)"])
+                logger.debug("failed to release lease, it will expire", metadata: ["error": "\(error)"])
             }
         }
         do { _ = try await pool.run([Call(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
-            logger.debug("the membership was left to expire", metadata: ["error": "\(error)"])
+            logger.debug("failed to remove membership, it will expire", metadata: ["error": "\(error)"])
         }
         await pool.close()
     }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// A partition that makes no progress in this process.
+/// A partition without progress in this process.
 public struct StuckPartition: Sendable, Equatable {
-    /// Why it makes none.
+    /// The cause of the lack of progress.
     public enum Cause: Sendable, Equatable, CustomStringConvertible {
-        /// The database answers, and refuses what the inputs lead to; or they can't be read.
+        /// The database answers, but refuses the batches or returns unreadable rows.
         case failing(String)
         /// Another session holds a lock that the partition's batches need.
         case heldUp
-        /// The log has something that only a newer program understands.
+        /// Only a newer program can read the log further.
         case halted(String)
 
         public var description: String {
@@ -20,17 +20,20 @@ public struct StuckPartition: Sendable, Equatable {
         }
     }
 
+    /// The number of the partition.
     public var partition: Int
+    /// The cause.
     public var cause: Cause
+    /// The start of the problem.
     public var since: ContinuousClock.Instant
 
-    /// How long it has been stuck.
+    /// Returns the time since the start of the problem.
     public func duration(at now: ContinuousClock.Instant = .now) -> Duration { since.duration(to: now) }
 }
 
-/// How one partition's batches fare. Any thread reads it, also while the partition's worker is busy for ever.
+/// The success of one partition's batches. Any thread can read it, even while the worker is blocked.
 final class PartitionProgress: Sendable {
-    /// A failure that did not come again for so long is over, where nothing waits.
+    /// A failure without a repeat in this time is over, if no input waits.
     static let memory = Duration.seconds(10)
 
     private struct State {
@@ -41,12 +44,12 @@ final class PartitionProgress: Sendable {
 
     private let partition: Int
     private let state = Mutex(State())
-    /// Odd while a decision is under way; a new number for each.
+    /// Odd during a decision; each decision has a new number.
     private let decisions = Atomic<UInt64>(0)
 
     init(partition: Int) { self.partition = partition }
 
-    /// Why the partition makes no progress; nil while it does.
+    /// The cause of the lack of progress; nil with progress.
     var stuck: StuckPartition? { state.withLock { $0.halted ?? $0.stuck } }
 
     /// The reason why its batches fail.
@@ -64,7 +67,7 @@ final class PartitionProgress: Sendable {
         return number % 2 == 1 ? number : nil
     }
 
-    /// Runs a decision, so that the watchdog sees one that does not end.
+    /// Runs a decision, so that the watchdog notices one that does not end.
     func deciding<Value>(_ decide: () throws -> Value) rethrows -> Value {
         decisions.wrappingAdd(1, ordering: .relaxed)
         defer { decisions.wrappingAdd(1, ordering: .relaxed) }
@@ -74,7 +77,7 @@ final class PartitionProgress: Sendable {
     func failed(_ cause: StuckPartition.Cause) {
         state.withLock { state in
             state.lastFailure = .now
-            // The time runs on while the words change.
+            // A new reason of the same kind keeps the start.
             let since = state.stuck.flatMap { Self.isSameKind($0.cause, cause) ? $0.since : nil } ?? .now
             state.stuck = StuckPartition(partition: partition, cause: cause, since: since)
         }
@@ -86,7 +89,8 @@ final class PartitionProgress: Sendable {
 
     /// A batch was committed.
     ///
-    /// - Parameter withData: it wrote more than its position. One without says nothing of why others failed.
+    /// - Parameter withData: whether it wrote more than its position. A batch without data does not prove that others
+    ///   succeed.
     func succeeded(withData: Bool) {
         state.withLock { state in
             guard let stuck = state.stuck else { return }
@@ -94,7 +98,7 @@ final class PartitionProgress: Sendable {
         }
     }
 
-    /// Nothing waits: what failed a while ago, and was answered, holds nothing up.
+    /// Reports that no input waits. An older failure is then over.
     func idle() {
         state.withLock { if $0.lastFailure + Self.memory < .now { $0.stuck = nil } }
     }

@@ -5,42 +5,43 @@ import Machines
 import Postgres
 import Timeline
 
-/// The connection was lost while the second flight was under way: it may or may not have committed.
+/// An error: the connection was lost during the second pipeline, so the result of the commit is unknown.
 struct UnknownCommit<M: Machine>: Error {
     let done: PartitionWorker<M>.Done
-    /// The partition's head before: what the flight appended lies behind it.
+    /// The partition's head before the batch. Its events have higher offsets.
     let headBefore: Int
 }
 
-/// The database refused the data that inputs led to.
+/// An error: the database refused the data of a batch.
 struct BadInput: Error {
     var inputs: Int
-    /// The one from the log that was in the batch; nil where it held more, or commands.
+    /// The only input from the log in the batch; nil if it had more inputs, or commands.
     var name: String?
     var error: PostgresError
-    /// Whether the fault can only be in the data. Otherwise the database may refuse everything.
+    /// Whether the fault can only be in the data. Otherwise the database may refuse every batch.
     var isProven = true
 }
 
 extension PostgresError {
-    /// The fault can only be in the data: class 22, data exceptions; class 54, limits of the server; what can't be sent
-    /// at all. Everything else (a full disk, missing rights, a guard) says nothing about the inputs.
+    /// Whether the fault can only be in the data: class 22, data exceptions; class 54, limits of the server; calls that
+    /// can't be sent. Other errors (a full disk, missing rights, a guard) do not depend on the inputs.
     var isInputFault: Bool {
         if case .invalidCall = self { return true }
         return sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 
-    /// The same may go well a moment later.
+    /// Whether a retry may succeed.
     fileprivate var isPassing: Bool { isRetryable || isConnectionProblem || isLockTimeout }
-    /// Somebody held a lock too long: a replica that was stopped in the middle of a batch, until the server ends it.
+    /// Whether another session held a lock for too long: for example a replica that was stopped in the middle of a
+    /// batch.
     var isLockTimeout: Bool { sqlState == "55P03" }
 
-    /// Whether the server certainly did not commit the flight that failed so.
+    /// Whether the server certainly did not commit the failed pipeline.
     var isCertain: Bool {
         switch self {
-        // With FATAL and PANIC the session ended: that may have been after the commit.
+        // FATAL and PANIC end the session, perhaps after the commit.
         case .server(let error): error.severity == "ERROR" && !isConnectionProblem
-        // In a cancelled task nothing was sent, or the server stopped a statement before the COMMIT.
+        // In a cancelled task, nothing was sent, or the server stopped a statement before the COMMIT.
         case .connectionLost(duringFlight: false), .closed, .cancelled: true
         default: false
         }
@@ -48,10 +49,9 @@ extension PostgresError {
 }
 
 extension PartitionWorker {
-    /// How long commands wait for a database that does not answer. Only the first ones: while it is known to be away,
-    /// others get one attempt.
+    /// How long the first commands wait for an unreachable database. Later ones get one attempt until it returns.
     static var patience: Duration { .seconds(5) }
-    /// How long a commit with an unknown end is followed up: a caller who is told nothing certain has to find out
+    /// How long the worker tries to find out the result of an unknown commit. After that the caller must find out
     /// alone.
     static var settlingPatience: Duration { .seconds(30) }
 
@@ -64,8 +64,7 @@ extension PartitionWorker {
         var halt: String?
     }
 
-    /// Runs a batch to its commit. Safe to run again until it returns: whatever throws here was not committed, but for
-    /// `RuntimeError.outcomeUnknown`.
+    /// Runs a batch up to its commit. If it throws, nothing was committed, except with `RuntimeError.outcomeUnknown`.
     func commit(_ submissions: [Submission<M>], _ portion: Portion) async throws -> Done {
         let end = ContinuousClock.now + (isReachable ? Self.patience : .zero)
         var isRepeated = false
@@ -86,7 +85,7 @@ extension PartitionWorker {
                 if error.isLockTimeout { progress.failed(.heldUp) }
                 guard .now < end else { throw error }
             } catch let refused as RefusedData {
-                // Another process changed a state: the worker reads it again before it decides.
+                // Another process may have changed a state, so the worker reads it again before it decides.
                 forget()
                 guard refused.error.sqlState != refusal else {
                     throw BadInput(
@@ -94,7 +93,7 @@ extension PartitionWorker {
                 }
                 refusal = refused.error.sqlState
             } catch let error as PostgresError where error.isInputFault {
-                // While it gathered: only what commands bring can do that.
+                // During gathering: only data from commands can cause this.
                 throw BadInput(inputs: max(submissions.count, 1), error: error)
             }
             passTurn()
@@ -119,11 +118,11 @@ extension PartitionWorker {
         }
         var trial: String?
         if portion.isTrial, let name = onlyInput(of: first) {
-            // Once: that the database fails the trial says nothing about the input.
+            // Recorded once: a failure of the database says nothing about the input.
             if noted != name {
                 try await note(name, connection)
                 noted = name
-                // The note is committed, so the lock was let go: somebody may have been here.
+                // The record is committed, which released the lock. Another process may have run a batch.
                 first = try await gather(submissions, portion, connection)
             }
             guard onlyInput(of: first) == name else {
@@ -172,8 +171,7 @@ extension PartitionWorker {
             guard error.mayBeOfInput(calls: calls.count - 2) else { throw error }
             throw RefusedData(inputs: batch.inputs, name: name, error: error)
         } catch {
-            // A server that shuts down may have committed before it said so: whatever broke the connection, only the
-            // cursor row knows.
+            // A server that shuts down may have committed before its error. Only the cursor row shows the result.
             throw UnknownCommit(done: done, headBefore: first.head)
         }
     }
@@ -184,12 +182,12 @@ extension PartitionWorker {
             halt: first.halt)
     }
 
-    /// The batch in memory. What it has no time for stays where it is.
+    /// Decides the batch in memory. Inputs without time wait for the next batch.
     private func decide(
         _ submissions: [Submission<M>], _ first: inout Gathered<M>, _ trial: String?, _ passing: FailingInput?
     ) -> Batch<M> {
         var batch = Batch<M>(partition: partition, policy: policy, aggregates: [:])
-        // Moved: a second reference would make the batch copy all of it.
+        // Moved, because a second reference would cause a copy of everything.
         swap(&batch.aggregates, &first.aggregates)
         swap(&batch.moments, &first.moments)
         batch.faults = first.faults
@@ -228,7 +226,7 @@ extension PartitionWorker {
         return batch
     }
 
-    /// The input, where exactly one was gathered from the log.
+    /// Returns the name of the input from the log; nil if there is not exactly one.
     private func onlyInput(of first: Gathered<M>) -> String? {
         if let key = first.outages.unheard.first {
             guard first.outages.unheard.count == 1, first.events.isEmpty, first.due.isEmpty else { return nil }
@@ -241,23 +239,23 @@ extension PartitionWorker {
         return Batch<M>.name(of: key, due: first.aggregates[key]?.nextDeadline ?? .epoch)
     }
 
-    /// Notes that an input is about to be tried, for whoever comes after a process that it ends. Condemns it when it
-    /// has ended too many.
+    /// Records that an input is about to be tried, for the next owner in case the process ends. Condemns the input
+    /// after too many tries.
     private func note(_ name: String, _ connection: Connection) async throws {
         let rows = try await connection.run([
             Call(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
             Call(statements.commit),
         ])
         let tries = try rows[0][0].int(0)
-        if tries >= 5 { condemned[name] = "the process ended each of the \(tries - 1) times it was tried" }
+        if tries >= 5 { condemned[name] = "each of \(tries - 1) tries ended the process" }
     }
 
-    /// After a commit whose answer was lost: locks the cursor row, which waits for the other end's transaction to be
-    /// over. Committed is what is the cursor's last batch, or has left its probe in the log: another replica may have
-    /// committed its own batch in between. A batch without a probe holds nothing of commands, and is safe to repeat:
-    /// what it took from the log is not taken again.
+    /// Finds out whether a commit with a lost answer succeeded. The lock on the cursor row waits for the end of the old
+    /// transaction. The batch is committed if it is the cursor's last batch, or if its probe event is in the log:
+    /// another replica may have committed a batch since. A batch without a probe has no results of commands. It is safe
+    /// to repeat, because its inputs from the log are not processed twice.
     ///
-    /// - Returns: nil where it was not committed.
+    /// - Returns: nil if it was not committed.
     func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {
         forget()
         let start = ContinuousClock.now
@@ -279,7 +277,7 @@ extension PartitionWorker {
                 let found = try rows[4][0].optionalInt(0)
                 guard isLast || found != nil else { return nil }
                 var done = unknown.done
-                // Others may have appended since: the batch's own end follows from where its probe is.
+                // Others may have appended since, so the end of the batch follows from the offset of its probe.
                 if let found, let probe {
                     done.head = found + done.batch.events.count - 1 - probe.index
                 } else {

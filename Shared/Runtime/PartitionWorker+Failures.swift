@@ -3,35 +3,37 @@ import Logging
 import Machines
 import Postgres
 
-/// The database certainly refused a statement that carries what inputs led to, with a state that says nothing of whose
-/// fault it is. The same again is not chance: the batch is bisected.
+/// An error: the database refused a statement with the data of inputs, with a SQLSTATE that does not show the cause. If
+/// it happens again, the batch is bisected.
 struct RefusedData: Error {
     let inputs: Int
     let name: String?
     let error: PostgresError
 }
 
-/// Nothing behind the failing input gave proof that other inputs go well.
+/// An error: no input behind the failing one proved that other inputs succeed.
 struct NoProof: Error {}
 
-/// An input from the log that fails alone, again and again, with a state that may be the database's own fault: missing
+/// An input from the log that fails alone repeatedly, with a SQLSTATE that may be the database's own fault: missing
 /// rights, a full disk, a damaged index.
 ///
-/// To set it aside, and with it all inputs that come after, would be wrong where the database refuses everything. So it needs
-/// a proof: another input of the partition that goes well. Either a command is committed after the failure, or the batch
-/// that sets the input aside writes what one behind it led to. Without one the partition waits, and says why.
+/// If the database refuses everything, it would be wrong to set this input and all later ones aside. So the worker
+/// needs proof that another input of the partition succeeds: a command that commits after the failure, or an input
+/// behind it in the batch that sets it aside. Without proof the partition waits and reports the reason.
 struct FailingInput: Sendable {
     let name: String
     let reason: String
-    /// When the database first refused a batch that it was in.
+    /// The time of the first refused batch that contained it.
     let since: ContinuousClock.Instant
-    /// The next look sets the input aside together with so many behind it; else it tries the input once more.
+    /// Whether the next look sets the input aside, together with `width` inputs behind it. Otherwise it tries the input
+    /// again.
     var isToBePassed = true
     var width = 200
 
-    /// After a look that failed: the other way next.
+    /// Switches between the two ways after a failed look.
     ///
-    /// - Parameter wasRefused: those behind it may hold another one at fault, so half as many come next.
+    /// - Parameter wasRefused: whether the database refused the batch. The inputs behind may include another one at
+    ///   fault, so half as many come next.
     mutating func failedAgain(passing: Bool, wasRefused: Bool = false) {
         if passing, wasRefused { width = max(1, width / 2) }
         isToBePassed = !passing
@@ -39,23 +41,24 @@ struct FailingInput: Sendable {
 }
 
 extension PostgresError {
-    /// A certain failure of a statement that carries data, which inputs may have led to. Failures of the server as a whole
+    /// Whether it is a certain failure of a statement with data of inputs. Failures of the server as a whole
     /// (connections, resources, operators, I/O) are not: 08, 25, 28, 40, 53, 55, 57, 58.
     ///
-    /// - Parameter calls: how many calls of the flight carry data; they come first.
+    /// - Parameter calls: the number of calls with data, which come first in the pipeline.
     func mayBeOfInput(calls: Int) -> Bool {
         guard case .server(let error) = self, let index = error.callIndex, index < calls else { return false }
         return !["08", "25", "28", "40", "53", "55", "57", "58"].contains(error.sqlState.prefix(2))
     }
 
-    /// The database as a whole is away, or busy with another: it says nothing of the partition.
+    /// Whether the database is away, or a lock or a cancellation was the cause. Such an error says nothing about the
+    /// partition.
     var isOfDatabase: Bool { isConnectionProblem || isLockTimeout || self == .cancelled || self == .closed }
 }
 
 extension PartitionWorker {
-    /// Sets an input from the log that fails alone aside, or waits for proof that the fault is its own.
+    /// Sets aside an input from the log that fails alone, or waits for proof that the fault is its own.
     ///
-    /// - Parameter isProven: the fault can only be in the input.
+    /// - Parameter isProven: whether the fault can only be in the input.
     func notePinned(_ name: String, _ reason: String, isProven: Bool) {
         let since = failing?.since ?? refusedSince ?? .now
         if isProven || lastDataCommit > since {
@@ -71,23 +74,23 @@ extension PartitionWorker {
         progress.failed(.failing("\(name): \(reason)"))
     }
 
-    /// A batch was committed, or there was nothing to commit.
+    /// Records that a batch was committed, or had nothing to commit.
     func noteCommitted(_ done: Done, _ portion: Portion) {
         let hasData = !done.batch.events.isEmpty
         if hasData { lastDataCommit = .now }
-        // A batch that read the log and was committed has moved the cursor.
+        // A committed batch that read the log has moved the cursor.
         guard failing != nil else { return progress.succeeded(withData: hasData || portion.log != nil) }
         guard portion.log != nil else {
-            // Proof that the fault is the input's, once it fails again.
+            // This proves the fault of the input if it fails again.
             if hasData { failing?.isToBePassed = false }
             return
         }
-        // The input went well, or was passed.
+        // The input succeeded, or was set aside.
         failing = nil
         progress.succeeded(withData: true)
     }
 
-    /// Why batches fail, where the database answers.
+    /// Records the reason of a failed batch, if the database answers.
     func noteFailure(_ error: any Error) {
         if let error = error as? PostgresError, error.isOfDatabase || error.isServerFault { return }
         if let error = error as? RuntimeError, error == .databaseUnavailable || error == .outcomeUnknown { return }

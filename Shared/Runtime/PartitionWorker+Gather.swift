@@ -6,21 +6,20 @@ import Postgres
 import Records
 import Timeline
 
-/// What the first flight found.
+/// The result of the first pipeline.
 struct Gathered<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
-    /// The suite's time by the database's clock, which this transaction read under the lock. All replicas get the same
-    /// time, whatever their machines' clocks say.
+    /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
     var now = Instant.epoch
     var lastBatch: UUID?
     var holdsLease = false
     var attempts = 0
-    /// Its owner died, or owners did before one got to the head of the log: a deadline may be what ended them.
+    /// Whether owners died before one read to the head of the log. A deadline may have ended them.
     var isDoubtful = false
     var hasMore = false
-    /// The log was read to its end.
+    /// Whether the log was read to its head.
     var isAtHead = false
     var outages = OutageReading()
     var events: [Event] = []
@@ -30,22 +29,22 @@ struct Gathered<M: Machine>: Sendable {
     /// The sizes of the stored states that were read, in bytes.
     var sizes: [AggregateKey: Int] = [:]
     var moments = MomentLedger(ceiling: nil)
-    /// Aggregates whose stored state can't be used.
+    /// Aggregates with an unusable stored state.
     var faults: [AggregateKey: RuntimeError] = [:]
     var refreshed: Set<AggregateKey> = []
     /// States of an older machine that need an upgrade before a decision.
     var stale: [AggregateKey: StoredState] = [:]
     var parked: Set<AggregateKey> = []
-    /// Why the log can't be followed further by this program.
+    /// The reason why only a newer program can read the log further.
     var halt: String?
 
-    /// Nothing is left in the log, and nothing is due.
+    /// Whether no input from the log is left: no events, due deadlines or outages.
     var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
 }
 
 extension PartitionWorker {
-    /// The first flight: takes the cursor's lock, then reads what the batch needs. A snapshot taken after the wait for
-    /// the lock is fresh, so everything comes in statements of its own behind it.
+    /// Runs the first pipeline: it locks the cursor, then reads the data of the batch. A snapshot from before the lock
+    /// could be stale, so each read is a statement of its own after the lock.
     func gather(
         _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
     ) async throws -> Gathered<M> {
@@ -59,7 +58,7 @@ extension PartitionWorker {
             Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
             Call(statements.clockAndHead, [place], rowsExpected: 1),
         ]
-        /// What is not asked for is answered by nothing.
+        /// Adds an optional query and returns its index; nil if it is not needed.
         func ask(_ call: Call, unless isNeedless: Bool) -> Int? {
             guard !isNeedless else { return nil }
             calls.append(call)
@@ -97,7 +96,7 @@ extension PartitionWorker {
             for row in rows[answersAt] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
         }
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
-        // Moved, not copied: the batch changes it in place, and gives it back when it is through.
+        // Moved, not copied: the batch changes it in place and returns it at the end.
         if isCacheValid { found.aggregates = cache.lend() } else { cache.drop() }
         let held = isCacheValid ? held : nil
         lastBatch = nil
@@ -125,7 +124,7 @@ extension PartitionWorker {
         return found
     }
 
-    /// What the aggregates of the partition hold, as far as it is stored.
+    /// The query for the stored slot reservations of the partition.
     var storedMoments: Call {
         Call(statements.moments, [.int4(Int32(partition)), .int4(Int32(unheld.ceiling ?? 0))])
     }
@@ -160,8 +159,8 @@ extension PartitionWorker {
         let bound = found.position + LogReader.reach
         let isThrough = events.count < limit
         let isAtHead = isThrough && found.head <= bound
-        // The head was read before the events, so the last event may lie behind it; commit order is offset order, so
-        // nothing before that one is missing.
+        // The head was read before the events, so the last event may have a higher offset. Commits follow the order of
+        // offsets, so no earlier event is missing.
         found.position = max(
             found.position, isThrough ? min(found.head, bound) : 0, found.events.last?.offset ?? 0)
         guard isAtHead else {
@@ -184,11 +183,11 @@ extension PartitionWorker {
         found.due = Array(found.due.prefix(limit))
     }
 
-    /// Why an event is not for this program to judge.
+    /// Returns the reason if only a newer program can read the event.
     func tooNew(_ event: Event) -> String? {
         let known = M.newestVersions[event.type] ?? 1
         guard event.version > known else { return nil }
-        return "\(event.type) at offset \(event.offset) is in version \(event.version), known up to \(known)"
+        return "\(event.type) at offset \(event.offset) has version \(event.version); this program reads up to \(known)"
     }
 
     func read(_ rows: [Row], _ found: inout Gathered<M>) throws {
@@ -210,7 +209,7 @@ extension PartitionWorker {
         }
     }
 
-    /// A newer program has been here and will come again: its devices are not this one's to judge.
+    /// Stops before aggregates with a state of a newer version: a newer program must decide about them.
     private func stopBeforeNewerStates(_ found: inout Gathered<M>) {
         func isNewer(_ key: AggregateKey) -> Bool {
             if case .newerState = found.faults[key] { true } else { false }

@@ -3,26 +3,26 @@ import Machines
 import Postgres
 import Timeline
 
-/// What a batch knows of an outage of the service.
+/// The outages that a batch knows.
 ///
-/// The cursor row has the outages that were found when the lease was taken or renewed (`bus.outage_since` says what one is),
-/// until every aggregate with a deadline was told: some in each batch at the head of the log, all others when an input of
-/// theirs comes first. Telling somebody twice changes nothing, since the aggregate's own time is over the outage then; so a
-/// crash in between repeats what was not committed, and nothing else.
+/// The cursor row keeps the outages that the lease's acquisition or renewal found (`bus.outage_since` defines them). It
+/// keeps them until every aggregate with a deadline is notified. Each batch at the head of the log notifies some
+/// aggregates. Others are notified by their next input, if it comes earlier. A repeated notification changes nothing,
+/// because the aggregate's own time is then after the outage. So after a crash only uncommitted work is repeated.
 struct OutageReading: Sendable {
-    /// What inputs are to be told of.
+    /// The outage to apply before inputs.
     var outage: Outage?
-    /// What the cursor row has, under our lease.
+    /// The outage in the cursor row, under our lease.
     var recorded: Outage?
-    /// The next aggregates to tell, in the order of their keys.
+    /// The next aggregates to notify, in the order of their keys.
     var unheard: [AggregateKey] = []
-    /// Nobody comes behind ``unheard``, and each of them was told.
+    /// Whether ``unheard`` are the last ones, and all of them are notified.
     var isLast = false
 }
 
 extension PartitionWorker {
-    /// Looks further than the cursor row only where nobody has served the partition for a second: in a moment whoever takes
-    /// the lease, or renews it after it has lapsed, takes down what has passed. Commands need no lease, and come before.
+    /// Reads the outage of the partition. It makes a query only if no process has served the partition for a second:
+    /// the next acquisition or renewal will record the outage, but commands need no lease and can come earlier.
     func readOutage(
         _ cursor: Row, _ connection: Connection, _ found: inout Gathered<M>
     ) async throws {
@@ -44,8 +44,8 @@ extension PartitionWorker {
         return Outage(from: Instant(milliseconds: Int64(from)), until: Instant(milliseconds: Int64(until)))
     }
 
-    /// The next ones to tell. Alone in their batch while batches are made small because something is wrong, so that the one
-    /// at fault is known.
+    /// Reads the next aggregates to notify. During bisection and quarantine they are alone in their batch, so that the
+    /// one at fault is known.
     func readUnheard(_ limit: Int, _ connection: Connection, _ found: inout Gathered<M>) async throws {
         guard let recorded = found.outages.recorded, found.isAtHead else { return }
         guard limit == Self.inputLimit || found.events.isEmpty && found.due.isEmpty else { return }
@@ -56,7 +56,7 @@ extension PartitionWorker {
         if !found.outages.isLast { found.hasMore = true }
     }
 
-    /// Tells them in memory. Whom the batch has no time for stays in the list of the next one.
+    /// Notifies them in memory. The next batch notifies those without time.
     func tell(_ first: inout Gathered<M>, _ batch: inout Batch<M>) {
         for (index, key) in first.outages.unheard.enumerated() {
             var isNewer = false
@@ -72,13 +72,13 @@ extension PartitionWorker {
         if !first.isAtHead { first.outages.isLast = false }
     }
 
-    /// Remembers who was told, once that is committed or there was nothing to commit.
+    /// Records the last notified key, after the commit or if there was nothing to commit.
     func noteTold(_ first: Gathered<M>) {
         guard let recorded = first.outages.recorded, let key = first.outages.unheard.last else { return }
         told = (recorded, key.description)
     }
 
-    /// What takes the outage off the cursor row, in the batch that tells the last of them.
+    /// Returns the call that removes the outage from the cursor row, in the batch that notifies the last aggregate.
     func forgetting(_ first: Gathered<M>) -> [Call] {
         guard first.outages.isLast, let recorded = first.outages.recorded else { return [] }
         return [

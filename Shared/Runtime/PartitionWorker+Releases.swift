@@ -4,14 +4,14 @@ import Machines
 import Postgres
 import Timeline
 
-/// An operator's order to free a parked device, and how far it has come.
+/// An operator's order to free a parked device, and its progress.
 struct Release: Sendable {
     let key: AggregateKey
     let discardsFirst: Bool
     let request: Idempotency?
-    /// How many letters were taken in.
+    /// The number of processed letters.
     var taken = 0
-    /// Whether any of it was committed, by this call or by a former one of the same request.
+    /// Whether any part is committed, by this call or an earlier one of the same request.
     var isBegun = false
     var isOver = false
     /// The states that need an upgrade before the release.
@@ -19,12 +19,12 @@ struct Release: Sendable {
 }
 
 extension PartitionWorker {
-    /// Where the requests of operators are kept.
+    /// The idempotency keys of operators' requests.
     nonisolated var book: RequestBook { RequestBook(service: M.name, partition: partition) }
 
-    /// Each letter in a transaction of its own: what went well stays so.
+    /// Processes each letter in its own transaction, so that earlier successes stay.
     ///
-    /// - Returns: how many letters were taken in.
+    /// - Returns: the number of processed letters.
     func release(_ order: Release) async throws -> Int {
         var order = order
         while !order.isOver {
@@ -38,15 +38,15 @@ extension PartitionWorker {
         return order.taken
     }
 
-    /// Gives up where somebody holds the cursor too long: a connection that waits is one less for everybody else.
+    /// Fails if another session holds the cursor for too long, because the waiting connection is missing elsewhere.
     private func inTime<T: Sendable>(_ body: (Connection) async throws -> T) async throws -> T {
         do { return try await pool.withConnection(body) } catch let error as PostgresError where error.isLockTimeout {
             throw DeadLetterError.heldUp
         }
     }
 
-    /// One transaction. The request is taken down with its first effect, and each one after that is noted with it: whatever
-    /// ends this process in between, the order goes on behind what is done.
+    /// Runs one transaction. It records the request with its first effect, and the progress with each later one. So a
+    /// repeat after the end of this process continues behind the finished part.
     private func advance(_ order: Release, _ connection: Connection) async throws -> Release {
         var order = order
         let found = try await letter(of: order.key, connection)
@@ -66,7 +66,7 @@ extension PartitionWorker {
         }
         guard let found else {
             guard order.isBegun else { throw DeadLetterError.notParked(order.key) }
-            // Another order has done the rest of this one.
+            // Another order has finished the rest.
             order.isOver = true
             _ = try await connection.run(noted(order) + [Call(statements.commit)])
             return order
@@ -89,7 +89,7 @@ extension PartitionWorker {
         let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
         try read(Array(states), &gathered)
         if !gathered.stale.isEmpty {
-            // The worker upgrades the state outside of the lock, and then takes the letter again.
+            // The worker upgrades the state outside of the lock, then processes the letter again.
             _ = try await connection.run(Call(statements.rollback))
             return order.stale = Array(gathered.stale.values)
         }
@@ -128,7 +128,7 @@ extension PartitionWorker {
         return letter.isLast ? [remove, Call(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
     }
 
-    /// How far the order has come, in the book of requests.
+    /// Returns the calls that record the order's progress.
     private func noted(_ order: Release) -> [Call] {
         guard let request = order.request else { return [] }
         return order.isOver
@@ -143,7 +143,7 @@ extension PartitionWorker {
         var position: Int
     }
 
-    /// The first letter of a key, under the cursor's lock.
+    /// Returns the first letter of a key, under the cursor's lock.
     private func letter(of key: AggregateKey, _ connection: Connection) async throws -> Letter? {
         let place = Parameter.int4(Int32(partition))
         let rows = try await connection.run([

@@ -3,20 +3,21 @@ import Logging
 import Machines
 import Postgres
 
-/// Commands that may end the process.
+/// Protection against commands that end the process.
 ///
-/// A command whose decision traps ends the process, and its repetition the next one, whichever replica takes it. So for a while
-/// after a process died, commands with an idempotency key are noted before they are run, all of a batch in one transaction, and
-/// the notes go with the batch's commit. One that is found noted was there when a process ended: it is run alone, one in a
-/// process at a time. After ``triesOfCommand`` notes it is not run any more. While nobody died nothing is noted or looked up.
+/// A command whose decision traps ends the process, and its repetition ends the next one. So for a while after a
+/// process died, commands with an idempotency key are recorded before they run, one transaction for each batch. The
+/// batch's commit deletes the records. A recorded command was running when a process ended, so it runs alone, one at a
+/// time in a process. After ``triesOfCommand`` records it does not run any more. While no process dies, there are no
+/// records and no queries.
 struct CommandGuard: Sendable {
-    /// While the process is young: what ended the one before it may come again before anybody knows of the death.
+    /// On at the start of a process: the command that ended the previous one may return before its death is known.
     var isOn = true
-    /// Commands that were found noted, by name: each is run alone.
+    /// Commands with a record of another process, by name. Each runs alone.
     var suspects: Set<String> = []
-    /// Commands that this process has noted, and not yet cleared.
+    /// Commands that this process has recorded and not yet cleared.
     var noted: Set<String> = []
-    /// Commands that are not run any more.
+    /// Commands that do not run any more.
     var condemned: Set<String> = []
 }
 
@@ -25,18 +26,18 @@ extension Batch {
 }
 
 extension Submission {
-    /// Nil where nothing tells a repetition of it.
+    /// Nil without an idempotency key, because a repetition can't be recognised.
     var name: String? { idempotency.map(Batch<M>.name(ofCommand:)) }
 }
 
 extension PartitionWorker {
-    /// As for inputs from the log.
+    /// The same limit as for inputs from the log.
     static var triesOfCommand: Int { 5 }
 
-    /// The word of the members, each time they are looked at.
+    /// Called after every membership refresh.
     func guardCommands(_ isOn: Bool, condemned: Set<String>) {
         commandGuard.isOn = isOn
-        // Added: what was condemned here a moment ago may not have been seen yet.
+        // Added, because the query may not include a command that was just condemned here.
         commandGuard.condemned.formUnion(condemned)
         guard !isOn else { return }
         commandGuard.suspects.removeAll()
@@ -47,8 +48,8 @@ extension PartitionWorker {
 
     enum Caution { case none, postponed, noted }
 
-    /// Notes commands that are about to be run, where somebody died. The notes are committed then, and the cursor's lock is let
-    /// go; where a command was noted before, by a process that ended, nothing is noted and the commands are to come again.
+    /// Records commands before they run, while a death is recent. This commits the records and releases the cursor's
+    /// lock. If another process has recorded one of them, nothing is recorded, and all commands return to the queue.
     func caution(
         for submissions: [Submission<M>], _ first: Gathered<M>, _ connection: Connection
     ) async throws -> Caution {
@@ -70,13 +71,13 @@ extension PartitionWorker {
             let name = try row.text(0)
             commandGuard.condemned.insert(name)
             logger.error(
-                "a command is not run any more: each process that ran it ended",
+                "blocked command, each process that ran it ended",
                 metadata: ["partition": "\(partition)", "command": "\(name)"])
         }
         return .noted
     }
 
-    /// The notes that go with a batch: of all that it answers, but for those that are kept for good.
+    /// Returns the records to delete with a batch: those of all answered commands, except condemned ones.
     func clearing(_ submissions: [Submission<M>], _ batch: Batch<M>) -> [String] {
         guard !commandGuard.noted.isEmpty else { return [] }
         return zip(submissions, batch.verdicts).compactMap { submission, verdict in

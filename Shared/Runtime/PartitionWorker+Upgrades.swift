@@ -13,7 +13,7 @@ extension PartitionWorker {
         passTurn()
         do { try await upgrade(states) } catch {
             logger.warning(
-                "states could not be upgraded", metadata: ["partition": "\(partition)", "error": "\(error)"])
+                "failed to upgrade states, will retry", metadata: ["partition": "\(partition)", "error": "\(error)"])
             // Their inputs arrive again at once.
             try? await Task.sleep(for: Self.pauseAfterFailure)
         }
@@ -26,7 +26,7 @@ extension PartitionWorker {
         for state in result.unreadable {
             unreadable[state.key] = state.eventCount
             logger.error(
-                "a stored state can't be read", metadata: ["partition": "\(partition)", "aggregate": "\(state.key)"])
+                "failed to read stored state", metadata: ["partition": "\(partition)", "aggregate": "\(state.key)"])
         }
     }
 }

@@ -10,22 +10,24 @@ import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
 actor PartitionWorker<M: Machine> {
-    /// The commands of one batch may wait; more are refused as overloaded. One stuck partition leaves half of a process's
-    /// request slots to the others.
+    /// The most waiting commands: one batch. More are refused as overloaded. So one stuck partition leaves half of the
+    /// process's request slots to the others.
     static var queueLimit: Int { batchLimit }
-    /// A command waits no longer than that for its batch; then it is refused as overloaded.
+    /// The longest wait of a command for its batch. Then it is refused as overloaded.
     static var queuePatience: Duration { .seconds(5) }
     static var batchLimit: Int { 500 }
     static var inputLimit: Int { 200 }
-    /// So many inputs are tried one by one after an owner died: more than the batch that ended it can have held.
+    /// The number of inputs that quarantine tries one at a time. The batch that ended the last owner can't have held
+    /// more.
     static var trialLimit: Int { 2 * inputLimit + 100 }
-    /// No look at the log for so long after one that failed; the poll comes back to it.
+    /// The pause after a failed look at the log. The 500 ms poll then looks again.
     static var pauseAfterFailure: Duration { .milliseconds(250) }
 
-    /// What this machine does not follow is passed over at most so often: each look is a transaction.
+    /// The shortest interval between looks that only skip events that the machine does not follow. Each look is a
+    /// transaction.
     static var glanceInterval: Duration { .milliseconds(100) }
 
-    /// Decisions lag less than that behind the clock, or their moments are not kept apart from former ones.
+    /// Slot reservations are kept for this time. A decision that lags behind the clock by more could reuse a slot.
     static var momentsKept: Interval { .days(1) }
 
     typealias Waiting = Inbox<M>.Waiting
@@ -35,10 +37,10 @@ actor PartitionWorker<M: Machine> {
     let clock: SharedClock
     let policy: M.Policy
     let hints: HintSender
-    /// One trial at a time in a process, so that when an input ends the process no innocent one is under note.
+    /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
     let trials: Turns
-    /// Not more batches at a time than there are connections. Who waits takes what has come meanwhile: batches grow with the
-    /// load, and cost less for each input.
+    /// At most as many batches at a time as pooled connections. Waiting workers collect more inputs, so batches grow
+    /// with the load and cost less for each input.
     private let turns: Turns
     private var holdsTurn = false
     let statements: Statements
@@ -51,57 +53,57 @@ actor PartitionWorker<M: Machine> {
     private var lookAtLog = false
     private var noLookBefore = ContinuousClock.now
     private var lastLook = ContinuousClock.now - .seconds(1)
-    /// There is news that this machine does not follow.
+    /// Whether there are new events that this machine does not follow.
     private nonisolated let isToPassOver = Atomic(false)
-    /// The lease under which events and deadlines are taken; nil while another replica holds it.
+    /// The lease for events and deadlines; nil while another replica holds it.
     private(set) var lease: (owner: UUID, epoch: Int)?
-    /// Why this process can't go on with the partition's log, until it is updated.
+    /// The reason why only a newer program can read the log further.
     private(set) var halt: String? {
         didSet { if let halt { progress.halted(halt) } }
     }
 
-    // How a batch is put together while something is wrong.
+    // The size of a batch during bisection and quarantine.
 
-    /// How many inputs a batch may hold: halved while batches fail, until the one at fault stands alone.
+    /// The most inputs of a batch. Bisection halves it until the input at fault is alone.
     private var window = Int.max
-    /// How many inputs are still to be tried one by one.
+    /// The number of inputs that quarantine still tries one at a time.
     private var caution = 0
     private var logHadItsTurn = false
-    /// Inputs to set aside when they come, by name, with the reason.
+    /// Inputs that become dead letters when they come, by name, with the reason.
     var condemned: [String: String] = [:]
     /// The input that blocks the partition's log.
     var failing: FailingInput?
-    /// The first time that the database refused a batch, perhaps by its own fault; nil after a success.
+    /// The time of the first batch that the database refused, perhaps by its own fault; nil after a success.
     var refusedSince: ContinuousClock.Instant?
-    /// The last time that a batch wrote the result of an input.
+    /// The last time that a batch wrote events.
     var lastDataCommit = ContinuousClock.now
-    /// The input that is noted as tried now. Noted once for all that this process does to get it committed.
+    /// The input that is recorded as tried. It is recorded once, even if its commit needs several attempts.
     var noted: String?
     var commandGuard = CommandGuard()
-    /// Of which outage how far, by key, aggregates were told under this lease.
+    /// The current outage and the last key that was notified of it under this lease.
     var told: (outage: Outage, key: String)?
 
     /// Unreadable states of an older machine, with their number of events at the failed upgrade.
     var unreadable: [AggregateKey: Int] = [:]
 
-    // What is known of the partition.
+    // The known state of the partition.
 
     /// Valid while the cursor row still names `lastBatch`.
     let cache: StateCache<M>
     private let budget: StateBudget
-    /// What its aggregates hold under the machine's ceiling; nil where that is not known.
+    /// The slot reservations under the machine's ceiling; nil if unknown.
     var held: MomentLedger?
-    /// The ledger in which nothing is held.
+    /// A ledger without reservations.
     let unheld: MomentLedger
     var lastBatch: UUID?
-    /// The earliest deadline known here.
+    /// The earliest known deadline.
     var nextDue: Instant? {
         didSet { due.store(nextDue?.milliseconds ?? .max, ordering: .relaxed) }
     }
-    /// ``nextDue`` for the clock's tick, which comes too often to visit every worker.
+    /// ``nextDue`` for the 10 ms tick, which must not wait for the actor.
     private nonisolated let due = Atomic<Int64>(.max)
     var hasParkedKeys = false
-    /// Whether the database answered when it was last asked.
+    /// Whether the last query reached the database.
     var isReachable = true
 
     init(
@@ -130,7 +132,8 @@ actor PartitionWorker<M: Machine> {
         return caution > 0 ? .cautious : .following
     }
 
-    /// Queues a command and waits until it is committed or refused. Cancelled before a batch took it, it is not run.
+    /// Queues a command and waits until it is committed or refused. A command that is cancelled before a batch takes it
+    /// does not run.
     nonisolated func submit(_ submission: Submission<M>) async throws -> Answer {
         try await inbox.submit(submission) { signal.continuation.yield() }
     }
@@ -140,15 +143,15 @@ actor PartitionWorker<M: Machine> {
         inbox.refuse(before: now - Self.queuePatience)
     }
 
-    /// Looks at the log and the deadlines in the next batch, which comes now.
+    /// Starts a batch that reads the log and the deadlines.
     func wake() {
         guard lease != nil, halt == nil, noLookBefore <= .now else { return }
         lookAtLog = true
         signal.continuation.yield()
     }
 
-    /// Looks now, or where the news is of nothing that the machine follows and the last look was only just, at the next
-    /// turn of ``glanceInterval``.
+    /// Reads the log now, or at the next ``glanceInterval`` if the machine follows none of the new events and the last
+    /// look was recent.
     func hear(isOfInterest: Bool) {
         guard isOfInterest || lastLook + Self.glanceInterval <= .now else {
             return isToPassOver.store(true, ordering: .relaxed)
@@ -156,14 +159,15 @@ actor PartitionWorker<M: Machine> {
         wake()
     }
 
-    /// Whether there is something to pass over. Asked every ``glanceInterval``; whoever asks wakes.
+    /// Returns whether there are events to skip, and resets the flag. The tick calls it at each ``glanceInterval``,
+    /// then wakes the worker.
     nonisolated func isToGlance() -> Bool { isToPassOver.exchange(false, ordering: .relaxed) }
 
-    /// Whether the earliest deadline known here has come.
+    /// Returns whether the earliest known deadline has come.
     nonisolated func isDue(at now: Instant) -> Bool { due.load(ordering: .relaxed) <= now.milliseconds }
 
-    /// What a look at all partitions found: events behind the cursor, and the earliest deadline stored, which another
-    /// replica may have written.
+    /// Reports the result of the poll: whether the cursor is behind the head, and the earliest stored deadline. Another
+    /// replica may have written it.
     func note(isBehind: Bool, nextDeadline: Instant?) {
         if !isBehind || lease == nil { progress.idle() }
         guard lease != nil else {
@@ -174,8 +178,9 @@ actor PartitionWorker<M: Machine> {
         if isBehind { wake() }
     }
 
-    /// - Parameter isSuspicious: two owners in a row did not let go, and the second one never got to the head of the
-    ///   log: an input may have ended them. One alone may have been killed, and is not worth the slowness of trials.
+    /// - Parameter isSuspicious: whether two owners in a row lost the lease without a release, and the second one never
+    ///   read to the head. Then an input may have ended them, and quarantine begins. One lost owner may have been
+    ///   killed.
     func hold(owner: UUID, epoch: Int, isSuspicious: Bool) {
         guard lease?.epoch != epoch else { return }
         lease = (owner, epoch)
@@ -192,7 +197,7 @@ actor PartitionWorker<M: Machine> {
         failing = nil
     }
 
-    /// Runs until ``stop()``; then finishes what waits.
+    /// Runs until ``stop()``, then finishes the waiting commands.
     func run() async {
         var iterator = signal.stream.makeAsyncIterator()
         while await iterator.next() != nil {
@@ -204,7 +209,7 @@ actor PartitionWorker<M: Machine> {
             }
             if isStopping, inbox.isEmpty { break }
         }
-        // Also where the task was cancelled: nobody would answer those who come now.
+        // Also after a cancellation, because no batch would answer new commands.
         stop()
         for waiting in inbox.take(.max) { waiting.caller.resume(throwing: RuntimeError.stopping) }
     }
@@ -216,14 +221,14 @@ actor PartitionWorker<M: Machine> {
     }
 }
 
-/// What a batch may take.
+/// The inputs that a batch may take.
 struct Portion {
     var commands: Int
-    /// At most so many events, and so many deadlines; nil for none.
+    /// The most events, and the most aggregates with deadlines; nil for none.
     var log: Int?
-    /// Its one input is tried under note.
+    /// Whether its only input is recorded before it is tried.
     var isTrial = false
-    /// The input from the log that the worker sets aside if another input in the same batch succeeds.
+    /// The input from the log that becomes a dead letter if another input in the same batch succeeds.
     var passing: FailingInput?
 }
 
@@ -233,15 +238,15 @@ extension PartitionWorker {
     var isAboutToRead: Bool { takesLog }
     private var hasWork: Bool { takesLog || !inbox.isEmpty }
 
-    /// At the end of a batch, or as soon as it turns out that it takes longer.
+    /// Returns the turn, at the end of a batch or as soon as the batch must wait.
     func passTurn() {
         guard holdsTurn else { return }
         holdsTurn = false
         turns.pass()
     }
 
-    /// All there is, where all is well. While something is wrong the log and the commands take turns, and each batch is
-    /// small.
+    /// Normally all inputs up to the limits. During bisection and quarantine, the log and the commands alternate, in
+    /// small batches.
     private func nextPortion() -> Portion? {
         guard hasWork else { return nil }
         let isFailing = failing != nil && caution == 0
@@ -258,7 +263,7 @@ extension PartitionWorker {
         return Portion(commands: 0, log: min(limit, Self.inputLimit), isTrial: caution > 0)
     }
 
-    /// The commands that are to be run together: those before the first suspect, or that one alone.
+    /// Takes commands for one batch: those before the first suspect, or one suspect alone.
     private func take(_ count: Int) -> [Waiting] {
         guard !commandGuard.suspects.isEmpty else { return inbox.take(count) }
         return inbox.take(count) { isSuspect($0) }
@@ -268,7 +273,7 @@ extension PartitionWorker {
         let waiting = take(portion.commands)
         var portion = portion
         let isSuspicious = waiting.count == 1 && isSuspect(waiting[0].submission)
-        // Alone: nothing of the log with it.
+        // A suspect runs alone, without inputs from the log.
         if isSuspicious { portion.log = nil }
         let isTrial = portion.isTrial || isSuspicious
         if portion.log != nil {
@@ -277,7 +282,7 @@ extension PartitionWorker {
             isToPassOver.store(false, ordering: .relaxed)
         }
         if isTrial {
-            // Trials go one by one; those that wait for theirs hold nobody up.
+            // Trials run one at a time. A waiting one must not hold a turn.
             passTurn()
             await trials.take()
         }
@@ -299,15 +304,15 @@ extension PartitionWorker {
             noLookBefore = .now + Self.pauseAfterFailure
         } catch {
             forget()
-            // A command that fails by itself holds nothing up.
+            // The failure of a batch with only commands does not block the log.
             if portion.log != nil { noteFailure(error) }
             let truth = (error as? RuntimeError) ?? .databaseUnavailable
-            // Said once, not for every batch of an outage.
+            // Logged as an error once for each outage of the database.
             logger.log(
-                level: isReachable ? .error : .debug, "a batch failed",
+                level: isReachable ? .error : .debug, "failed to run batch",
                 metadata: ["partition": "\(partition)", "error": "\(error)"])
             isReachable = false
-            // Its inputs are still in the log: the poll looks again.
+            // The inputs are still in the log. The poll looks again.
             if portion.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
             for one in waiting { one.caller.resume(throwing: truth) }
         }
@@ -324,7 +329,7 @@ extension PartitionWorker {
             }
             switch verdict {
             case .answer(let body, let events):
-                // Its own place, not that of whatever the batch did after it.
+                // The offset of its own last event, not that of the batch.
                 reply(body, offset: done.head - (done.batch.events.count - events), isReplay: false)
             case .replay(let body): reply(body, offset: done.head, isReplay: true)
             case .refused(let error): one.caller.resume(throwing: error)
@@ -334,8 +339,8 @@ extension PartitionWorker {
         inbox.putBack(later)
     }
 
-    /// Takes in what a batch has left behind. The cache is valid if, and only if, the next batch finds this one's id in
-    /// the cursor row.
+    /// Adopts the results of a batch. The cache is valid only if the next batch finds this batch's id in the cursor
+    /// row.
     private func take(_ done: Done, _ portion: Portion) {
         var sizes = done.batch.sizes
         for (key, change) in done.batch.changed { sizes[key] = change.binary.count }
@@ -354,7 +359,7 @@ extension PartitionWorker {
             if let reason = done.halt, halt == nil {
                 halt = reason
                 logger.error(
-                    "the log goes beyond this program; the partition waits for its update",
+                    "log needs a newer program, partition halted",
                     metadata: ["partition": "\(partition)", "reason": "\(reason)"])
             }
         }
@@ -362,7 +367,7 @@ extension PartitionWorker {
             condemned[one.due.map { Batch<M>.name(of: one.key, due: $0) } ?? Batch<M>.name(ofEventAt: one.offset)] = nil
             guard let reason = one.reason else { continue }
             logger.error(
-                "an input was set aside and its device parked",
+                "set input aside, parked its device",
                 metadata: [
                     "partition": "\(partition)", "aggregate": "\(one.key)", "offset": "\(one.offset)",
                     "reason": "\(reason)",
@@ -376,15 +381,15 @@ extension PartitionWorker {
         if !done.batch.events.isEmpty { hints.hint(partition, types: done.batch.events.lazy.map(\.type)) }
     }
 
-    /// The database refused what the inputs led to: half of them next time, down to the one at fault.
+    /// Handles refused data: the next batch takes half as many inputs, down to the one at fault.
     private func narrow(to bad: BadInput, _ waiting: [Waiting], _ portion: Portion) {
         if !bad.isProven {
             if portion.log != nil { noteFailure(bad.error) }
             refusedSince = refusedSince ?? .now
         }
-        // Logged once for each input that blocks the log.
+        // Logged as an error once for each input that blocks the log.
         logger.log(
-            level: failing == nil ? .error : .debug, "the database refused what a batch's inputs led to",
+            level: failing == nil ? .error : .debug, "database refused data of batch",
             metadata: ["partition": "\(partition)", "inputs": "\(bad.inputs)", "error": "\(bad.error)"])
         if portion.log != nil { lookAtLog = true }
         if portion.log == nil, waiting.count == 1 {
@@ -407,13 +412,13 @@ extension PartitionWorker {
             lookAtLog = false
             noLookBefore = .now + Self.pauseAfterFailure
         } else {
-            // No input was named, so it can't be told which: as with any other failure, the poll looks again.
+            // The batch names no input, so the one at fault is unknown. The poll looks again.
             lookAtLog = false
             noLookBefore = .now + Self.pauseAfterFailure
         }
     }
 
-    /// Nothing of the partition is known for certain any more.
+    /// Drops everything that is cached about the partition.
     func forget() {
         lastBatch = nil
         cache.drop()

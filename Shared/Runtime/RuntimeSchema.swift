@@ -2,15 +2,15 @@ import EventLog
 public import Logging
 public import Postgres
 
-/// A service's own part of the database: the states of its machine, in the schema of its name.
+/// A service's own schema: the states of its machine.
 public enum RuntimeSchema {
     /// Creates or updates the log and the service's schema, registers its consumer and grants its role.
     ///
     /// - Parameters:
-    ///   - connection: as the schemas' owner.
+    ///   - connection: a session of the schemas' owner.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
-    ///   - holdsMoments: its machine does, under a ceiling.
-    ///   - more: tables of the service's own, numbered from 2 on; from 3 on where it holds moments.
+    ///   - holdsMoments: whether its machine reserves slots under a ceiling.
+    ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
     public static func migrate(
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
         holdsMoments: Bool = false, more: [Migration] = [], logger: Logger
@@ -28,11 +28,11 @@ public enum RuntimeSchema {
             """)
     }
 
-    /// Applies the service's migrations, and compares them with this program.
+    /// Returns the migrator of the service's schema.
     ///
     /// - Parameters:
-    ///   - holdsMoments: whether its machine holds moments, under a ceiling.
-    ///   - more: the service's own tables, numbered from 2 on; from 3 on if it holds moments.
+    ///   - holdsMoments: whether its machine reserves slots under a ceiling.
+    ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
     public static func migrator(
         service: String, holdsMoments: Bool = false, more: [Migration] = []
     ) throws(PostgresError) -> Migrator {

@@ -71,7 +71,7 @@ final class StateSweeper<M: Machine>: Sendable {
                 } catch {
                     guard !Task.isCancelled else { return }
                     logger.warning(
-                        "states could not be upgraded",
+                        "failed to upgrade states, will retry",
                         metadata: ["partition": "\(partition)", "error": "\(error)"])
                     due[partition] = .now + .seconds(5)
                 }
@@ -91,7 +91,7 @@ final class StateSweeper<M: Machine>: Sendable {
         for stretch in stretches { unreadable += try await upgrade(stretch, partition) }
         if found > 0 {
             logger.info(
-                "states were upgraded",
+                "upgraded states",
                 metadata: [
                     "partition": "\(partition)", "version": "\(M.version)", "states": "\(found)",
                     "unreadable": "\(unreadable)",
@@ -144,7 +144,7 @@ final class StateSweeper<M: Machine>: Sendable {
             guard let last = states.last else { return unreadable }
             let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
             for state in result.unreadable {
-                logger.error("a stored state can't be read", metadata: ["aggregate": "\(state.key)"])
+                logger.error("failed to read stored state", metadata: ["aggregate": "\(state.key)"])
             }
             unreadable += result.unreadable.count
             progress.withLock { progress in

@@ -1,10 +1,10 @@
 import Postgres
 
-/// The statements around inputs that could not be taken in.
+/// The statements for dead letters.
 extension Statements {
     static let parkedKeys = Statement(
         "SELECT DISTINCT key FROM bus.dead_letters WHERE partition = $1 AND consumer = $2")
-    // A letter that exists already was set aside from the same place before: somebody moved the cursor back by hand.
+    // A letter can exist already if an operator has moved the cursor back.
     static let setAside = Statement(
         """
         INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
@@ -20,7 +20,7 @@ extension Statements {
         """)
     static let clear = Statement("DELETE FROM bus.suspects WHERE partition = $1 AND consumer = $2 AND input = $3")
 
-    /// The first letter of a key, and whether it is the last too.
+    /// Returns the first letter of a key. A second row shows that there are more.
     static let firstLetter = Statement(
         """
         SELECT log_offset, due FROM bus.dead_letters
@@ -41,7 +41,7 @@ extension Statements {
         """)
     static let parkedCount = Statement("SELECT coalesce(sum(parked), 0)::int8 FROM bus.cursors WHERE consumer = $1")
 
-    /// Reads for each partition whether an event waits behind the cursor, and the earliest deadline that can fire.
+    /// Returns for each partition whether there are events after the cursor, and the earliest deadline that can fire.
     /// Deadlines of parked keys can't.
     static func standing(_ service: String) -> Statement {
         Statement(

@@ -1,18 +1,18 @@
 import Postgres
 
-/// The statements that share out the partitions. Not on the hot path.
+/// The statements for leases and members. They are not on the hot path.
 extension Statements {
-    /// For how long, in seconds, a lease or a membership is good once it was renewed.
+    /// The term of a lease or a membership, in seconds.
     static let term = 3.0
 
-    /// Whether a lease or a membership is over. One that is good for longer than two terms was renewed by a clock that
-    /// has gone back since, as after a failover to a server whose clock is behind: nobody would know whether its holder is
-    /// dead. A living holder loses a lease at most, which the epoch guards.
+    /// Returns a condition: whether a lease or a membership is over. One that ends after more than two terms was
+    /// renewed by a clock that has gone back since, for example by a failover to a server with a slow clock. Its holder
+    /// may be dead. A living holder loses at most a lease, and the epoch guards its batches.
     static func isOver(_ moment: String) -> String {
         "(\(moment) < clock_timestamp() OR \(moment) > clock_timestamp() + interval '\(2 * term) seconds')"
     }
 
-    /// Enrols a member, forgets dead ones, and counts the living.
+    /// Adds a member, or renews its membership.
     static let enrol = Statement(
         """
         INSERT INTO bus.members AS m (consumer, member, since_time, expires, machine_version)
@@ -21,7 +21,7 @@ extension Statements {
             since = CASE WHEN m.expires < clock_timestamp() THEN excluded.since ELSE m.since END,
             since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
         """)
-    // The dead are remembered for a minute: what ended them may come again.
+    // Dead members stay for a minute, because the input that ended them may return.
     static let bury = Statement(
         "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
@@ -37,8 +37,8 @@ extension Statements {
             \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
         WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
         """)
-    // One that comes back to its own lease has lived through whatever it was. That an owner let go proves nothing about
-    // the inputs it never came to: only a batch at the head of the log clears the attempts.
+    // An owner that takes its own lease back has survived. A release proves nothing about inputs that the owner never
+    // reached, so only a batch at the head of the log clears the attempts.
     static let acquire = Statement(
         """
         UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,
@@ -57,7 +57,7 @@ extension Statements {
         SELECT partition::int8 FROM bus.cursors
         WHERE consumer = $1 AND (owner IS NULL OR \(isOver("lease_expires"))) ORDER BY partition
         """)
-    /// Trials that never came to an end and were never repeated either.
+    /// Deletes records of old trials that were never finished.
     static let forgetSuspects = Statement(
         """
         DELETE FROM bus.suspects

@@ -1,13 +1,13 @@
 import Postgres
 
-/// The statements around outages. Not on the hot path.
+/// The statements for outages. They are not on the hot path.
 extension Statements {
     static let served = "served_at = clock_timestamp(), served_time = bus.suite_time(bus.real_now())"
 
-    /// Adds the time since the cursor was last served, where that was an outage. One that is still to be told of and the new
-    /// one become one: whoever was told of a part of it is told of the rest alone.
+    /// Adds the time since the cursor was last served, if that was an outage. It merges a new outage with one that is
+    /// still in the row. An aggregate that knows the first part is notified only of the rest.
     ///
-    /// - Parameter noted: whether to look at all.
+    /// - Parameter noted: the condition under which it looks.
     static func outage(noted: String) -> String {
         """
         outage = CASE WHEN \(noted) THEN coalesce(
@@ -16,13 +16,13 @@ extension Statements {
         """
     }
 
-    /// What nobody has taken down yet: the owner's death was a moment ago, or its own lease has lapsed.
+    /// Returns the outage that is not yet in the row: the owner has just died, or our lease has expired.
     static let outageUntilNow = Statement(
         """
         SELECT lower(o), upper(o) FROM bus.cursors AS c, bus.outage_since(c.consumer, c.served_at, c.served_time) AS o
         WHERE c.partition = $1 AND c.consumer = $2
         """)
-    /// Those whom an outage may concern, in order.
+    /// Returns the keys with a deadline, in order.
     static func limited(_ service: String) -> Statement {
         Statement(
             """
@@ -30,7 +30,7 @@ extension Statements {
             WHERE partition = $1 AND key > $2 AND next_deadline IS NOT NULL ORDER BY key LIMIT $3
             """)
     }
-    /// All that it concerns were told. Under the lock of the cursor, so nothing can have been added to it.
+    /// Removes an outage after all aggregates were notified. The cursor's lock prevents a change in between.
     static let forgetOutage = Statement(
         """
         WITH forgotten AS (

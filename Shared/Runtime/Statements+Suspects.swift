@@ -1,9 +1,9 @@
 import Postgres
 
-/// The statements around commands that may end a process. None of them is on the hot path.
+/// The statements for commands that may end a process. They are not on the hot path.
 extension Statements {
-    /// Whether a member died within the last minute, or says nothing for twice its time; and whether commands were tried under
-    /// note of late.
+    /// Returns whether a member died within the last minute or has missed two renewals, or whether commands were
+    /// recorded in the last 10 minutes.
     static let guardsCommands = Statement(
         """
         SELECT EXISTS (

@@ -2,16 +2,16 @@ import Postgres
 
 /// The statements of the hot path. Each names exactly one partition.
 ///
-/// Those of the second flight travel with its COMMIT, so each of them raises by itself where it does not do what it
-/// should.
+/// The statements of the second pipeline are sent together with the COMMIT. So each raises an error if it does not do
+/// its work.
 struct Statements: Sendable {
     /// The columns that ``StoredState`` reads.
     static let stateColumns = "key, state, machine_version::int8, event_count, decided_at, version"
 
     /// Overrides the database's default: a snapshot from before the wait for the cursor's lock would be stale.
     let begin = Statement(TransactionLevel.readCommitted.rawValue)
-    /// Whoever is stopped in the middle of a batch holds up its own partition, not the connections of all the others.
-    /// Ends with the transaction.
+    /// Limits the effect of a process that is stopped in the middle of a batch: it blocks its own partition, but not
+    /// all connections of the others. It ends with the transaction.
     static let limitLocks = Statement("SELECT set_config('lock_timeout', '1s', true)")
     let rollback = Statement("ROLLBACK")
     let commit = Statement("COMMIT")
@@ -30,13 +30,13 @@ struct Statements: Sendable {
             SELECT \(Self.stateColumns) FROM "\(service)".states
             WHERE partition = $1 AND key = ANY($2)
             """)
-        // One more than can fire in a batch, so that the moment of the next one is known without another query.
+        // One more than can fire in a batch, so that the next deadline is known without another query.
         deadlines = Statement(
             """
             SELECT key, next_deadline FROM "\(service)".states
             WHERE partition = $1 AND next_deadline IS NOT NULL ORDER BY next_deadline, key LIMIT $2
             """)
-        // The same where keys are parked: theirs would stay at the front for ever.
+        // For partitions with parked keys, whose deadlines would stay at the front for ever.
         deadlinesOfOthers = Statement(
             """
             SELECT s.key, s.next_deadline FROM "\(service)".states AS s
@@ -45,9 +45,9 @@ struct Statements: Sendable {
                 WHERE d.partition = $1 AND d.consumer = '\(service)' AND d.key = s.key)
             ORDER BY s.next_deadline, s.key LIMIT $2
             """)
-        // Runs after the events were appended: the head is ours then, and `back` counts events from it. A stored state
-        // that has not as many events as the one that was decided upon, `base`, was written behind our back. The cursor's
-        // lock keeps it so until the row is written; what is newer all the same is not overwritten.
+        // Runs after the append, which locks the head. `back` counts events back from the head. `base` is the event
+        // count of the state before the decision. If the stored state has another count, another process has changed
+        // it, and the statement fails. It never overwrites a newer state.
         writeStates = Statement(
             """
             INSERT INTO "\(service)".states AS s
@@ -68,7 +68,7 @@ struct Statements: Sendable {
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
                     ELSE bus.expect(s.event_count, excluded.event_count - 1, 'the event count of a stored state') END
             """)
-        // States of an older machine that were upgraded without the log.
+        // Upgraded states that have no new events.
         refreshStates = Statement(
             """
             WITH written AS (
@@ -86,7 +86,7 @@ struct Statements: Sendable {
             SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
             ON CONFLICT (partition, ceiling, page) DO UPDATE SET taken = excluded.taken
             """)
-        // What is over, of former ceilings too, and what holds nothing any more.
+        // Ended pages, also of former ceilings, and empty pages.
         dropMoments = Statement(
             """
             DELETE FROM "\(service)".moments
@@ -102,7 +102,7 @@ struct Statements: Sendable {
         FROM bus.cursors AS c
         WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
         """)
-    /// Where an event was committed behind an offset; null where it was not, or for no id.
+    /// Returns the offset of an event after another offset; null if it is not there, or without an id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
     /// The clock's setting, the partition's head, and the database's own time.
@@ -128,7 +128,7 @@ struct Statements: Sendable {
         """)
     let idempotency = Statement(
         "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")
-    // All rows go in or the statement fails; only a partition that is not there would give none, or a null offset.
+    // Inserts all rows or fails. Only an unknown partition would give a null offset, so it raises an error.
     let append = Statement(
         """
         WITH place AS (
@@ -143,9 +143,9 @@ struct Statements: Sendable {
             $11::uuid[], $12::text[], $13::json[]) WITH ORDINALITY
             AS e (id, type, version, key, app, time, correlationid, causationid, traceparent, data, n)
         """)
-    // A consumer whose position was the head before its own append has nothing of others before it: it moves on past
-    // its own events without reading them. $6 is the epoch under which events and deadlines were taken; null for
-    // commands alone. $8 tells that the log was read to its head and nothing is due any more. Gives the head.
+    // If the position was the head before the append, the cursor also skips its own events. $6 is the epoch of the
+    // lease; null for a batch with only commands. $8 is true if the log was read to its head and nothing is due.
+    // Returns the head.
     let moveCursor = Statement(
         """
         WITH moved AS (

@@ -4,8 +4,7 @@ public import Machines
 public import Postgres
 import Records
 
-/// The stored states of a machine's aggregates in bulk, for who follows many of them: a page of a partition is one query,
-/// however many aggregates it has.
+/// Reads the stored states of many aggregates: one query returns a page of a partition.
 public struct StoredStates<M: Machine>: Sendable {
     /// The most states that one page scans, however few of them match. This bounds the time of the statement and its
     /// snapshot. At 4 KiB each they are 4 MiB.
@@ -18,16 +17,18 @@ public struct StoredStates<M: Machine>: Sendable {
         FROM "\(M.name)".states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $4
         """)
 
-    /// - Parameter ask: asks the database.
+    /// Creates a reader.
+    ///
+    /// - Parameter ask: runs a query.
     public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
 
-    /// States of a partition, in the order of their keys, as they are now.
+    /// Returns the current states of a partition, in the order of their keys.
     ///
     /// - Parameters:
-    ///   - text: only those whose stored form has this text, and maybe some more. Texts stand in it as they are, so the
-    ///     database can look, and the others stay there.
-    ///   - key: where the former page ended; nil for the first.
-    /// - Returns: nothing as `last` where this was the last page.
+    ///   - text: returns only states whose binary form has this text, and maybe some more. The binary form stores texts
+    ///     unchanged, so the database can filter.
+    ///   - key: the last key of the previous page; nil for the first page.
+    /// - Returns: nil as `last` for the last page.
     public func page(
         of partition: Int, mentioning text: String, after key: AggregateKey? = nil
     ) async throws -> (states: [(key: AggregateKey, state: M)], last: AggregateKey?) {
@@ -51,7 +52,7 @@ public struct StoredStates<M: Machine>: Sendable {
         return (stored.key, try await Aggregate<M>.current(stored, partition: partition, query: ask).state)
     }
 
-    // How things stood: the last word up to the place, else the newest snapshot up to it, where retention took the word.
+    // The newest state at or before the offset: from an event, or from a snapshot if retention has dropped the event.
     private static var former: Statement {
         Statement(
             """
@@ -71,10 +72,10 @@ public struct StoredStates<M: Machine>: Sendable {
             """)
     }
 
-    /// What some of the machine's own events said last, up to a place of the log, of each aggregate that had another one of
-    /// them after it: what a state says of that is too new.
+    /// Returns the last of some events, up to an offset, for each aggregate that has another one of them later. The
+    /// stored state is too new for these aggregates.
     ///
-    /// - Parameter types: of the events that tell it.
+    /// - Parameter types: the event types.
     public func former(
         in partition: Int, upTo offset: Int, types: [String]
     ) async throws -> [(key: AggregateKey, word: Former<M>)] {
@@ -93,12 +94,13 @@ public struct StoredStates<M: Machine>: Sendable {
     }
 }
 
-/// What is known of an aggregate at a place of the log.
+/// The last known data of an aggregate at a log position.
 public enum Former<M: Machine>: Sendable {
+    /// The last event.
     case event(M.OwnEvent)
-    /// A snapshot, where retention took the event.
+    /// A snapshot, if retention has dropped the event.
     case state(M)
-    /// It had not begun, or the log has forgotten.
+    /// None: the aggregate had not begun, or retention has dropped its data.
     case nothing
 }
 
@@ -106,7 +108,7 @@ extension DurableRuntime {
     /// All stored states.
     public var states: StoredStates<M> {
         StoredStates { [pool] in
-            // A slower page would hold its snapshot for too long. The limit ends with the flight.
+            // A slower page would hold its snapshot for too long. The limit ends with the pipeline.
             try await pool.run([Call(Statement("SELECT set_config('statement_timeout', '5s', true)")), $0])[1]
         }
     }

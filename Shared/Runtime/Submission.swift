@@ -4,20 +4,24 @@ public import Machines
 
 /// A command on its way to its aggregate.
 public struct Submission<M: Machine>: Sendable {
+    /// The aggregate.
     public var key: AggregateKey
+    /// The command.
     public var command: M.Command
+    /// The source of the command's ids.
     public var origin: Origin
-    /// Given when the caller may repeat the command: the same key and fingerprint get the same answer, once done.
+    /// The idempotency key, if the caller may repeat the command. The same key and fingerprint get the same answer.
     public var idempotency: Idempotency?
-    /// Looks at the aggregate inside the batch, before the command is decided: whether the caller may, and whether the
-    /// state is still the one that the caller knows. What it throws fails the submission.
+    /// Checks the aggregate inside the batch, before the decision: the caller's rights, and whether the caller knows
+    /// the current state. A thrown error fails the submission.
     public var check: (@Sendable (Aggregate<M>) throws -> Void)?
-    /// Renders the answer from the state after the command and the command's own events, inside the batch, so that it
-    /// can be stored with them.
+    /// Renders the answer inside the batch, from the state after the command and the command's own events. The batch
+    /// stores it with them.
     public var answer: @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
     /// The offset that the cursor must reach before a refusal is final; nil until a batch has found one.
     var settledAt: Int?
 
+    /// Creates a submission.
     public init(
         key: AggregateKey, command: M.Command, origin: Origin, idempotency: Idempotency? = nil,
         check: (@Sendable (Aggregate<M>) throws -> Void)? = nil,
@@ -32,41 +36,45 @@ public struct Submission<M: Machine>: Sendable {
     }
 }
 
-/// What a committed command gets.
+/// The answer to a committed command.
 public struct Answer: Sendable, Equatable {
+    /// The document that the submission rendered.
     public var body: [UInt8]
-    /// The log has everything of this command up to here.
+    /// The partition of the command's position in the log.
     public var partition: Int
+    /// The offset of the command's last event.
     public var offset: Int
-    /// True when the answer was stored by an earlier request with the same idempotency key.
+    /// Whether an earlier request with the same idempotency key stored the answer.
     public var isReplay: Bool
 }
 
-/// Why the runtime did not run a command, other than the machine's own refusal. Nothing was changed, except where said.
+/// The reason why the runtime did not run a command, other than a refusal of the machine. Nothing has changed, except
+/// where noted.
 public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Too many commands wait for this partition, or a deadline of the device comes first, which may be what has ended
-    /// another process: try again after a moment.
+    /// Too many commands wait for this partition. Or a deadline of the device must fire first that may have ended
+    /// another process. The caller can retry.
     case overloaded
     /// The service has not read all events about the device that were in the log when the command arrived. Its refusal
-    /// would be uncertain, so the caller tries again after a moment.
+    /// would be uncertain, so the caller can retry.
     case behind
     /// The runtime is stopping.
     case stopping
     /// The idempotency key was used with another request.
     case idempotencyConflict
-    /// The database can't be reached, or can't take anything in; the command was not run.
+    /// The database is not available; the command was not run.
     case databaseUnavailable
-    /// The database was lost during the commit and did not come back in time: the command was run, or it was not. To be
-    /// repeated with the same idempotency key.
+    /// The connection was lost during the commit, and the database did not return in time. The command was run or not.
+    /// The caller repeats it with the same idempotency key.
     case outcomeUnknown
-    /// The database refused what the command led to, or each process that ran it ended. Repeating it will not help.
+    /// The database refused the events of the command, or each process that ran it ended. A repeat does not help.
     case failed
-    /// Something of this device could not be taken in before; it waits for an operator.
+    /// The device has a dead letter and waits for an operator.
     case parked(key: AggregateKey)
     /// The stored state is newer than this program.
     case newerState(key: AggregateKey, version: Int)
+    /// The stored state can't be decoded, or differs from the log.
     case malformedState(key: AggregateKey)
-    /// More than 64 KiB.
+    /// The new state exceeds 64 KiB.
     case stateTooLarge(key: AggregateKey, bytes: Int)
 
     public var description: String {
@@ -77,12 +85,13 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
         case .idempotencyConflict: "this Idempotency-Key was used for another request"
         case .databaseUnavailable: "the database can't be reached; nothing was changed"
         case .outcomeUnknown:
-            "the database was lost while the command was stored; repeat it with the same idempotency key"
+            "the connection to the database was lost during the commit; repeat the request with the same Idempotency-Key"
         case .failed: "the command could not be stored; nothing was changed"
-        case .parked(let key): "\(key) is parked until an operator has looked at it; nothing was changed"
+        case .parked(let key):
+            "\(key) is parked until an operator replays or discards its dead letters; nothing was changed"
         case .newerState(let key, let version): "the state of \(key) has version \(version), newer than this program"
         case .malformedState(let key): "the stored state of \(key) can't be read"
-        case .stateTooLarge(let key, let bytes): "the state of \(key) would take \(bytes) bytes; 65,536 is the limit"
+        case .stateTooLarge(let key, let bytes): "the state of \(key) would have \(bytes) bytes; the limit is 65,536"
         }
     }
 }

@@ -5,26 +5,27 @@ public import Postgres
 import Records
 public import Timeline
 
-/// A moment in the past of one aggregate.
+/// A point in the past of one aggregate.
 public enum PastMoment: Sendable, Equatable {
-    /// With all that had happened up to a time by the suite's clock.
+    /// With all events up to a suite time.
     case time(Instant)
     /// With all events of its partition up to an offset.
     case offset(Int)
 }
 
-/// What was asked for was dropped from the log.
+/// An error: retention has dropped the requested part of the log.
 public struct BeyondRetention: Error, Sendable, Equatable, CustomStringConvertible {
-    /// From this moment on the log can tell.
+    /// The earliest time that the log still covers.
     public let earliest: Instant
 
+    /// Creates the error.
     public init(earliest: Instant) { self.earliest = earliest }
 
-    public var description: String { "the log goes back to \(earliest) for this" }
+    public var description: String { "the log covers this aggregate only from \(earliest) on" }
 }
 
-/// What one service knew about an aggregate at any moment that the log still covers: its events folded up to there, from the
-/// newest snapshot before it or from the beginning.
+/// Reads the state of an aggregate at any point that the log still covers. It folds the events from the newest snapshot
+/// before it, or from the beginning.
 public struct TimeTravel<M: Machine>: Sendable {
     private let ask: @Sendable (Call) async throws -> Rows
 
@@ -44,14 +45,16 @@ public struct TimeTravel<M: Machine>: Sendable {
         WHERE partition = $1 AND key = $2 AND service = $3 AND is_base ORDER BY log_offset LIMIT 1
         """)
 
-    /// - Parameter ask: asks the database.
+    /// Creates a reader.
+    ///
+    /// - Parameter ask: runs a query.
     public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
 
-    /// What was known then.
+    /// Returns the state of an aggregate at a point in the past.
     ///
-    /// - Returns: with the offset up to which it is folded; nil where there was nothing yet.
-    /// - Throws: ``BeyondRetention``; `ContractError` where newer code has written an event; where what is left is of another
-    ///   machine only, ``RuntimeError/newerState(key:version:)`` or, of an older one, ``RuntimeError/malformedState(key:)``.
+    /// - Returns: the state and the offset of its last event; nil before its first event.
+    /// - Throws: ``BeyondRetention``. `ContractError` for an event of a newer version. If only a snapshot of another
+    ///   machine version is left, ``RuntimeError/newerState(key:version:)`` or ``RuntimeError/malformedState(key:)``.
     public func aggregate(
         _ key: AggregateKey, partition: Int, at moment: PastMoment
     ) async throws -> (aggregate: Aggregate<M>, offset: Int)? {
@@ -66,7 +69,7 @@ public struct TimeTravel<M: Machine>: Sendable {
             } else if let row = try await ask(Call(lastSnapshot, until)).first {
                 offset = try row.int(0)
             } else {
-                // Nothing that is left is so old: it was dropped, or was not there yet.
+                // No retained event is that old: it was dropped, or the aggregate had not begun.
                 offset = 0
             }
         }
@@ -86,7 +89,8 @@ public struct TimeTravel<M: Machine>: Sendable {
                 aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
                 break
             }
-            // A state of another machine. The fold of its events gives the same or more, if the log has all of them.
+            // A state of another machine version. The fold of its events gives the same or more, if the log has all of
+            // them.
             try await aggregate.fold(place, after: 0, upTo: base.offset, ask)
             guard aggregate.eventCount != base.eventCount else { break }
             guard case .partial(let state) = known else {

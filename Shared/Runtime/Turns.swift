@@ -1,7 +1,7 @@
 import DequeModule
 import Synchronization
 
-/// Lets so many at a time go on, in the order of asking.
+/// A fair counting semaphore.
 public final class Turns: Sendable {
     private struct State {
         var free: Int
@@ -10,9 +10,10 @@ public final class Turns: Sendable {
 
     private let state: Mutex<State>
 
+    /// Creates a semaphore with a number of turns.
     public init(_ count: Int) { state = Mutex(State(free: count)) }
 
-    /// Waits for a turn. Whoever takes it passes it on.
+    /// Waits for a turn. The caller returns it with ``pass()``.
     public func take() async {
         await withCheckedContinuation { asker in
             let isFree = state.withLock { state in
@@ -27,6 +28,7 @@ public final class Turns: Sendable {
         }
     }
 
+    /// Returns a turn. The longest waiting task gets it.
     public func pass() {
         let next = state.withLock { state in
             let next = state.waiting.popFirst()

@@ -13,6 +13,7 @@ public struct StallLimits: Sendable {
     /// The runtime ends a session of the suite that is idle for this long while it blocks a partition.
     public var blocker: Duration
 
+    /// Creates limits.
     public init(
         decision: Duration = .seconds(5), overdueCall: Duration = .seconds(10), blocker: Duration = .seconds(10)
     ) {
@@ -25,8 +26,8 @@ public struct StallLimits: Sendable {
 /// Ends the process when its own work stalls: a decision that loops, or a database call that does not return after its
 /// deadline. Other processes take over, and set an input that caused it aside like one that traps.
 ///
-/// It runs on a thread of its own, so no other thread can block it. It counts its own looks and reads no clock. So a
-/// stopped process or a paused machine has missed nothing. A wait for another session's lock is not a stall of this
+/// It runs on a thread of its own, so no other thread can block it. It counts its own looks and reads no clock, so a
+/// stopped process or a paused machine misses nothing. A wait for another session's lock is not a stall of this
 /// process.
 final class Watchdog: Sendable {
     /// The exit status of a process that the watchdog ends: an internal software error (`EX_SOFTWARE` of sysexits.h).
@@ -108,11 +109,11 @@ final class Watchdog: Sendable {
         switch stall {
         case .decision(let partition):
             logger.critical(
-                "a decision does not end: the process leaves, so that others take over",
+                "decision exceeded its time limit, ending the process",
                 metadata: ["partition": "\(partition)", "limit": "\(limits.decision)"])
         case .call:
             logger.critical(
-                "a database call does not return after its deadline: the process leaves, so that others take over",
+                "database call exceeded its deadline, ending the process",
                 metadata: ["limit": "\(limits.overdueCall)"])
         }
         leave()

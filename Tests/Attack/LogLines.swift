@@ -64,7 +64,7 @@ struct LogLines: Sendable {
             "the database connection was closed", "databaseUnavailable", "outcomeUnknown", "stopping", "SQLSTATE 57P0",
             "SQLSTATE 55P03", "SQLSTATE 25P0",
         ]
-        return message == "a batch failed" && causes.contains { error.contains($0) }
+        return message == "failed to run batch" && causes.contains { error.contains($0) }
     }
 
     /// Whether a line comes from a process that trapped.
