@@ -17,7 +17,7 @@ import Timeline
             correlation: id, causation: nil, traceparent: nil, data: Array("{}".utf8))
     }
 
-    @Test func deadlinesFireBeforeALaterInputAndAsOfTheirDueTime() throws {
+    @Test func `a deadline fires before a later input, as of its due time`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         try runtime.submit(.ring(after: .seconds(5)), to: key, at: start)
         let events = try runtime.submit(.add(1), to: key, at: start + .seconds(60))
@@ -25,21 +25,21 @@ import Timeline
         #expect(events.map(\.time) == [start + .seconds(5), start + .seconds(60)])
     }
 
-    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeAnInputWithAnOlderStamp() throws {
+    @Test func `deadlines up to the aggregate's own time fire before an input with an older time`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         try runtime.submit(.ring(after: .seconds(0)), to: key, at: start)
         let events = try runtime.deliver(ping("late", at: start - .seconds(10)))
         #expect(events.map(\.type) == [Rang.type, PingCounted.type])
     }
 
-    @Test func timeNeverGoesBackAlongAnAggregate() throws {
+    @Test func `the time of an aggregate never goes back`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         try runtime.submit(.add(1), to: key, at: start)
         let late = try runtime.submit(.add(1), to: key, at: start - .seconds(10))
         #expect(late.map(\.time) == [start])
     }
 
-    @Test func aRefusalDropsWhatWasEmittedAndFailsItsInputAlone() throws {
+    @Test func `a refusal discards its events and fails only its own input`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         #expect(throws: Counter.Refusal.self) { try runtime.submit(.addThenRefuse, to: key, at: start) }
         #expect(runtime.log.isEmpty)
@@ -47,7 +47,7 @@ import Timeline
         #expect(runtime.state(key).total == 2)
     }
 
-    @Test func aForeignEventIsTheCauseOfWhatFollows() throws {
+    @Test func `an event of another service is the cause of the resulting events`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         let cause = ping("one", at: start)
         let events = try runtime.deliver(cause)
@@ -55,7 +55,7 @@ import Timeline
         #expect(events.map(\.correlation) == [cause.correlation])
     }
 
-    @Test func machinesThatFollowTheSameEventGiveTheirOwnIds() throws {
+    @Test func `machines that follow the same event create different ids`() throws {
         var counter = InMemoryRuntime<Counter>(policy: ())
         var echo = InMemoryRuntime<Echo>(policy: ())
         let cause = ping("one", at: start)
@@ -63,13 +63,13 @@ import Timeline
         #expect(ids.count == 2 && Set(ids).count == 2)
     }
 
-    @Test func aDeadlineThatChangesNothingIsAnErrorInsteadOfALoop() {
+    @Test func `a deadline that changes nothing is an error, not a loop`() {
         var aggregate = Aggregate<Stuck>(key: key)
         var moments = MomentLedger(ceiling: nil)
         #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: (), moments: &moments) }
     }
 
-    @Test func stateIsTheFoldOfItsEvents() throws {
+    @Test func `a state is the fold of its events`() throws {
         var runtime = try run(seed: 7)
         #expect(try runtime.foldCheck().isEmpty)
         try runtime.advance(to: start + .days(30))
@@ -77,11 +77,11 @@ import Timeline
         #expect(runtime.log.map(\.offset) == Array(1...runtime.log.count))
     }
 
-    @Test func theSameInputsGiveTheSameBytes() throws {
+    @Test func `the same inputs give the same bytes`() throws {
         let bytes = try (0..<2).map { _ in try run(seed: 42).log.flatMap(\.cloudEvent) }
         #expect(bytes[0] == bytes[1])
         #expect(try run(seed: 43).log.flatMap(\.cloudEvent) != bytes[0])
-        // The same on every machine and in every process: Swift seeds its hashing anew in each.
+        // The digest is the same in every process, although Swift seeds its hashing anew in each.
         #expect(DecisionIdentifiers.derived(String(decoding: bytes[0], as: UTF8.self)).lowercased == Self.digest)
     }
 
@@ -115,7 +115,7 @@ private struct Numbers {
     }
 }
 
-/// A machine whose deadline never goes away.
+/// A machine whose deadline stays due.
 private struct Stuck: Machine {
     typealias Policy = Void
     typealias Refusal = Counter.Refusal
@@ -129,7 +129,7 @@ private struct Stuck: Machine {
     mutating func apply(_ event: CounterEvent, at time: Instant) {}
 }
 
-/// Follows what the counter follows, as another service does.
+/// Follows the same events as the counter, like another service.
 private struct Echo: Machine {
     typealias Policy = Void
     typealias Refusal = Counter.Refusal

@@ -7,12 +7,12 @@ import Timeline
         ("1970-01-01T00:00:00.000Z", Int64(0)), ("2026-11-21T07:40:00.123Z", 1_795_246_800_123),
         ("2000-02-29T23:59:59.999Z", 951_868_799_999), ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
     ])
-    func textAndNumberAreTheSameMoment(text: String, milliseconds: Int64) {
+    func `an instant converts between text and milliseconds`(text: String, milliseconds: Int64) {
         #expect(Instant(text)?.milliseconds == milliseconds)
         #expect(Instant(milliseconds: milliseconds).description == text)
     }
 
-    @Test func offsetsAndFractionsAreRead() {
+    @Test func `time zone offsets and fractions are parsed`() {
         #expect(Instant("2026-11-21T08:40:00.1239+01:00") == Instant("2026-11-21T07:40:00.123Z"))
         #expect(Instant("2026-11-21T07:40:00Z") == Instant("2026-11-21T07:40:00.000Z"))
     }
@@ -21,16 +21,16 @@ import Timeline
         "2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-11-21", "2026-11-21T24:00:00Z", "2026-11-21T07:40:00",
         "2026-11-21T07:40:00.Z", "2026-11-21T07:40:00Zx", "1969-12-31T23:59:59Z", "",
     ])
-    func whatIsNoMomentIsRefused(text: String) { #expect(Instant(text) == nil) }
+    func `an invalid instant is refused`(text: String) { #expect(Instant(text) == nil) }
 
-    @Test func everyDayOfFourCenturiesSurvives() {
+    @Test func `every day of four centuries survives a round trip`() {
         for day in Int64(0)..<146_097 {
             let instant = Instant(milliseconds: day * 86_400_000)
             #expect(Instant(instant.description) == instant)
         }
     }
 
-    @Test func virtualTimeFollowsItsRate() {
+    @Test func `virtual time follows its rate`() {
         let setting = ClockSetting(
             isVirtual: true, realEpoch: Instant(milliseconds: 1000), virtualEpoch: Instant(milliseconds: 500_000),
             rate: 60)
@@ -42,7 +42,7 @@ import Timeline
         #expect(frozen.real(at: frozen.virtualEpoch + .seconds(1)) == nil)
     }
 
-    @Test func sumsOfTimesEndAtTheLastMoment() {
+    @Test func `time arithmetic saturates`() {
         let last = Instant(milliseconds: .max)
         let first = Instant(milliseconds: .min)
         #expect(last + .milliseconds(1) == last)
@@ -63,7 +63,7 @@ import Timeline
         #expect(setting.real(at: last) == last)
     }
 
-    @Test func keysKeepTheirPartition() {
+    @Test func `keys keep their partition and spread evenly`() {
         #expect((0..<6).map { AggregateKey.device("d\($0)").partition(of: 16) } == [12, 15, 6, 1, 0, 3])
         let spread = (0..<16000).reduce(into: [Int](repeating: 0, count: 16)) {
             $0[AggregateKey.device("device-\($1)").partition(of: 16)] += 1

@@ -8,7 +8,7 @@ import Timeline
     private let start = Instant(milliseconds: 1_750_032_000_000)
 
     @Test(arguments: [(1, 1), (1, 16), (7, 4), (100, 16), (1000, 16), (1000, 1)])
-    func anySecondHasAsManyMomentsAsTheCeilingSays(ceiling: Int, partitions: Int) {
+    func `every second has as many slots as the ceiling`(ceiling: Int, partitions: Int) {
         let seconds: Int64 = ceiling < 100 ? 40 : 3
         var all: [Int64] = []
         for partition in 0..<partitions {
@@ -21,22 +21,22 @@ import Timeline
         }
         all.sort()
         #expect(all.count == ceiling * Int(seconds))
-        #expect(Set(all).count == all.count, "no two partitions have the same")
-        // In every window of a second, wherever it begins.
+        #expect(Set(all).count == all.count, "partitions share no slot")
+        // In every window of a second, not only in calendar seconds.
         for (index, moment) in all.enumerated() where index + ceiling < all.count {
             #expect(all[index + ceiling] >= moment + 1000)
         }
     }
 
-    @Test func withoutACeilingEveryMomentIsFree() {
+    @Test func `without a ceiling every millisecond is free`() {
         let ledger = MomentLedger(ceiling: nil)
         #expect(ledger.first(from: start) == start)
         #expect(ledger.last(from: start, upTo: start + .hours(1)) == start + .hours(1))
         #expect(ledger.last(from: start, upTo: start - .milliseconds(1)) == nil)
     }
 
-    /// Held against a list of what is free.
-    @Test func whatIsFreeIsFound() async throws {
+    /// Compared with a list of free slots.
+    @Test func `the ledger finds the free slots`() async throws {
         try await propertyTest(count: 40) { random in
             var random = random
             let partitions = Int.random(in: 1...20, using: &random)
@@ -77,7 +77,7 @@ import Timeline
         }
     }
 
-    @Test func momentsFarOffAreFoundOrNone() {
+    @Test func `slots far in the future do not overflow`() {
         var ledger = MomentLedger(ceiling: 1000, partition: 3, partitions: 16)
         let last = Instant(milliseconds: .max)
         #expect(ledger.first(from: last) > Instant.documented.upperBound)
@@ -93,31 +93,31 @@ import Timeline
         #expect(isTaken)
     }
 
-    @Test func whatHasComeStaysTaken() {
+    @Test func `a past slot stays reserved`() {
         var ledger = MomentLedger(ceiling: 10)
         let first = ledger.first(from: start)
         ledger.replace([], by: [HeldMoment(at: first, ceiling: 10)], at: start - .seconds(Int64(1)))
         ledger.replace([HeldMoment(at: first, ceiling: 10)], by: [], at: first)
-        #expect(ledger.first(from: first) > first, "it has come")
+        #expect(ledger.first(from: first) > first, "it has passed")
         let later = ledger.first(from: start + .hours(1))
         ledger.replace([], by: [HeldMoment(at: later, ceiling: 10)], at: start)
         ledger.replace([HeldMoment(at: later, ceiling: 10)], by: [], at: start)
-        #expect(ledger.first(from: later) == later, "it was given up in time")
+        #expect(ledger.first(from: later) == later, "it was released in time")
     }
 
-    @Test func momentsOfAnotherCeilingAreLeftAlone() {
+    @Test func `reservations under another ceiling change nothing`() {
         var ledger = MomentLedger(ceiling: 10, partition: 1, partitions: 4)
         let foreign = ledger.first(from: start) + .milliseconds(7)
         ledger.replace([], by: [HeldMoment(at: foreign, ceiling: 10)], at: .epoch)
         let own = ledger.first(from: start)
         ledger.replace([], by: [HeldMoment(at: own, ceiling: 20)], at: .epoch)
-        #expect(ledger.changed.isEmpty, "not its own, or held under another ceiling")
+        #expect(ledger.changed.isEmpty, "not a slot of this ledger, or reserved under another ceiling")
         ledger.replace([], by: [HeldMoment(at: own, ceiling: 10)], at: .epoch)
         ledger.replace([HeldMoment(at: own, ceiling: 20)], by: [], at: .epoch)
-        #expect(ledger.first(from: start) > own, "who held it under another ceiling does not give it up")
+        #expect(ledger.first(from: start) > own, "the release of a reservation under another ceiling does not free it")
     }
 
-    @Test func aPageInWhichNothingIsTakenIsNone() {
+    @Test func `an empty page is removed`() {
         var ledger = MomentLedger(ceiling: 10)
         let far = HeldMoment(at: ledger.first(from: start + .days(365 * 1000)), ceiling: 10)
         ledger.replace([], by: [far], at: start)
@@ -127,7 +127,7 @@ import Timeline
         #expect(!ledger.hasPages(before: .documented.upperBound))
     }
 
-    @Test func whatIsOverIsDropped() {
+    @Test func `past pages are dropped`() {
         var ledger = MomentLedger(ceiling: 100)
         let moment = ledger.first(from: start)
         ledger.replace([], by: [HeldMoment(at: moment, ceiling: 100)], at: .epoch)
@@ -138,7 +138,7 @@ import Timeline
         #expect(ledger.first(from: moment) == moment)
     }
 
-    @Test func aDecisionThatIsRefusedHoldsNothing() throws {
+    @Test func `a refused decision reserves nothing`() throws {
         var runtime = InMemoryRuntime<Booker>(policy: 10)
         let aim = start + .hours(1)
         #expect(throws: Counter.Refusal.self) {
@@ -150,6 +150,6 @@ import Timeline
         #expect(runtime.state(.device("b")).counter.ringAt == aim + .milliseconds(100))
         try runtime.submit(.cancel, to: .device("a"), at: start)
         try runtime.submit(.book(from: aim), to: .device("c"), at: start)
-        #expect(runtime.state(.device("c")).counter.ringAt == aim, "what was given up is free")
+        #expect(runtime.state(.device("c")).counter.ringAt == aim, "the released slot is free")
     }
 }

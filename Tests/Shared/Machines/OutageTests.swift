@@ -5,14 +5,14 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Time in which nobody reached a machine.
+/// Outages of a machine in memory.
 @Suite struct OutageTests {
     private let key = AggregateKey.device("a")
     private let start = Instant(milliseconds: 1_000_000)
 
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }
 
-    @Test func aLimitStandsStillWhileItLasts() throws {
+    @Test func `an outage extends a limit by its length`() throws {
         var runtime = InMemoryRuntime<Punctual>(policy: ())
         try runtime.submit(.ring(after: .seconds(30)), to: key, at: start)
         let noted = try runtime.pass(Outage(from: at(10), until: at(60)))
@@ -22,7 +22,7 @@ import Timeline
         #expect(try runtime.foldCheck().isEmpty)
     }
 
-    @Test func whatWasDueBeforeItWasMissed() throws {
+    @Test func `a deadline before the outage fires`() throws {
         var runtime = InMemoryRuntime<Punctual>(policy: ())
         try runtime.submit(.ring(after: .seconds(10)), to: key, at: start)
         let events = try runtime.pass(Outage(from: at(10), until: at(60)))
@@ -30,25 +30,25 @@ import Timeline
         #expect(events.map(\.time) == [at(10)])
     }
 
-    @Test func toldTwiceItCountsOnce() throws {
+    @Test func `a repeated outage counts once`() throws {
         var runtime = InMemoryRuntime<Punctual>(policy: ())
         try runtime.submit(.ring(after: .seconds(30)), to: key, at: start)
         try runtime.pass(Outage(from: at(10), until: at(40)))
         #expect(try runtime.pass(Outage(from: at(10), until: at(40))).isEmpty)
-        // One that went on counts for the rest of it.
+        // An outage that continues counts only for the rest.
         let rest = try runtime.pass(Outage(from: at(10), until: at(60)))
         #expect(try rest.map { try OutageCounted(jsonBytes: $0.data).from } == [at(40)])
         #expect(runtime.nextDeadline == at(80))
     }
 
-    @Test func itBeginsForAnAggregateWithTheLastThingThatHappenedToIt() throws {
+    @Test func `an outage counts from the last event of the aggregate`() throws {
         var runtime = InMemoryRuntime<Punctual>(policy: ())
         try runtime.submit(.ring(after: .seconds(30)), to: key, at: at(5))
         try runtime.pass(Outage(from: start, until: at(60)))
         #expect(runtime.nextDeadline == at(90))
     }
 
-    @Test func aMachineWithoutLimitsOfOthersIsToldNothing() throws {
+    @Test func `a machine without limits for clients is not notified`() throws {
         var runtime = InMemoryRuntime<Counter>(policy: ())
         try runtime.submit(.ring(after: .seconds(30)), to: key, at: start)
         #expect(try runtime.pass(Outage(from: at(10), until: at(60))).isEmpty)

@@ -40,18 +40,18 @@ private struct Outer: Record, Equatable {
         list: [1, 2],
         map: ["z": Inner(), "a": Inner(flag: true, level: 1)])
 
-    @Test func binaryGivesBackWhatWasWritten() {
+    @Test func `the binary form survives a round trip`() {
         #expect(Outer(binary: full.binary) == full)
         #expect(Outer(binary: Outer().binary) == Outer())
     }
 
-    @Test func everyTruncationOfBinaryIsMalformed() {
+    @Test func `a truncated or extended binary form is malformed`() {
         let bytes = full.binary
         for length in 0..<bytes.count { #expect(Outer(binary: Array(bytes.prefix(length))) == nil) }
         #expect(Outer(binary: bytes + [0]) == nil)
     }
 
-    @Test func corruptBinaryNeverTraps() {
+    @Test func `a corrupt binary form never traps`() {
         for index in full.binary.indices {
             for value in [UInt8(0), 1, 0x7F, 0x80, 0xFF] {
                 var bytes = full.binary
@@ -61,7 +61,7 @@ private struct Outer: Record, Equatable {
         }
     }
 
-    @Test func jsonGivesBackWhatWasWritten() throws {
+    @Test func `the JSON form survives a round trip`() throws {
         #expect(try Outer(jsonBytes: full.jsonBytes).jsonBytes == full.jsonBytes)
     }
 
@@ -74,13 +74,13 @@ private struct Outer: Record, Equatable {
         #expect(Array(received.map.keys) == ["a", "z"])
     }
 
-    @Test func absentOptionalsAreNullOrLeftOut() {
+    @Test func `absent optional members are null or omitted`() {
         let text = String(decoding: Outer(name: "x").jsonBytes, as: UTF8.self)
         #expect(text.contains(#""note":null"#))
         #expect(!text.contains("cause"))
     }
 
-    @Test func everyFaultIsNamedWithItsPlace() {
+    @Test func `every fault has its JSON pointer`() {
         let text = #"{"name":"a b","count":9,"shade":"grey","inner":{"level":2,"x~/y":1},"list":[1,"2"],"more":0}"#
         let expected: Set = [
             "/name", "/count", "/shade", "/inner/flag", "/inner/level", "/inner/x~0~1y", "/list/1", "/more",
@@ -91,14 +91,14 @@ private struct Outer: Record, Equatable {
         }
     }
 
-    @Test func lenientReadingPassesOverUnknownMembersOnly() throws {
+    @Test func `lenient reading ignores only unknown members`() throws {
         let text = Array(#"{"flag":true,"later":1}"#.utf8)
         #expect(try Inner(jsonBytes: text, lenient: true).flag)
         #expect(throws: DocumentError.self) { try Inner(jsonBytes: text) }
         #expect(throws: DocumentError.self) { try Inner(jsonBytes: Array(#"{"flag":1}"#.utf8), lenient: true) }
     }
 
-    @Test func theSchemaSaysWhatIsRequired() {
+    @Test func `the schema lists required members, ranges and defaults`() {
         let schema = Outer.schema
         #expect(schema["required"] == ["name", "count", "shade", "inner"])
         #expect(schema["properties"]?["count"]?["maximum"] == 5)

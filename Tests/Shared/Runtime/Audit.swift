@@ -8,8 +8,8 @@ import TestSupport
 import Testing
 
 extension RuntimeBench {
-    /// What must hold whatever happened: offsets are dense, every acknowledged command and every ping is in the log
-    /// exactly once, nothing is there twice, and every state is the fold of its history.
+    /// Checks the invariants: offsets are dense, every acknowledged command and every ping is in the log exactly once,
+    /// and every state is the fold of its history.
     func audit(acknowledged: [String] = [], pings: [UUID] = []) async throws {
         let events = try await log()
         for partition in 0..<partitions {
@@ -40,14 +40,14 @@ extension RuntimeBench {
     }
 }
 
-/// A counter in a process of its own.
+/// A counter in its own process.
 struct Counterd {
     let process: ChildProcess
 
     init(_ bench: RuntimeBench, _ arguments: String...) async throws {
         process = try ChildProcess.start(
             ChildProcess.product("counterd"), [bench.url, "\(bench.partitions)"] + arguments,
-            // Its traps are no surprise.
+            // Traps are expected.
             environment: ["SWIFT_BACKTRACE": "enable=no"])
         try await process.waitForLine(containing: "up")
     }
@@ -57,7 +57,7 @@ struct Counterd {
         process.output.lines.filter { $0.hasPrefix("ack ") }.map { String($0.dropFirst(4)) }
     }
 
-    /// Waits for so many more acknowledgements.
+    /// Waits for a number of new acknowledgements.
     func acknowledges(_ more: Int) async throws {
         var left = acknowledged.count + more
         for await line in process.output.follow() where line.hasPrefix("ack ") {
@@ -67,7 +67,7 @@ struct Counterd {
         throw ChildEnded(errors: process.errors.tail())
     }
 
-    /// Ends it as a deployment does.
+    /// Ends it with SIGTERM, like a deployment.
     func stop() async throws {
         process.signal(SIGTERM)
         let status = try await process.exit(within: 60)
@@ -75,5 +75,5 @@ struct Counterd {
     }
 }
 
-/// A child ended before it did what the test waits for.
+/// An error: a child process ended too early.
 struct ChildEnded: Error { let errors: String }

@@ -7,24 +7,24 @@ import Timeline
 
 @testable import Runtime
 
-/// What one batch decides, in memory.
+/// The decisions of one batch in memory.
 @Suite struct BatchTests {
     private let key = AggregateKey.device("a")
     private let start = Instant(milliseconds: 1_000_000)
 
-    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeAnEventWithAnOlderStamp() throws {
+    @Test func `deadlines up to the aggregate's own time fire before an event with an older time`() throws {
         var batch = try batchWithDueDeadline()
         _ = batch.run(ping(at: start - .seconds(10)))
         #expect(batch.events.map(\.type) == [Rang.type, PingCounted.type])
     }
 
-    @Test func deadlinesUpToTheAggregatesOwnMomentFireBeforeACommandWithAnOlderStamp() throws {
+    @Test func `deadlines up to the aggregate's own time fire before a command with an older time`() throws {
         var batch = try batchWithDueDeadline()
         batch.run(.add(1, to: "a"), at: start - .seconds(10), stored: [:])
         #expect(batch.events.map(\.type) == [Rang.type, Added.type])
     }
 
-    @Test func whileOwnersDieACommandFiresNoDeadline() throws {
+    @Test func `a command fires no deadline while owners die`() throws {
         var batch = try batchWithDueDeadline()
         batch.isDoubtful = true
         batch.run(.add(1, to: "a"), at: start, stored: [:])
@@ -33,12 +33,12 @@ import Timeline
             return
         }
         #expect(error as? RuntimeError == .overloaded)
-        // What has no deadline goes on.
+        // An aggregate without a deadline accepts the command.
         batch.run(.add(1, to: "b"), at: start, stored: [:])
         #expect(batch.events.map(\.type) == [Added.type])
     }
 
-    @Test func eachAnswerHasThePlaceOfItsOwnLastEvent() throws {
+    @Test func `each answer has the offset of its own last event`() throws {
         var batch = Batch<Counter>()
         for device in ["a", "b", "a"] { batch.run(.add(1, to: device), at: start, stored: [:]) }
         let places = batch.verdicts.map { verdict in
@@ -65,7 +65,7 @@ import Timeline
 }
 
 extension Batch where M.Policy == Void {
-    /// One of the first partition that has time for everything, however long its test is kept from running.
+    /// Returns a batch of partition 0 with enough time, even on a slow machine.
     init(_ aggregates: [AggregateKey: Aggregate<M>] = [:]) {
         self.init(partition: 0, policy: (), aggregates: aggregates, portion: .seconds(3600))
     }

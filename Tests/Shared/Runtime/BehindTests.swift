@@ -67,7 +67,7 @@ import Testing
             await #expect(throws: RuntimeError.behind) {
                 try await runtime.submit(Submission(.addIfPinged(1), to: "a"))
             }
-            // The log has no event about this device, so its refusal is final although the cursor stands still.
+            // The log has no event about this device. So its refusal is final, although the cursor does not move.
             let other = try #require(
                 (0..<1000).lazy.map { "o\($0)" }.first {
                     AggregateKey.device($0).partition(of: bench.partitions) == home

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct BlockerTests {
     private static let lockHead = "UPDATE bus.partitions SET head = head WHERE partition = 0"
 
-    /// Its flight has locked the partition's head and does not end: no timeout of the server runs.
+    /// Its pipeline has locked the partition's head and does not end. No timeout of the server runs.
     @Test func `a client that stops in the middle of a flight does not hold up the other services`() async throws {
         let bench = try await RuntimeBench()
         try await bench.addService("other", password: "other")
@@ -40,7 +40,7 @@ import Testing
         let device = try #require(bench.oneDeviceInEach.first)
         let url = bench.url(as: "dormouse_counter")
         try await bench.running(url: url, limits: StallLimits(blocker: .milliseconds(300))) { runtime in
-            try await withTimeout(seconds: 20, "the append to go on") {
+            try await withTimeout(seconds: 20, "the append to continue") {
                 // A command waits 5 s for a database that does not answer.
                 while (try? await runtime.submit(.add(1, to: device))) == nil {}
             }

@@ -6,9 +6,9 @@ import Runtime
 import TestSupport
 import Testing
 
-/// Commands that end whichever process runs them.
+/// Commands that end each process that runs them.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
-    @Test func aCommandThatEndsTheProcessIsRefusedAfterFiveTries() async throws {
+    @Test func `a command that ends the process is refused after five tries`() async throws {
         let bench = try await RuntimeBench()
         var deaths = 0
         while true {
@@ -27,9 +27,9 @@ import Testing
             deaths += 1
             try #require(deaths < 8)
         }
-        // Four under note, and up to two before anybody knows that somebody died.
+        // Four recorded tries, and up to two before the death is known.
         #expect((4...6).contains(deaths))
-        // The innocent were run once, and are under suspicion no more.
+        // The other commands ran once and are no suspects.
         #expect(try await bench.log().count { $0.type == Added.type } == 10)
         let suspects = try await bench.pool.run(Call(Statement("SELECT input, tries::int8 FROM bus.suspects")))
         #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
@@ -37,7 +37,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func whileNobodyDiedNothingIsNoted() async throws {
+    @Test func `without a death no command is recorded`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
@@ -48,7 +48,7 @@ import Testing
                 END $$;
                 CREATE TRIGGER fails BEFORE INSERT ON bus.suspects FOR EACH ROW EXECUTE FUNCTION public.fail();
                 """, database: bench.database)
-            // A young process does not know yet who died before it.
+            // A young process does not know of earlier deaths yet.
             try await eventuallyTrue {
                 var command = Submission<Counter>.add(1, to: "a")
                 command.idempotency = Idempotency(key: UUID().uuidString, fingerprint: [])
@@ -60,7 +60,7 @@ import Testing
                 command.idempotency = Idempotency(key: "k\(number)", fingerprint: [])
                 _ = try await runtime.submit(command)
             }
-            // A death is known within a round of the leases.
+            // A death is known within one renewal of the leases.
             try await bench.cluster.sql(
                 """
                 INSERT INTO bus.members

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Runtime
 
-/// Replicas that are killed, stopped or ended by their inputs, as real processes.
+/// Replicas as real processes that are killed, stopped or ended by their inputs.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CrashTests {
-    @Test func aKilledReplicaIsReplacedWithinFiveSecondsAndNothingAcknowledgedIsLost() async throws {
+    @Test func `a killed replica is replaced within five seconds, and no acknowledged command is lost`() async throws {
         let bench = try await RuntimeBench()
         let victim = try await Counterd(bench, "load", "5", "50")
         let survivor = try await Counterd(bench, "load", "5", "50")
@@ -18,7 +18,8 @@ import Testing
             try await eventuallyTrue { try await bench.owners() == [2, 2] }
             try await victim.acknowledges(100)
             victim.process.signal(SIGKILL)
-            // By what the survivor does meanwhile, the first being of before: a machine that stands still is not its fault.
+            // Measured by the commands of the survivor, so that a paused machine does not fail the test. The first one
+            // was under way before.
             var signsOfLife: Set<String> = []
             while try await bench.owners() != [bench.partitions] {
                 signsOfLife.insert(try await bench.lastSignOfLife())
@@ -36,7 +37,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func aStoppedReplicaThatWakesAgainHandlesNothingTwice() async throws {
+    @Test func `a stopped replica that continues handles no event twice`() async throws {
         let bench = try await RuntimeBench()
         let sleeper = try await Counterd(bench, "load", "5", "50")
         let other = try await Counterd(bench, "serve")
@@ -58,7 +59,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func anEventThatEndsTheProcessIsSetAsideAfterFiveTimes() async throws {
+    @Test func `an event that ends the process becomes a dead letter after five tries`() async throws {
         let bench = try await RuntimeBench()
         var before: [UUID] = []
         for number in 0..<20 { before.append(try await bench.append(to: "d\(number)")) }
@@ -68,7 +69,7 @@ import Testing
         var deaths = 0
         while try await bench.letters() == 0 {
             let replica = try await Counterd(bench, "serve", "brittle")
-            // Either it is ended by the event, or it sets it aside.
+            // The event ends it, or it sets the event aside.
             let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     try await replica.process.exit(within: 60)
@@ -90,7 +91,7 @@ import Testing
             try #require(deaths < 12)
             try await bench.expireLeases()
         }
-        // Two that may have been chance, then four trials.
+        // Two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
         let mended = try await Counterd(bench, "serve", "mended")
         let observer = try bench.observer()
@@ -102,7 +103,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func theSameInputsGiveTheSameLogInEveryProcess() async throws {
+    @Test func `the same inputs give the same log in every process`() async throws {
         var logs: [[Event]] = []
         for _ in 0..<2 {
             let bench = try await RuntimeBench()
@@ -118,7 +119,7 @@ import Testing
         #expect(logs[0] == logs[1])
     }
 
-    /// The operator's order may be given to any replica.
+    /// Any replica accepts the operator's order.
     private func observerReplays(_ bench: RuntimeBench, _ letters: [DeadLetter]) async throws {
         try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
             let replayed = try await runtime.replay(.device("d3"))
@@ -129,20 +130,20 @@ import Testing
 }
 
 extension RuntimeBench {
-    /// Changes whenever a member enrols or renews itself.
+    /// Returns a value that changes when a member joins or renews.
     func lastSignOfLife() async throws -> String {
         try await pool.run(Call(Statement("SELECT max(expires)::text FROM bus.members"), rowsExpected: 1))[0].text(0)
     }
 
     /// Appends pings while `body` runs.
     ///
-    /// - Returns: the ids of those that were certainly appended.
+    /// - Returns: the ids of the pings that were certainly appended.
     func pinging(_ body: @Sendable @escaping () async throws -> Void) async throws -> [UUID] {
         let isOver = Signal<Void>()
         async let appended: [UUID] = {
             var ids: [UUID] = []
             while !isOver.hasFired {
-                // An outage may be what the test is about.
+                // The test may cause an outage.
                 if let id = try? await append(to: "d\(ids.count % 50)") { ids.append(id) }
                 await Task.yield()
             }
@@ -167,7 +168,7 @@ extension RuntimeBench {
         try await pool.run(Call(Statement("SELECT count(*) FROM bus.dead_letters")))[0].int(0)
     }
 
-    /// As if the term of dead owners were over.
+    /// Expires the leases of dead owners at once.
     func expireLeases() async throws {
         _ = try await pool.run([
             Call(Statement("UPDATE bus.cursors SET lease_expires = '-infinity'")),

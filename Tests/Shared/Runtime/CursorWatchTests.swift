@@ -4,11 +4,11 @@ import Testing
 
 @testable import Runtime
 
-/// Requests that wait until a service has come to a place in the log.
+/// Requests that wait until a service has reached a position.
 @Suite struct CursorWatchTests {
-    @Test func aThousandWhoWaitCostAsManyQueriesAsOne() async throws {
+    @Test func `a thousand waiters cost as many queries as one`() async throws {
         let reads = Tally()
-        // It gets there at the twentieth look.
+        // The twentieth look finds the position.
         let watch = CursorWatch { _ in reads.add() }
         let begun = ContinuousClock.now
         let end = begun + .seconds(60)
@@ -21,7 +21,7 @@ import Testing
         #expect(try await !watch.hasReached(100, in: 0, by: .now))
     }
 
-    @Test func allAreToldWhenItIsThereAndWhoComesLaterNeedNotAsk() async throws {
+    @Test func `all waiters of a partition return, and later ones need no query`() async throws {
         let position = Mutex(4)
         let reads = Tally()
         let watch = CursorWatch { _ in
@@ -38,12 +38,12 @@ import Testing
         let before = reads.count
         #expect(try await watch.hasReached(6, in: 0, by: .now))
         #expect(reads.count == before)
-        // Of another partition nothing is known.
+        // Another partition needs its own query.
         #expect(try await watch.hasReached(6, in: 1, by: .now))
         #expect(reads.count == before + 1)
     }
 
-    @Test func oneWhoGivesUpDoesNotEndTheWaitOfTheOthers() async throws {
+    @Test func `a cancelled waiter does not end the wait of the others`() async throws {
         let gate = Gate()
         let watch = CursorWatch { _ in
             try await gate.pass()

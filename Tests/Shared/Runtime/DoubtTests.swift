@@ -9,10 +9,10 @@ import Timeline
 
 @testable import Runtime
 
-/// Commands to a partition whose owner may have died of one of its deadlines.
+/// Commands to a partition if one of its deadlines may have ended its owner.
 @Suite(.timeLimit(.minutes(2))) struct DoubtTests {
     @Test(arguments: ["owner = gen_random_uuid(), lease_expires = '-infinity'", "attempts = 1"])
-    func aCommandWaitsForTheDeadlineToBeTried(_ doubt: String) async throws {
+    func `a command does not fire a deadline that may have ended an owner`(_ doubt: String) async throws {
         let bench = try await RuntimeBench()
         let worker = bench.worker()
         let device = try #require(bench.oneDeviceInEach.first)

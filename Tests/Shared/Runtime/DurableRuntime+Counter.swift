@@ -3,7 +3,7 @@ import TestSupport
 @testable import Runtime
 
 extension DurableRuntime<Counter> {
-    /// Adds 1 to a device so many times, as many at once as a partition queues.
+    /// Adds 1 to a device a number of times, with as many commands at a time as a partition queues.
     func addOnes(_ count: Int, to device: String) async throws {
         let limit = PartitionWorker<Counter>.queueLimit
         for first in stride(from: 0, to: count, by: limit) {

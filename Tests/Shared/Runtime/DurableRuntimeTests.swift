@@ -12,7 +12,7 @@ import Testing
 import Timeline
 
 @Suite struct DurableRuntimeTests {
-    @Test func everyAcknowledgedCommandIsInTheLogOnceAndOffsetsAreDense() async throws {
+    @Test func `every acknowledged command is in the log once, and offsets are dense`() async throws {
         try await withRuntime { bench, runtime in
             try await addConcurrently(1000, to: 40, runtime)
             let events = try await bench.log()
@@ -28,7 +28,7 @@ import Timeline
         }
     }
 
-    @Test func aRefusalFailsItsCommandAloneAndChangesNothing() async throws {
+    @Test func `a refusal fails only its command and changes nothing`() async throws {
         try await withRuntime { bench, runtime in
             async let good = runtime.submit(.add(3, to: "a"))
             await #expect(throws: Counter.Refusal.self) {
@@ -40,7 +40,7 @@ import Timeline
         }
     }
 
-    @Test func theSameIdempotencyKeyGetsTheSameAnswerAndRunsOnce() async throws {
+    @Test func `commands with the same idempotency key run once and get the same answer`() async throws {
         try await withRuntime { bench, runtime in
             var command = Submission<Counter>.add(5, to: "a")
             command.idempotency = Idempotency(key: "k", fingerprint: [1])
@@ -56,7 +56,7 @@ import Timeline
         }
     }
 
-    @Test func aDeadlineFiresByItselfAsOfItsMoment() async throws {
+    @Test func `a deadline fires without another input, as of its due time`() async throws {
         try await withRuntime { bench, runtime in
             _ = try await runtime.submit(Submission(.ring(after: .milliseconds(50)), to: "a"))
             try await bench.waitForLog { $0.contains { $0.type == Rang.type } }
@@ -68,7 +68,7 @@ import Timeline
         }
     }
 
-    @Test func anotherServicesEventsAreTakenInOnceEach() async throws {
+    @Test func `each event of another service is processed once`() async throws {
         try await withRuntime { bench, runtime in
             for number in 0..<300 { try await bench.append(to: "d\(number % 10)") }
             try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 300 }
@@ -79,7 +79,7 @@ import Timeline
         }
     }
 
-    @Test func rareEventsAreReachedInBoundedSteps() async throws {
+    @Test func `rare events are reached in bounded steps`() async throws {
         let bench = try await RuntimeBench()
         let device = try #require(bench.oneDeviceInEach.first)
         try await bench.cluster.sql(
@@ -102,7 +102,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func twoReplicasShareThePartitionsAndHandleEachEventOnce() async throws {
+    @Test func `two replicas share the partitions and handle each event once`() async throws {
         try await withRuntime { bench, first in
             try await bench.running { second in
                 try await eventuallyTrue { await [first.ownedPartitions, second.ownedPartitions] == [2, 2] }
@@ -112,7 +112,7 @@ import Timeline
                 }
                 try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 200 }
             }
-            // The second one has gone: the first takes its partitions over.
+            // The second replica stopped, so the first takes its partitions over.
             try await eventuallyTrue { await first.ownedPartitions == bench.partitions }
             try await bench.append(to: "d1")
             try await bench.waitForLog { $0.count { $0.type == PingCounted.type } >= 201 }
@@ -122,7 +122,7 @@ import Timeline
         }
     }
 
-    @Test func aProcessConfiguredForAnotherPartitionCountIsToldWhatToDo() async throws {
+    @Test func `a process with another partition count fails with a remedy`() async throws {
         try await withRuntime { bench, _ in
             let connection = try await Connection.open(try ConnectionOptions(url: bench.url), logger: bench.logger)
             await #expect(throws: LogError.wrongPartitionCount(configured: 7, inDatabase: bench.partitions)) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Runtime
 
-/// Failures of the database that do not show whose fault they are.
+/// Failures of the database that do not show their cause.
 @Suite(.timeLimit(.minutes(2))) struct FailingTests {
     @Test func `an input that alone fails is set aside where one behind it goes well`() async throws {
         try await withRefusal(of: "%a") { bench, runtime in
@@ -49,7 +49,7 @@ import Testing
             for device in ["a", neighbour(bench), "a"] { pings.append(try await bench.append(to: device)) }
             try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [home(bench)] }
             await #expect(throws: RuntimeError.databaseUnavailable) { try await runtime.submit(.add(1, to: "a")) }
-            // The worker tried both ways: the input alone, and passed together with those behind it.
+            // The worker tried both ways: the input alone, and set aside together with those behind it.
             try await bench.eventuallyCount("SELECT last_value FROM public.refusals", isAtLeast: 20)
             #expect(try await bench.letters() == 0)
             try await bench.cluster.sql("DROP TRIGGER refuse ON counter.states", database: bench.database)

@@ -8,41 +8,43 @@ import Timeline
 
 @testable import Runtime
 
-/// What does not match raises before the COMMIT that travels in the same flight.
+/// Statements that find unexpected rows fail before the COMMIT of the same pipeline.
 @Suite struct GuardTests {
-    @Test func aBatchUnderALeaseThatIsLostIsNotCommitted() async throws {
+    @Test func `a batch under a lost lease is not committed`() async throws {
         try await withBatch { bench, batch in
             let calls = batch.flight(Statements(service: Counter.name), position: 0, epoch: 7)
             try await expectGuard(bench, calls)
         }
     }
 
-    @Test func aConsumerThatIsNotRegisteredCommitsNothing() async throws {
+    @Test func `an unregistered consumer commits nothing`() async throws {
         try await withBatch { bench, batch in
             _ = try await bench.pool.run(Call(Statement("DELETE FROM bus.cursors")))
             try await expectGuard(bench, batch.flight(Statements(service: Counter.name), position: 0, epoch: nil))
         }
     }
 
-    @Test func anAppendToAPartitionThatIsNotThereCommitsNothing() async throws {
+    @Test func `an append to an unknown partition commits nothing`() async throws {
         try await withBatch { bench, batch in
             _ = try await bench.pool.run(Call(Statement("DELETE FROM bus.partitions WHERE partition = 0")))
             try await expectGuard(bench, batch.flight(Statements(service: Counter.name), position: 0, epoch: nil))
         }
     }
 
-    @Test func aStateThatWasWrittenBehindTheBatchIsNotOverwritten() async throws {
+    @Test func `a state that another process has written meanwhile is not overwritten`() async throws {
         try await withBatch { bench, batch in
             let statements = Statements(service: Counter.name)
             _ = try await bench.pool.run(
                 [Call(statements.begin)] + batch.flight(statements, position: 0, epoch: nil))
-            // Decided from the same base: it does not know of the first one.
+            // Decided from the same state, without the first change.
             let stale = try self.batch(bench)
             try await expectGuard(bench, stale.flight(statements, position: 1, epoch: nil), eventsBefore: 1)
         }
     }
 
-    @Test func aStateThatIsNotTheOneDecidedUponIsNotOverwrittenByOneWithMoreEvents() async throws {
+    @Test func `a state with another event count than the decided one is not overwritten, even with more events`()
+        async throws
+    {
         try await withBatch { bench, batch in
             let statements = Statements(service: Counter.name)
             _ = try await bench.pool.run(

@@ -9,9 +9,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Hints are few, and nothing depends on them.
+/// Wake-up hints are few, and correctness does not depend on them.
 @Suite("Hints", .timeLimit(.minutes(5))) struct HintTests {
-    @Test func manyHintsMakeFewNotificationsAndTheFirstGoesOutAtOnce() async throws {
+    @Test func `many hints make few notifications, and the first one is sent at once`() async throws {
         let bench = try await RuntimeBench()
         let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
         let ears = try Ears(bench)
@@ -19,19 +19,19 @@ import Testing
             group.addTask { try await sender.run() }
             group.addTask { try await ears.receiver.run() }
             try await ears.isListening.value()
-            // The leading edge: one hint needs no other behind it.
+            // The first hint is sent without a second one.
             sender.hint(3, types: [])
             try await ears.count.reaches(1)
             let begin = ContinuousClock.now
             var hints = 0
             while ears.count.count < 21 {
                 try Task.checkCancellation()
-                // Many at a time: on a busy machine the sender may get its turns sooner than this task.
+                // Many at a time, because on a busy machine the sender may run more often than this task.
                 for partition in 0..<300 { sender.hint(partition % 3, types: []) }
                 hints += 300
                 await Task.yield()
             }
-            // At most one every 10 ms, however slow the machine; one more may have been on its way.
+            // At most one every 10 ms, plus one that may have been under way.
             let most = Int(begin.duration(to: .now) / .milliseconds(10)) + 2
             #expect(ears.count.count - 1 <= most)
             #expect(hints > 10 * ears.count.count)
@@ -41,7 +41,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func aHintNamesTheTypesOfWhatIsNew() async throws {
+    @Test func `a hint names the types of the new events`() async throws {
         let bench = try await RuntimeBench()
         let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
         let other = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
@@ -66,7 +66,7 @@ import Testing
             #expect(named.partitions == [3])
             #expect(named.types == ["a.one", "b.two"])
             #expect(!named.isOwn)
-            // Without types it is news of any: where there is none to name, and where they would not fit.
+            // A hint without types means any type: there are none to name, or they do not fit.
             sender.hint(4, types: [])
             #expect(try #require(await hints.next()).types == nil)
             sender.hint(5, types: many)
@@ -78,8 +78,8 @@ import Testing
         await bench.pool.close()
     }
 
-    /// They are looked at seldom, but never left behind for long: who waits until all is settled waits for them, too.
-    @Test func newsThatAMachineDoesNotFollowIsPassedOver() async throws {
+    /// The worker reads them rarely but soon enough, because an advance of the clock waits for them.
+    @Test func `events that a machine does not follow are skipped`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             let heard = try await bench.append(to: "a")
@@ -93,7 +93,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func anEventWhoseHintWasLostIsTakenInAllTheSame() async throws {
+    @Test func `an event with a lost hint is processed`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             let heard = try await bench.append(to: "a")
@@ -105,9 +105,9 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func aStreamFindsAnEventWhoseHintWasLost() async throws {
+    @Test func `a stream finds an event with a lost hint`() async throws {
         let bench = try await RuntimeBench()
-        // No runtime: its own events would come with hints.
+        // No runtime, because its own events would come with hints.
         let ears = try Ears(bench)
         let tail = LogTail(
             pool: bench.pool, partitions: bench.partitions, news: ears.receiver, logger: bench.logger)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Runtime
 
-/// What waits for a partition's batch: in order, bounded, and not longer than its caller.
+/// The queue of a partition: in order, bounded in length and time.
 @Suite(.timeLimit(.minutes(3))) struct InboxTests {
     private func submit(_ amount: Int, to inbox: Inbox<Counter>, _ first: Signal<Void> = Signal()) async throws
         -> Answer
@@ -18,7 +18,7 @@ import Testing
         taken.map { if case .add(let amount) = $0.submission.command { amount } else { 0 } }
     }
 
-    /// Submits so many, one after the other has its place.
+    /// Submits a number of commands in order.
     private func fill(
         _ inbox: Inbox<Counter>, _ count: Int, _ group: inout ThrowingTaskGroup<Answer, any Error>
     ) async throws {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func theyAreTakenInOrderAndComeFirstWhenPutBack() async throws {
+    @Test func `commands are taken in order and return to the front`() async throws {
         let inbox = Inbox<Counter>(limit: 10)
         try await withThrowingTaskGroup(of: Answer.self) { group in
             try await fill(inbox, 5, &group)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func oneThatGoesAloneEndsWhatIsTakenBeforeIt() async throws {
+    @Test func `a command that runs alone ends the batch before it`() async throws {
         let inbox = Inbox<Counter>(limit: 10)
         await #expect(throws: RuntimeError.failed) {
             try await withThrowingTaskGroup(of: Answer.self) { group in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func moreThanTheLimitAreRefusedAndSoAreAllOnceItIsClosed() async throws {
+    @Test func `a full or closed queue refuses commands`() async throws {
         let inbox = Inbox<Counter>(limit: 2)
         try await withThrowingTaskGroup(of: Answer.self) { group in
             try await fill(inbox, 2, &group)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a command that has waited too long is refused as overloaded, and later ones wait on`() async throws {
+    @Test func `a command that has waited too long is refused as overloaded, and later ones still wait`() async throws {
         let inbox = Inbox<Counter>(limit: 10)
         try await withThrowingTaskGroup(of: Result<Answer, any Error>.self) { group in
             func add(_ amount: Int) async {
@@ -86,7 +86,7 @@ import Testing
                 while inbox.count < amount { await Task.yield() }
             }
             for amount in 1...3 { await add(amount) }
-            // A command that a batch gave back has waited since its arrival.
+            // A command that a batch returned has waited since its arrival.
             inbox.putBack(inbox.take(1))
             let moment = ContinuousClock.now
             await add(4)
@@ -122,7 +122,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func whoeverStopsWaitingIsNotRun() async throws {
+    @Test func `a cancelled command does not run`() async throws {
         let inbox = Inbox<Counter>(limit: 2)
         let first = Signal<Void>()
         let waiting = Task { try await submit(1, to: inbox, first) }
@@ -139,7 +139,7 @@ import Testing
         #expect(inbox.isEmpty)
     }
 
-    @Test func aFullPartitionRefusesOneMoreAndAnswersAllThatWait() async throws {
+    @Test func `a full partition refuses one more command and answers all waiting ones`() async throws {
         let bench = try await RuntimeBench()
         let worker = bench.worker()
         let device = try #require(bench.oneDeviceInEach.first)
@@ -152,7 +152,7 @@ import Testing
                     }
                 }
             }
-            // The worker does not run, so whoever is answered is the one too many.
+            // The worker does not run, so only the excess command gets an answer.
             let first = try #require(try await group.next())
             #expect(throws: RuntimeError.overloaded) { try first.get() }
             async let running: Void = worker.run()

@@ -3,7 +3,7 @@ import Records
 import TestSupport
 import Timeline
 
-/// The counter's next release: its state has another form, which it can make from the old one, and it understands newer
+/// The counter's next release. Its state has another form, with an upgrade from the old one, and it understands newer
 /// pings.
 struct LaterCounter: Machine, Equatable {
     typealias Command = Counter.Command
@@ -42,7 +42,7 @@ struct LaterCounter: Machine, Equatable {
     mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }
 }
 
-/// Another next release of the counter: it needs the pings, which its upgrade does not take from the former form.
+/// Another next release of the counter. It needs the pings, which its upgrade can't take from the former form.
 struct ForgetfulCounter: Machine, Equatable {
     typealias Command = Counter.Command
     typealias OwnEvent = CounterEvent

@@ -10,12 +10,12 @@ import Testing
 import Timeline
 
 @Suite("The tail of the log") struct LogTailTests {
-    @Test func aStreamReplaysAndGoesOnLiveWithoutLossOrRepetition() async throws {
+    @Test func `a stream replays and continues live without loss or repetition`() async throws {
         try await withTail { bench, runtime, tail in
             let before = 1030
             for _ in 0..<before { _ = try await runtime.submit(.add(1, to: "a")) }
             try await withThrowingTaskGroup(of: [Int].self) { group in
-                // Readers that start while events are appended, each somewhere else in the history.
+                // Readers start while events are appended, each at another position.
                 for reader in 0..<8 {
                     group.addTask {
                         var offsets: [Int] = []
@@ -37,9 +37,9 @@ import Timeline
         }
     }
 
-    @Test func aStreamHasItsOwnKeyOnly() async throws {
+    @Test func `a stream has only events of its own key`() async throws {
         try await withTail { bench, runtime, tail in
-            // A second key of the same partition, so that only the routing can tell them apart.
+            // A second key of the same partition, so that only the routing separates them.
             let partition = AggregateKey.device("a").partition(of: bench.partitions)
             let other = try #require(
                 (0..<100).map { "b\($0)" }.first {
@@ -54,12 +54,12 @@ import Timeline
         }
     }
 
-    @Test func aPlaceBeyondTheHeadDisturbsNobody() async throws {
+    @Test func `a position beyond the head does not disturb other streams`() async throws {
         try await withTail { bench, runtime, tail in
             _ = try await runtime.submit(.add(1, to: "a"))
             let heard = Signal<Int>()
             async let told: Void = hear(tail, heard)
-            // They have joined once they hear of what comes.
+            // They have joined when they get new events.
             var offset = 1
             while !heard.hasFired {
                 offset = try await runtime.submit(.add(1, to: "a")).offset
@@ -70,7 +70,7 @@ import Timeline
         }
     }
 
-    /// One place of a log that is no more, which is met at the head; and an honest one beside it.
+    /// One position of a log that no longer exists, which the head then passes, and a valid one beside it.
     private func hear(_ tail: LogTail, _ heard: Signal<Int>) async throws {
         async let lost = first(tail.events(of: .device("a"), after: .max - 1))
         async let honest = first(tail.events(of: .device("a"), after: 1))
@@ -83,7 +83,7 @@ import Timeline
         return 0
     }
 
-    @Test func oneStreamHasAllPartitionsEachInOrder() async throws {
+    @Test func `one stream has all partitions, each in order`() async throws {
         try await withTail { bench, runtime, tail in
             for number in 0..<40 { _ = try await runtime.submit(.add(1, to: "d\(number)")) }
             let start = Dictionary(uniqueKeysWithValues: (0..<bench.partitions).map { ($0, 0) })
@@ -100,18 +100,18 @@ import Timeline
         }
     }
 
-    @Test func aReaderThatDoesNotReadIsCutAndTheOthersGoOn() async throws {
+    @Test func `a reader that does not read is disconnected, and the others continue`() async throws {
         try await withTail { bench, runtime, tail in
             var slow = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
             _ = try await runtime.submit(.add(1, to: "a"))
-            // Its replay is over: from here on events wait in its buffer.
+            // Its replay is over, so events now wait in its buffer.
             #expect(try await slow.next()?.offset == 1)
             let count = LogTail.readerLimit + 50
             async let live = offsets(tail, count)
             try await runtime.addOnes(count, to: "a")
             #expect(try await live == Array(1...count))
-            // Once another has the first of two more, everything before the second was handed out. It has joined with the last
-            // that is there.
+            // The other reader joins behind the last event. When it has the first of two new events, all earlier ones
+            // have reached every reader.
             var other = tail.events(of: .device("a"), after: count).makeAsyncIterator()
             #expect(try await other.next()?.offset == count + 1)
             for offset in [count + 2, count + 3] {
@@ -125,21 +125,21 @@ import Timeline
                     got = event.offset
                 }
             }
-            // Cut with a clear last event: it resumes behind it.
+            // It knows its last event and can resume there.
             var resumed = tail.events(of: .device("a"), after: got).makeAsyncIterator()
             #expect(try await resumed.next()?.offset == got + 1)
         }
     }
 
-    @Test func aPassOfAnySizeCutsNobody() async throws {
+    @Test func `one large pass disconnects no reader`() async throws {
         try await withTail { bench, runtime, tail in
             var places: [Int: Int] = [:]
             for partition in 0..<bench.partitions { places[partition] = 0 }
             var stream = tail.events(in: places) { $0.type == "other.thing.pinged" }.makeAsyncIterator()
             try await bench.append(to: "a")
-            // Its replay is over: what comes now it is handed.
+            // Its replay is over, so it gets new events directly.
             _ = try #require(try await stream.next())
-            // Far more than it may leave unread of one partition, and all of it at once.
+            // More than its limit of unread events for one partition, at once.
             let count = 900
             try #require(count < LogTail.readerLimit && count * bench.partitions > 3 * LogTail.readerLimit)
             try await bench.appendAtOnce(count)
@@ -152,15 +152,15 @@ import Timeline
         }
     }
 
-    /// Marks are no way around what a reader may leave unread: the one that it has not taken yet is the only one.
-    @Test func aReaderThatTakesNothingIsMarkedOnce() async throws {
+    /// Marks also count as unread: a reader has at most one of them.
+    @Test func `a reader that reads nothing gets one mark`() async throws {
         try await withTail(markInterval: .zero) { bench, runtime, tail in
             let partition = AggregateKey.device("a").partition(of: bench.partitions)
             var marked = tail.events(in: [partition: 0], isMarked: true) { _ in false }.makeAsyncIterator()
             #expect(try await marked.step() == .mark([partition: 0]))
             var witness = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
             let count = 50
-            // Each is a pass of its own.
+            // Each append is a separate pass.
             for offset in 1...count {
                 _ = try await runtime.submit(.add(1, to: "a"))
                 #expect(try await witness.next()?.offset == offset)
@@ -205,7 +205,7 @@ import Timeline
 }
 
 extension RuntimeBench {
-    /// Appends so many pings to each partition in one transaction, with one notification.
+    /// Appends a number of pings to each partition in one transaction, with one notification.
     fileprivate func appendAtOnce(_ count: Int) async throws {
         let devices = oneDeviceInEach
         var calls = [Call(Statement("BEGIN"))]

@@ -13,7 +13,7 @@ import Timeline
     private let ceiling = 20
     private let aim = RealClock().now + .hours(1)
 
-    @Test func noTwoReplicasGiveOutTheSameMoment() async throws {
+    @Test func `two replicas never reserve the same slot`() async throws {
         let bench = try await RuntimeBench()
         let aim = aim
         try await bench.running(Booker.self, ceiling) { one in
@@ -29,13 +29,13 @@ import Timeline
         }
         let held = try await bench.held()
         #expect(held.count == 400)
-        #expect(Set(held).count == 400, "each its own")
+        #expect(Set(held).count == 400, "each device has its own slot")
         for (index, moment) in held.enumerated() where index + ceiling < held.count {
             #expect(held[index + ceiling] >= moment + .seconds(Int64(1)))
         }
-        // As close as the ceiling allows: the partitions have not quite as many devices each.
+        // As close as the ceiling allows. The partitions have slightly different numbers of devices.
         #expect(try #require(held.last) < aim + .seconds(Int64(40)))
-        // Who comes later knows of them all, and of what was given up.
+        // A later replica knows all reservations and releases.
         try await bench.running(Booker.self, ceiling) { late in
             for number in 0..<40 { _ = try await late.submit(.cancel("d\(number)")) }
             for number in 400..<500 { _ = try await late.submit(.book(aim, "d\(number)")) }
@@ -46,7 +46,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func whatTheDatabaseRefusesHoldsNothing() async throws {
+    @Test func `a refused batch reserves no slot`() async throws {
         let bench = try await RuntimeBench()
         let aim = aim
         _ = try await bench.pool.run(
@@ -61,11 +61,11 @@ import Timeline
         }
         let partition = AggregateKey.device("bad").partition(of: bench.partitions)
         let expected = MomentLedger(ceiling: ceiling, partition: partition, partitions: bench.partitions)
-        #expect(try await bench.held().contains(expected.first(from: aim)), "the first one was free for another")
+        #expect(try await bench.held().contains(expected.first(from: aim)), "another device got the first slot")
         await bench.pool.close()
     }
 
-    @Test func theStoredLedgerIsWhatTheAggregatesHold() async throws {
+    @Test func `the stored slots equal the reservations of the aggregates`() async throws {
         let bench = try await RuntimeBench()
         let aim = aim
         try await bench.running(Booker.self, ceiling) { replica in
@@ -81,7 +81,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func whatIsOverIsTakenAway() async throws {
+    @Test func `past pages of slots are deleted`() async throws {
         let bench = try await RuntimeBench()
         let aim = aim
         let old = Call(
@@ -90,7 +90,7 @@ import Timeline
             [.int4(7)])
         _ = try await bench.pool.run(old)
         try await bench.running(Booker.self, ceiling) { replica in
-            // A page of long ago, of this ceiling, so that there is something to drop.
+            // An old page of this ceiling, so that there is something to delete.
             for number in 0..<20 { _ = try await replica.submit(.book(.epoch + .days(1), "d\(number)")) }
             try await eventually(describe: "the old pages are gone") {
                 for number in 0..<20 { _ = try await replica.submit(.book(aim, "e\(number)")) }
@@ -114,7 +114,7 @@ extension Submission<Booker> {
 }
 
 extension RuntimeBench {
-    /// What the aggregates hold, in order.
+    /// Returns the reservations of the aggregates, in order.
     fileprivate func held() async throws -> [Instant] {
         let rows = try await pool.run(
             Call(Statement("SELECT next_deadline FROM counter.states WHERE next_deadline IS NOT NULL ORDER BY 1")))

@@ -10,14 +10,14 @@ import Timeline
 
 @testable import Runtime
 
-/// What is an outage, and how a replica comes to know of one.
+/// The definition of an outage, and its detection.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct OutageDetectedTests {
     private let start = Instant(milliseconds: 1_700_000_000_000)
 
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }
 
-    /// As after a time without a database, or of a process that was stopped.
-    @Test func aLeaseThatLapsedUnderItsOwnerTellsOfAnOutage() async throws {
+    /// As after a lost database or a stopped process.
+    @Test func `a lease that expired under its owner shows an outage`() async throws {
         let bench = try await RuntimeBench()
         let device = try #require(bench.oneDeviceInEach.first)
         try await bench.freeze(at: start)
@@ -39,16 +39,16 @@ import Timeline
     }
 
     @Test(arguments: [SIGKILL, SIGSTOP])
-    func theDevicesOfAReplicaThatIsGoneKeepTheirTime(_ signal: Int32) async throws {
+    func `the limits of a dead or stopped replica's devices are extended`(_ signal: Int32) async throws {
         let bench = try await RuntimeBench()
         let victim = try await Counterd(bench, "serve", "punctual")
         try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-        // Time stands still until it is gone: however slow the machine, no ring comes before.
+        // The clock is frozen until the replica is gone, so no ring comes before, even on a slow machine.
         let moment = RealClock().now
         try await bench.freeze(at: moment)
         try await bench.setRings(after: .seconds(2))
         victim.process.signal(signal)
-        // What it has asked for before is done, too: so nobody serves the partitions once time goes on.
+        // Its earlier queries are done too. So no process serves the partitions when the clock continues.
         try await Backends.rest(in: bench.url)
         try await bench.goOn()
         try await eventuallyTrue {
@@ -78,7 +78,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func oneOfTwoThatIsKilledIsNoOutage() async throws {
+    @Test func `the death of one of two replicas is no outage`() async throws {
         let bench = try await RuntimeBench()
         let victim = try await Counterd(bench, "serve", "punctual")
         let survivor = try await Counterd(bench, "serve", "punctual")
@@ -94,12 +94,12 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func whatCountsAsAnOutage() async throws {
+    @Test func `a gap counts as an outage if it exceeds one second and no member lived`() async throws {
         let bench = try await RuntimeBench()
         try await bench.freeze(at: at(60))
         func outage(servedBefore seconds: Double?) async throws -> String {
             let served = seconds.map { "clock_timestamp() - make_interval(secs => \($0))" } ?? "NULL"
-            // Live members stay live, however long the test is paused.
+            // Living members stay alive, even if the test pauses.
             return try await bench.cluster.sql(
                 """
                 UPDATE bus.members SET expires = clock_timestamp() + interval '5 seconds' WHERE since_time = \(at(55).milliseconds);
@@ -111,7 +111,7 @@ import Timeline
         // A replica that was replaced at once.
         #expect(try await outage(servedBefore: 0.5) == "none")
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(60).milliseconds))")
-        // Up to when the first one lived again.
+        // The outage ends when the first member starts.
         try await bench.cluster.sql(
             """
             INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), clock_timestamp() - interval '5 seconds',
@@ -121,7 +121,7 @@ import Timeline
             """, database: bench.database)
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
         #expect(try await outage(servedBefore: 5) == "none")
-        // A member that missed two renewals may be dead, even before anybody removes it. A member that expires minutes
+        // A member that missed two renewals may be dead, even before its row is deleted. A member that expires minutes
         // from now was renewed by a clock that has gone back since.
         try await bench.cluster.sql(
             """
@@ -135,7 +135,7 @@ import Timeline
 }
 
 extension RuntimeBench {
-    /// Lets a clock that stands still go on, as fast as real time.
+    /// Starts a frozen clock at the rate of real time.
     func goOn() async throws {
         _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, false)"), rowsExpected: 1))
     }
@@ -145,7 +145,7 @@ extension RuntimeBench {
         return Instant(milliseconds: Int64(try rows[0].int(0)))
     }
 
-    /// Waits for what a running clock brings, and calls the workers again and again: nobody follows the clock here.
+    /// Waits for events of a running clock and wakes the workers repeatedly, because no ClockFollower runs here.
     func hint(until condition: @Sendable @escaping ([Event]) -> Bool) async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
         try await eventuallyTrue {

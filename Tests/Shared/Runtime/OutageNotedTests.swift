@@ -10,13 +10,13 @@ import Timeline
 
 @testable import Runtime
 
-/// Time in which nobody reached the service: limits that ran through it are put off, once.
+/// Outages of a service: they extend each limit once.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct OutageNotedTests {
     private let start = Instant(milliseconds: 1_700_000_000_000)
 
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }
 
-    @Test func limitsThatRanThroughAnOutageArePutOffByItsLength() async throws {
+    @Test func `an outage extends running limits by its length`() async throws {
         let bench = try await RuntimeBench()
         let devices = bench.oneDeviceInEach
         try await bench.freeze(at: start)
@@ -42,7 +42,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func aFrozenClockKnowsNoOutage() async throws {
+    @Test func `an outage under a frozen clock has no length`() async throws {
         let bench = try await RuntimeBench()
         try await bench.freeze(at: start)
         try await bench.running(Punctual.self, ()) { runtime in
@@ -58,7 +58,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func moreThanABatchHoldsAreAllToldOnceAndACrashBeforeTheEndTellsNobodyTwice() async throws {
+    @Test func `several batches notify each aggregate once, even after a crash`() async throws {
         let bench = try await RuntimeBench()
         let devices = bench.devices(450, inPartition: 0)
         try await bench.freeze(at: start)
@@ -78,7 +78,7 @@ import Timeline
         try await bench.running(Punctual.self, ()) { _ in
             try await bench.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
             try await eventuallyTrue { try await bench.outages() == 0 }
-            // As if the batch that took it off the row had not been committed.
+            // As if the batch that removed the outage had not been committed.
             try await bench.record(from: start, until: at(60))
             try await eventuallyTrue { try await bench.outages() == 0 }
             let noted = try await bench.log().filter { $0.type == OutageCounted.type }
@@ -89,9 +89,9 @@ import Timeline
         await bench.pool.close()
     }
 
-    /// Before anybody has taken the lease: the command itself makes the device hear of the outage.
+    /// Before a lease is acquired, the command itself notifies the device of the outage.
     @Test(arguments: [false, true])
-    func aCommandFiresNoDeadlineThatAnOutagePutOff(_ survived: Bool) async throws {
+    func `a command fires no deadline that an outage has extended`(_ survived: Bool) async throws {
         let bench = try await RuntimeBench()
         let worker = bench.worker(of: Punctual.self)
         let device = try #require(bench.oneDeviceInEach.first)
@@ -105,7 +105,7 @@ import Timeline
                     served_at = clock_timestamp() - interval '2 seconds', served_time = \(start.milliseconds);
                 """, database: bench.database)
             if survived {
-                // Another one lived all the while, so the device could have called.
+                // Another member lived throughout, so the device could call the service.
                 try await bench.cluster.sql(
                     """
                     INSERT INTO bus.members
@@ -123,7 +123,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func whatHappenedInAnOutageStandsInTheOrderOfTime() throws {
+    @Test func `events around an outage are in the order of their times`() throws {
         var batch = Batch<Punctual>()
         let key = AggregateKey.device("a")
         batch.run(.ring(after: .seconds(30), to: "a"), at: start, stored: [:])
@@ -140,7 +140,7 @@ import Timeline
         #expect(batch.aggregates[key]?.nextDeadline == at(90))
     }
 
-    @Test func anOutageThatCanNotBeToldParksItsDeviceAlone() throws {
+    @Test func `an outage that can't be applied parks only its device`() throws {
         var batch = Batch<Punctual>()
         for device in ["a", "b"] { batch.run(.ring(after: .seconds(30), to: device), at: start, stored: [:]) }
         batch.outage = Outage(from: start, until: at(60))
@@ -168,7 +168,7 @@ extension Submission<Punctual> {
 }
 
 extension RuntimeBench {
-    /// Lets the suite's clock stand still at a moment.
+    /// Freezes the suite's clock at a time.
     func freeze(at moment: Instant) async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
         _ = try await pool.run([
@@ -179,8 +179,8 @@ extension RuntimeBench {
         ])
     }
 
-    /// Waits at a moment of a clock that stands still, and says it again and again: nobody follows the clock here, and a hint
-    /// that comes while the database is slow is lost.
+    /// Waits at a time of a frozen clock and repeats the hint, because no ClockFollower runs here and hints can get
+    /// lost.
     func waitForLog(at moment: Instant, _ condition: @Sendable @escaping ([Event]) -> Bool) async throws {
         try await eventuallyTrue {
             try await freeze(at: moment)
@@ -188,7 +188,7 @@ extension RuntimeBench {
         }
     }
 
-    /// As if so many real seconds went by without anybody who serves.
+    /// Simulates a number of real seconds without a living member.
     func pass(real seconds: Int, until moment: Instant) async throws {
         try await cluster.sql(
             """
@@ -198,7 +198,7 @@ extension RuntimeBench {
         try await freeze(at: moment)
     }
 
-    /// In how many partitions an outage is still to be told of.
+    /// Returns the number of partitions with a stored outage.
     func outages() async throws -> Int {
         try await pool.run(Call(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].int(0)
     }

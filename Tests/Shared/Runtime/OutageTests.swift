@@ -6,9 +6,9 @@ import Runtime
 import TestSupport
 import Testing
 
-/// The database goes away and comes back.
+/// The database stops and returns.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RuntimeOutageTests {
-    @Test func servicesWaitOutAStoppedOrKilledDatabaseAndLoseNothing() async throws {
+    @Test func `services wait for a stopped or killed database and lose nothing`() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
         let bench = try await RuntimeBench(cluster)
         let replica = try await Counterd(bench, "load", "5", "50")
@@ -31,17 +31,19 @@ import Testing
         try await cluster.destroy()
     }
 
-    /// Before the server got the COMMIT, and after it had committed but before its answer came back.
+    /// Before the server got the COMMIT, and after it committed but before its answer arrived.
     @Test(arguments: [ProxyCut.Moment.beforeForwarding, .forwarding])
-    func aConnectionCutDuringCommitGivesEveryCallerTheTruth(_ moment: ProxyCut.Moment) async throws {
+    func `every caller gets the true result when the connection breaks during the commit`(_ moment: ProxyCut.Moment)
+        async throws
+    {
         let bench = try await RuntimeBench()
         let proxy = try await TCPProxy.start(port: bench.cluster.port)
         let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)
         let answered = Tally()
         try await bench.running(url: url) { runtime in
-            // Leases and the first look at the log are over.
+            // The leases are acquired, and the first look at the log is over.
             try await bench.counted(try await bench.pingEachPartition())
-            // The word goes over each connection once, when the statement is prepared there.
+            // The text passes each connection once, when the statement is prepared.
             try await proxy.cutAll()
             let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment, count: 5)
             while cut.count < 5 {
@@ -67,8 +69,8 @@ import Testing
         await bench.pool.close()
     }
 
-    /// As a replica does that is stopped in the middle of a batch.
-    @Test func aPartitionThatIsHeldUpDoesNotHoldUpTheOthers() async throws {
+    /// The lock of a replica that is stopped in the middle of a batch.
+    @Test func `a blocked partition does not block the others`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running(poolSize: 1) { runtime in
             let devices = bench.oneDeviceInEach
@@ -78,19 +80,19 @@ import Testing
                     Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
                     Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
                 ])
-                // On a loaded machine this takes longer than its patience, and then it is told so; it holds up nobody.
+                // On a loaded machine this can exceed its patience and fail, but it blocks no other partition.
                 async let waiting = try? runtime.submit(.add(1, to: devices[0]))
                 // Longer than the term of a lease.
                 let end = ContinuousClock.now + .seconds(4)
                 while .now < end {
                     for device in devices.dropFirst() {
-                        // Held up, it would never come back: the lock goes only behind this loop.
+                        // If it were blocked it would never return: the lock is released only after this loop.
                         try await withTimeout(seconds: 30) { _ = try await runtime.submit(.add(1, to: device)) }
                     }
                 }
                 let alive = Statement(
                     "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
-                try await eventually(within: 60, describe: "the leases of the others live") {
+                try await eventually(within: 60, describe: "the other leases to be renewed") {
                     try await bench.pool.run(Call(alive))[0].int(0) == 3
                 }
                 _ = try await holder.run(Call(Statement("ROLLBACK")))

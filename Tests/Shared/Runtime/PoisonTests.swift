@@ -9,14 +9,14 @@ import Timeline
 
 @testable import Runtime
 
-/// Inputs that can't be taken in fail or wait alone.
+/// Poison inputs: only the input at fault fails or waits.
 @Suite struct PoisonTests {
-    @Test func aCommandThatTheDatabaseRefusesFailsAlone() async throws {
+    @Test func `a command that the database refuses fails alone`() async throws {
         try await withBrittle { bench, runtime, _ in
             let failures = try await withThrowingTaskGroup(of: RuntimeError?.self) { group in
                 for number in 0..<200 {
                     var command = Submission<Brittle>.add(1, to: "d\(number % 10)")
-                    // PostgreSQL's text holds no zero byte.
+                    // PostgreSQL text can't have a zero byte.
                     if number == 57 { command.origin.traceparent = "a\u{0}b" }
                     let sent = command
                     group.addTask {
@@ -35,7 +35,7 @@ import Timeline
         }
     }
 
-    @Test func anEventAtFaultParksItsDeviceAndTheOthersGoOn() async throws {
+    @Test func `an event at fault parks its device, and the others continue`() async throws {
         try await withBrittle { bench, runtime, faults in
             let (sick, well) = twoOfOnePartition(bench)
             let pings = [
@@ -104,7 +104,7 @@ import Timeline
         }
     }
 
-    @Test func discardingTheEventAtFaultTakesInWhatWaitsBehindIt() async throws {
+    @Test func `discarding the event at fault processes the events behind it`() async throws {
         try await withBrittle { bench, runtime, _ in
             try await bench.append(ping: #"{"heavy":true}"#, to: "a")
             let behind = [try await bench.append(to: "a"), try await bench.append(to: "a")]
@@ -117,7 +117,7 @@ import Timeline
         }
     }
 
-    @Test func aDeadlineAtFaultParksItsDeviceUntilTheOperatorFreesIt() async throws {
+    @Test func `a deadline at fault parks its device until an operator replays it`() async throws {
         try await withBrittle { bench, runtime, faults in
             let (sick, well) = twoOfOnePartition(bench)
             _ = try await runtime.submit(Submission(.ring(after: .milliseconds(20)), to: sick))
@@ -136,7 +136,7 @@ import Timeline
         }
     }
 
-    @Test func anOperatorsOrderDoesNotWaitForAPartitionThatIsHeldUp() async throws {
+    @Test func `an operator's order does not wait for a blocked partition`() async throws {
         try await withBrittle { bench, runtime, _ in
             try await bench.append(ping: #"{"heavy":true}"#, to: "a")
             try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
@@ -155,7 +155,7 @@ import Timeline
         }
     }
 
-    @Test func anEventInANewerVersionStopsItsPartitionAndIsNoDeadLetter() async throws {
+    @Test func `an event of a newer version halts its partition and is no dead letter`() async throws {
         try await withBrittle { bench, runtime, _ in
             let devices = bench.oneDeviceInEach
             try await bench.counted([try await bench.append(to: devices[0])])
@@ -166,7 +166,7 @@ import Timeline
             try await eventuallyTrue {
                 if case .halted = await runtime.partitionStates[0] { true } else { false }
             }
-            // Commands go on, and the lease is left to newer replicas.
+            // Commands continue, and newer replicas can take the lease.
             _ = try await runtime.submit(.add(1, to: devices[0]))
             try await eventuallyTrue { try await bench.owners() == [3] }
             #expect(try await runtime.deadLetters().isEmpty)
@@ -175,13 +175,13 @@ import Timeline
         }
     }
 
-    @Test func aStateOfAnOlderMachineIsFoldedAnew() async throws {
+    @Test func `a state of an older machine is folded again`() async throws {
         try await withBrittle { bench, runtime, _ in
             _ = try await runtime.submit(.add(4, to: "a"))
             _ = try await bench.pool.run(
                 Call(Statement(#"UPDATE counter.states SET machine_version = 0, state = '\x00'"#)))
             #expect(try await runtime.state(.device("a"))?.aggregate.state.counter.total == 4)
-            // Drops what the process knows of the partition.
+            // Invalidates the process's cache of the partition.
             _ = try await bench.pool.run(Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")))
             let answer = try await runtime.submit(.add(5, to: "a"))
             #expect(String(decoding: answer.body, as: UTF8.self) == "9")
@@ -189,7 +189,7 @@ import Timeline
         }
     }
 
-    @Test func aStateOfANewerMachineIsNotTouched() async throws {
+    @Test func `a state of a newer machine stays unchanged`() async throws {
         try await withBrittle { bench, runtime, _ in
             _ = try await runtime.submit(.add(4, to: "a"))
             _ = try await bench.pool.run([
@@ -208,7 +208,7 @@ import Timeline
         }
     }
 
-    @Test func aDatabaseThatFailsATrialAgainAndAgainCondemnsNoInput() async throws {
+    @Test func `repeated database failures during a trial condemn no input`() async throws {
         let bench = try await RuntimeBench()
         let device = try #require(bench.oneDeviceInEach.first)
         let ping = try await bench.append(to: device)
@@ -231,14 +231,14 @@ import Timeline
             try await bench.cluster.sql("DROP TRIGGER fails ON counter.states", database: bench.database)
             try await bench.counted([ping])
             #expect(try await bench.letters() == 0)
-            // All is well at the head of the log.
+            // At the head of the log, quarantine is over.
             let attempts = Statement("SELECT attempts::int8 FROM bus.cursors WHERE partition = 0")
             try await eventuallyTrue { try await bench.pool.run(Call(attempts))[0].int(0) == 0 }
         }
         await bench.pool.close()
     }
 
-    @Test func whatOwnersDiedOfIsNotForgottenWhenOneLetsGo() async throws {
+    @Test func `a released lease does not reset the count of dead owners`() async throws {
         let bench = try await RuntimeBench()
         let (dead, first, second) = (UUID(), UUID(), UUID())
         func acquire(_ member: UUID) -> Call {
@@ -254,7 +254,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func answersAreForgottenAfterADay() async throws {
+    @Test func `idempotency answers are deleted after a day`() async throws {
         let bench = try await RuntimeBench()
         let insert = Statement(
             """

@@ -8,11 +8,11 @@ import TestSupport
 import Testing
 import Timeline
 
-/// States of an older machine, where the log may no longer go back to the beginning.
+/// States of an older machine, if the log may no longer have the whole history.
 @Suite(.timeLimit(.minutes(2))) struct RefoldTests {
     private let key = AggregateKey.device("a")
 
-    @Test func aStateOfAnOlderMachineIsFoldedFromTheBaseOfItsHistory() async throws {
+    @Test func `a state of an older machine is folded from its base snapshot`() async throws {
         try await withTotalOfThree { bench, runtime in
             try await bench.cluster.sql(
                 """
@@ -30,7 +30,7 @@ import Timeline
         }
     }
 
-    @Test func aHistoryThatIsNoLongerCompleteGivesNoState() async throws {
+    @Test func `an incomplete history gives no state`() async throws {
         try await withTotalOfThree { bench, runtime in
             try await makeOld(bench, dropUpTo: 1)
             let malformed = RuntimeError.malformedState(key: key)
@@ -39,7 +39,7 @@ import Timeline
         }
     }
 
-    @Test func aMachineMayUpgradeAnOlderStateWithoutTheLog() async throws {
+    @Test func `a machine can upgrade an older state without the log`() async throws {
         try await withTotalOfThree { bench, _ in
             try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)
             try await bench.running(LaterCounter.self, ()) { later in
@@ -55,7 +55,7 @@ import Timeline
         }
     }
 
-    @Test func partitionsThatAnOldReplicaLeavesGoToTheNewOnes() async throws {
+    @Test func `a new replica takes the partitions that an old one leaves`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { old in
             try await bench.counted(try await bench.pingEachPartition())
@@ -71,7 +71,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    /// As an older machine has left it, and nothing is known of the partition any more.
+    /// Marks the state as one of an older machine, and invalidates the cache.
     private func makeOld(_ bench: RuntimeBench, dropUpTo offset: Int) async throws {
         try await bench.cluster.sql(
             """

@@ -7,23 +7,23 @@ import Testing
 
 @testable import Runtime
 
-/// Operators' orders about parked devices, repeated because their answer was lost.
+/// Operators' orders about parked devices, repeated after a lost answer.
 @Suite struct ReleaseTests {
     private let first = Idempotency(key: "first", fingerprint: [1])
     private let second = Idempotency(key: "second", fingerprint: [1])
 
-    @Test func aRepeatedDiscardForgetsOneEvent() async throws {
+    @Test func `a repeated discard removes one event`() async throws {
         try await withParked(heavy, heavy, light) { bench, runtime, _, pings async throws in
-            // The first one goes, and the order ends at the second: whoever ordered it may not know how far it came.
+            // The first event is removed, and the order fails at the second. The operator may not know this progress.
             for _ in 1...3 {
                 await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
                 #expect(try await runtime.deadLetters().map(\.offset) == [2, 3])
             }
             #expect(try await runtime.discard(.device("a"), second) == 1)
             #expect(try await bench.causes() == [pings[2]])
-            // Another order has done the rest of the first one.
+            // Another order has finished the rest of the first one.
             #expect(try await runtime.discard(.device("a"), first) == 0)
-            // The device is parked again: that is no matter of orders that are done.
+            // The device is parked again. Finished orders do not affect this.
             try await park(bench, runtime)
             #expect(try await runtime.discard(.device("a"), first) == 0)
             #expect(try await runtime.discard(.device("a"), second) == 1)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedOrderGoesOnAndCountsWhatItTookInBefore() async throws {
+    @Test func `a repeated order continues and counts its earlier letters`() async throws {
         try await withParked(heavy, light, heavy, light) { bench, runtime, faults, pings async throws in
             await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
             #expect(try await runtime.deadLetters().map(\.offset) == [3, 4])
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedReplayTakesInNothingMore() async throws {
+    @Test func `a repeated replay processes no more letters`() async throws {
         try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
             await #expect(throws: DeadLetterError.self) { try await runtime.replay(.device("a"), first) }
             faults.mend()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aKeyStandsForOneOrder() async throws {
+    @Test func `an idempotency key identifies one order`() async throws {
         try await withParked(heavy, light) { _, runtime, _, _ async throws in
             #expect(try await runtime.discard(.device("a"), first) == 1)
             await #expect(throws: IdempotencyConflict()) {
@@ -66,12 +66,12 @@ import Testing
         }
     }
 
-    @Test func ofOrdersWithOneKeyAtOnceOneForgetsAnEvent() async throws {
+    @Test func `of simultaneous orders with one key only one removes an event`() async throws {
         try await withParked(heavy, heavy, light) { _, runtime, _, _ async throws in
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<6 {
                     group.addTask {
-                        // Each ends at the second event.
+                        // Each fails at the second event.
                         await #expect(throws: DeadLetterError.self) {
                             try await runtime.discard(.device("a"), first)
                         }
@@ -103,9 +103,9 @@ import Testing
         }
     }
 
-    /// Whatever fails: the letter is gone and the order is noted, or neither.
+    /// The letter's removal and the order's record commit together or not at all.
     @Test(arguments: ["INSERT ON bus.idempotency", "DELETE ON bus.dead_letters", "UPDATE ON bus.idempotency"])
-    func theOrderIsNotedWithItsEffect(_ failing: String) async throws {
+    func `an order is recorded together with its effect`(_ failing: String) async throws {
         try await withParked(heavy) { bench, runtime, _, _ async throws in
             try await bench.cluster.sql(
                 """
@@ -125,7 +125,7 @@ import Testing
     private let heavy = #"{"heavy":true}"#
     private let light = "{}"
 
-    /// A device that is parked by the first of these events.
+    /// Parks a device with the first of these events.
     private func withParked(
         _ events: String...,
         body: @Sendable @escaping (RuntimeBench, DurableRuntime<Brittle>, Faults, [UUID]) async throws -> Void

@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// A role writes its own service's rows only, whoever's it may read.
+/// A role writes only the rows of its own service.
 @Suite struct RowPolicyTests {
     @Test(arguments: [
         (
@@ -17,7 +17,7 @@ import Testing
             "UPDATE bus.idempotency SET progress = 1", readsAll: false
         ),
     ])
-    func ofTheRowsOfServicesItsOwnAloneAreItsOwn(
+    func `a role can write only the rows of its own service`(
         _ table: String, _ insert: String, _ update: String, readsAll: Bool
     ) async throws {
         let bench = try await RuntimeBench()

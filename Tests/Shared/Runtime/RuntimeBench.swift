@@ -9,11 +9,11 @@ import ServiceLifecycle
 import TestSupport
 import Timeline
 
-/// A log in a database of its own, with the counter's schema, for one test.
+/// A log in its own database, with the counter's schema, for one test.
 struct RuntimeBench: Sendable {
     let cluster: PrivateCluster
     let database: String
-    /// Straight to the database, for the test itself.
+    /// A direct connection for the test itself.
     let pool: ConnectionPool
     let partitions = 4
     let logger: Logger
@@ -31,7 +31,7 @@ struct RuntimeBench: Sendable {
         self.logger = logger
         if let cluster { self.cluster = cluster } else { self.cluster = try await PrivateCluster.shared() }
         database = try await self.cluster.makeNamedDatabase()
-        // As the services' roles have it: a stopped process holds its partition no longer than that.
+        // The setting of the services' roles: it limits how long a stopped process blocks its partition.
         try await self.cluster.sql("ALTER DATABASE \(database) SET idle_in_transaction_session_timeout = '2s'")
         let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
@@ -42,7 +42,7 @@ struct RuntimeBench: Sendable {
         pool = ConnectionPool(options, size: 4, logger: logger)
     }
 
-    /// A replica that does not run, to ask for states.
+    /// Returns a replica that does not run, for reads of states.
     func observer() throws -> DurableRuntime<Counter> {
         DurableRuntime<Counter>(
             pool: pool, options: try ConnectionOptions(url: url), partitions: partitions, clock: SharedClock(),
@@ -83,7 +83,7 @@ struct RuntimeBench: Sendable {
         await own.close()
     }
 
-    /// Everything in the log, partition by partition.
+    /// Returns all events of the log, partition by partition.
     func log() async throws -> [Event] {
         var events: [Event] = []
         for partition in 0..<partitions {
@@ -97,9 +97,9 @@ struct RuntimeBench: Sendable {
         try await eventuallyTrue { try await condition(log()) }
     }
 
-    /// Appends an event as another service would, with the notification that goes with it.
+    /// Appends an event like another service, with its notification.
     ///
-    /// - Parameter isHinted: false leaves the notification out, as if it were lost.
+    /// - Parameter isHinted: false sends no notification, as if it were lost.
     /// - Returns: its id.
     @discardableResult
     func append(
@@ -130,23 +130,23 @@ struct RuntimeBench: Sendable {
         return id
     }
 
-    /// Says that partitions have news, as another process would.
+    /// Sends a hint about partitions, like another process.
     ///
-    /// - Parameter type: of the events; nil leaves it open.
+    /// - Parameter type: the type of the events; nil for a hint without types.
     func hint(_ partitions: [Int], of type: String? = nil) async throws {
         let payload =
             "other:" + partitions.map(String.init).joined(separator: ",") + (type.map { ":" + $0 } ?? "")
         _ = try await pool.run(Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text(payload)]))
     }
 
-    /// A device in each partition.
+    /// Returns one device for each partition.
     var oneDeviceInEach: [String] {
         (0..<partitions).compactMap { partition in
             (0..<1000).lazy.map { "p\($0)" }.first { AggregateKey.device($0).partition(of: partitions) == partition }
         }
     }
 
-    /// How many partitions each living owner holds, sorted.
+    /// Returns the number of partitions of each living owner, sorted.
     func owners() async throws -> [Int] {
         let statement = Statement(
             """
@@ -157,10 +157,10 @@ struct RuntimeBench: Sendable {
     }
 }
 
-/// Waits until a condition on the database holds, looking again and again; the test's time-out bounds it.
+/// Waits until a condition on the database is true. The test's time limit bounds the wait.
 func eventuallyTrue(_ condition: @Sendable () async throws -> Bool) async throws {
     while try await !condition() {
-        // Others have tests to run, too.
+        // Leaves time for other tests.
         try await Task.sleep(for: .milliseconds(5))
     }
 }

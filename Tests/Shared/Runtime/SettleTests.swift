@@ -9,16 +9,16 @@ import Timeline
 
 @testable import Runtime
 
-/// The answer of a COMMIT was lost: what the database tells about it afterwards.
+/// Commits with a lost answer, and how the worker finds their result.
 @Suite(.timeLimit(.minutes(2))) struct SettleTests {
     private let statements = Statements(service: Counter.name)
 
-    @Test func aBatchWithCommandsIsFoundInTheLogBehindLaterBatches() async throws {
+    @Test func `a batch with commands is found in the log behind later batches`() async throws {
         try await withWorker { bench, worker, device in
             var batch = batch()
             batch.run(.add(1, to: device), at: .epoch, stored: [:])
             try await commit(batch, at: 0, bench)
-            // Another replica's, which needs no lease for a command.
+            // A batch of another replica, which needs no lease for a command.
             var other = self.batch()
             other.aggregates = batch.aggregates
             other.run(.add(1, to: device), at: .epoch, stored: [:])
@@ -29,7 +29,7 @@ import Timeline
         }
     }
 
-    @Test func aBatchThatIsNotInTheLogIsRunAgain() async throws {
+    @Test func `a batch that is not in the log runs again`() async throws {
         try await withWorker { bench, worker, device in
             var lost = batch()
             lost.run(.add(1, to: device), at: .epoch, stored: [:])
@@ -40,7 +40,7 @@ import Timeline
         }
     }
 
-    @Test func aBatchWithoutCommandsIsKnownByTheCursor() async throws {
+    @Test func `a batch without commands is recognised by the cursor`() async throws {
         try await withWorker { bench, worker, device in
             let id = try await bench.append(to: device)
             let event = try #require(try await bench.log().first { $0.id == id })
@@ -69,7 +69,7 @@ import Timeline
             #expect(lost.events.map(\.id) == other.events.map(\.id))
             try await commit(other, at: 0, bench)
             #expect(try await worker.settle(unknown(lost)) == nil)
-            // Together with a unique one, the batch has a probe.
+            // Together with a command with a unique id, the batch has a probe.
             var mixed = batch()
             mixed.aggregates = other.aggregates
             mixed.run(broadcast(), at: .epoch, stored: [:])

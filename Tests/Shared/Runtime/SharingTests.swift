@@ -3,11 +3,11 @@ import Runtime
 import TestSupport
 import Testing
 
-/// Whether a process takes part in sharing out the partitions: what its readiness says.
+/// The part of a process in the assignment of partitions, which its readiness reports.
 @Suite(.timeLimit(.minutes(5))) struct SharingTests {
-    @Test func aReplicaThatGetsNoPartitionTakesPartAllTheSame() async throws {
+    @Test func `a replica without a partition takes part in the assignment`() async throws {
         let bench = try await RuntimeBench()
-        // One more than there are partitions.
+        // One replica more than partitions.
         try await bench.running { first in
             try await bench.running { second in
                 try await bench.running { third in
@@ -27,7 +27,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func whoeverIsCutOffForTheTermOfTheLeasesDoesNot() async throws {
+    @Test func `a replica that is disconnected for the term of the leases does not take part`() async throws {
         let bench = try await RuntimeBench()
         let proxy = try await TCPProxy.start(port: bench.cluster.port)
         let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)

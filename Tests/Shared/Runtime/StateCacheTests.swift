@@ -40,7 +40,7 @@ import Timeline
         one.giveBack(lent, sizes: [.device("a"): 1000])
         #expect(budget.cost == StateBudget.cost(ofStored: 100) + StateBudget.cost(ofStored: 1000))
         budget.trim()
-        #expect(one.count == 0 && budget.cost == 0, "the largest is more than all there is")
+        #expect(one.count == 0 && budget.cost == 0, "the largest aggregate exceeds the whole budget")
         two.use("c")
         two.drop()
         #expect(budget.cost == 0)
@@ -58,7 +58,7 @@ import Timeline
                     #expect(runtime.cachedBytes <= limit + StateBudget.cost(ofStored: 10))
                 }
             }
-            #expect(runtime.cachedBytes > limit / 2, "only the least recently used went")
+            #expect(runtime.cachedBytes > limit / 2, "only the least recently used ones were evicted")
         }
         await bench.pool.close()
     }

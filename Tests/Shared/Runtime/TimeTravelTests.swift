@@ -9,11 +9,12 @@ import TestSupport
 import Testing
 import Timeline
 
-/// What was known at any moment of the past.
+/// Reads of past states.
 @Suite("Time travel", .timeLimit(.minutes(2))) struct TimeTravelTests {
     private let key = AggregateKey.device("a")
 
-    /// Counts `total` to so many, with strangers in between. The events' times are a second for each offset, and a second more.
+    /// Counts `total` up, with other keys' events in between. The time of an event is its offset in seconds, plus one
+    /// second.
     private func counted(
         to count: Int,
         _ body: @Sendable @escaping (RuntimeBench, TimeTravel<Counter>, _ own: [Event]) async throws -> Void
@@ -42,7 +43,7 @@ import Timeline
 
     private func partition(_ bench: RuntimeBench) -> Int { key.partition(of: bench.partitions) }
 
-    @Test func everyOffsetIsWhatItWasThen() async throws {
+    @Test func `a read at an offset returns the state at this offset`() async throws {
         try await counted(to: 12) { bench, travel, own in
             for offset in 0...(own.last?.offset ?? 0) + 3 {
                 let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(offset))
@@ -54,7 +55,7 @@ import Timeline
         }
     }
 
-    @Test func everyTimeHasAllThatHadHappenedByThen() async throws {
+    @Test func `a read at a time has all events up to this time`() async throws {
         try await counted(to: 12) { bench, travel, own in
             let last = try #require(own.last?.time.milliseconds)
             for milliseconds in stride(from: Int64(-500), through: last + 1000, by: 500) {
@@ -67,7 +68,7 @@ import Timeline
         }
     }
 
-    @Test func longHistoriesAreReadInPages() async throws {
+    @Test func `long histories are read in pages`() async throws {
         let bench = try await RuntimeBench()
         let count = 2500
         try await bench.running { runtime in
@@ -79,7 +80,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    /// The first half of a history was dropped, and a snapshot taken behind it.
+    /// A history without its first half, with a snapshot after it.
     private func dropped(_ bench: RuntimeBench, _ own: [Event], after count: Int, version: Int = 1) async throws
         -> Event
     {
@@ -98,7 +99,7 @@ import Timeline
         return last
     }
 
-    @Test func whatWasDroppedIsToldApartFromWhatNeverWas() async throws {
+    @Test func `a read of a dropped state fails, and one that never existed is nil`() async throws {
         try await counted(to: 12) { bench, travel, own in
             let base = try await dropped(bench, own, after: 6)
             let partition = partition(bench)
@@ -125,7 +126,7 @@ import Timeline
         }
     }
 
-    @Test func aSnapshotThatNobodyCanReadIsNoGuess() async throws {
+    @Test func `an unreadable snapshot is an error`() async throws {
         try await counted(to: 4) { bench, travel, own in
             _ = try await dropped(bench, own, after: 2, version: 0)
             await #expect(throws: RuntimeError.malformedState(key: key)) {

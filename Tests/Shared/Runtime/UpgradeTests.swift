@@ -46,7 +46,7 @@ import Timeline
             try await eventuallyTrue { later.outdatedStates == 0 }
             for device in devices {
                 let state = try await later.state(.device(device))?.aggregate.state.counter
-                #expect(state?.total == 6 && state?.pings == 1, "the log tells of the ping")
+                #expect(state?.total == 6 && state?.pings == 1, "the log has the ping")
                 #expect(try await later.foldCheck(.device(device)))
             }
         }

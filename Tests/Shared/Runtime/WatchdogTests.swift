@@ -94,7 +94,7 @@ import Testing
             try #require(deaths < 12)
             try await bench.expireLeases()
         }
-        // Like a trap: two ends that may be chance, then four trials.
+        // Like a trap: two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
         let mended = try await Counterd(bench, "serve", "mended")
         try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
