@@ -16,7 +16,7 @@ struct Answer: DescribedAnswer {
     var json: JSON { (try? JSON(parsing: body.readableBytesView)) ?? .null }
     var isEmpty: Bool { body.readableBytes == 0 }
     var isSuccess: Bool { (200..<300).contains(status) }
-    /// The place in `Dormouse-Position`.
+    /// The log position in `Dormouse-Position`.
     var position: (partition: Int, offset: Int)? {
         let parts = headers.first(name: "Dormouse-Position")?.split(separator: ":").compactMap { Int($0) } ?? []
         return parts.count == 2 ? (parts[0], parts[1]) : nil

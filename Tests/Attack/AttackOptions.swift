@@ -1,6 +1,6 @@
 /// The actions of an attack and its duration.
 public struct AttackOptions: Sendable {
-    /// The seed of every choice of the attack: commands, hostile documents, faults and their moments.
+    /// The seed of every choice of the attack: commands, hostile documents, faults and their times.
     public var seed: UInt64
     /// The time for clients and faults. The audit follows it.
     public var duration: Duration

@@ -51,7 +51,7 @@ struct Audit {
         events += 1
         let expected = (offsets[event.partition] ?? 0) + 1
         if event.offset != expected {
-            faults.append("partition \(event.partition) has offset \(event.offset) where \(expected) should be")
+            faults.append("partition \(event.partition) has offset \(event.offset) instead of \(expected)")
         }
         offsets[event.partition] = event.offset
         let named = event.traceparent.flatMap { ledger.number(ofTraceparent: $0) }
@@ -127,7 +127,7 @@ struct Audit {
         case .acknowledged:
             return missed.isEmpty
                 ? nil : "\(missed.count) of \(record.targets.count) did not get it: \(missed.prefix(3))"
-        case .refused: return "it was refused with \(record.code ?? "no code"), which it should not be"
+        case .refused: return "it was refused with the unexpected code \(record.code ?? "none")"
         case .unknown, .pending:
             // A broadcast that is stored reaches every device.
             return keys.isEmpty || missed.isEmpty ? nil : "only some got it: not \(missed.prefix(3))"
@@ -154,7 +154,7 @@ struct Audit {
         case .refused:
             if count > 0, record.openAttempts == 0 { return "it was refused (\(record.code ?? "")) and is in the log" }
             guard let code = record.code, record.kind.refusals.contains(code) else {
-                return "it was refused with \(record.code ?? "no code"), which it should not be"
+                return "it was refused with the unexpected code \(record.code ?? "none")"
             }
             return nil
         case .unknown, .pending:

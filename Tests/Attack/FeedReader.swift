@@ -5,8 +5,8 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Follows the live feed of `ops` across cuts and restarts, from its `Last-Event-ID` on. It must receive every event
-/// exactly once.
+/// Follows the live feed of `ops` across lost connections and restarts, from its `Last-Event-ID`. It must receive every
+/// event exactly once.
 final class FeedReader: Sendable {
     private struct State {
         /// The last received offset of each partition.
@@ -50,7 +50,7 @@ final class FeedReader: Sendable {
         }
     }
 
-    /// Reads on until it has every event up to the heads.
+    /// Reads until it has every event up to the heads.
     func finish(_ heads: [Int: Int]) async {
         let deadline = ContinuousClock.now + .seconds(60)
         await run(partitions: heads.count) { [self] in
@@ -58,7 +58,7 @@ final class FeedReader: Sendable {
         }
         let offsets = state.withLock(\.offsets)
         for (partition, head) in heads.sorted(by: { $0.key < $1.key }) where offsets[partition] ?? 0 < head {
-            let fault = "partition \(partition) is told up to \(offsets[partition] ?? 0), its head is \(head)"
+            let fault = "partition \(partition) was received up to \(offsets[partition] ?? 0), its head is \(head)"
             state.withLock { $0.faults.append(fault) }
         }
     }
@@ -94,7 +94,7 @@ final class FeedReader: Sendable {
             }
             let expected = (state.offsets[partition] ?? 0) + 1
             if offset != expected, state.faults.count < 20 {
-                state.faults.append("partition \(partition) tells \(offset) where \(expected) should come")
+                state.faults.append("partition \(partition) has offset \(offset) instead of \(expected)")
             }
             state.offsets[partition] = offset
             state.count += 1

@@ -106,17 +106,17 @@ struct Judgement: Sendable {
         report.faults += try await scan.laggards().map { "behind after the rest: \($0)" }
     }
 
-    /// The readers that followed the log across all faults have missed nothing.
+    /// Checks that the readers that followed the log across all faults missed nothing.
     private func streams(_ report: inout AttackReport) async {
         if let scan = try? LogScan(run.suite) {
             if let heads = try? await scan.heads() { await run.feed.finish(heads) }
             await scan.pool.close()
         }
         report.faults += run.feed.faults.map { "the feed of ops: \($0)" }
-        report.remarks.append("the feed of ops told \(run.feed.count) events over \(run.feed.connections) connections")
+        report.remarks.append("the feed of ops sent \(run.feed.count) events over \(run.feed.connections) connections")
         for reader in run.orders { await reader.finish() }
         report.faults += run.orders.flatMap(\.faults)
-        report.remarks.append("\(run.orders.reduce(0) { $0 + $1.count }) orders were told")
+        report.remarks.append("\(run.orders.reduce(0) { $0 + $1.count }) orders were received")
     }
 
     /// Every stored state is the fold of its events.

@@ -4,7 +4,7 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Polls the orders of a device from any replica of `lifecycle`, each time from the last answer's place. After the
+/// Polls the orders of a device from any replica of `lifecycle`, each time from the last answer's position. After the
 /// attack it reads all orders again without faults: both must be equal.
 final class OrdersReader: Sendable {
     private struct State {
@@ -35,7 +35,7 @@ final class OrdersReader: Sendable {
             let page = try? await page(after: after, wait: isFirst ? 0 : 2, address)
             state.withLock { state in
                 guard let page else { return }
-                // The orders of the first answer precede the place that it names.
+                // The orders of the first answer precede the position that it names.
                 if state.first == nil { state.first = page.next } else { state.orders += page.orders }
                 state.next = page.next
             }
@@ -60,7 +60,7 @@ final class OrdersReader: Sendable {
             let place = zip(told, again).prefix { $0 == $1 }.count
             state.withLock { state in
                 state.faults.append(
-                    "orders of \(device.name): \(told.count) were told, \(again.count) are there; they differ from the "
+                    "orders of \(device.name): \(told.count) were received, \(again.count) exist; they differ from the "
                         + "\(place + 1)th on: \(told.dropFirst(place).prefix(3)) and \(again.dropFirst(place).prefix(3))"
                 )
             }

@@ -5,7 +5,7 @@ import TestSupport
 
 /// One process of a service, with the proxies in front of it and in front of its database.
 ///
-/// It signals only the process that it has started. A process that ends without such a signal is noted in ``deaths``.
+/// It signals only the process that it has started. ``deaths`` has each process that ended without a signal.
 final class Replica: Sendable {
     /// The end of a process that the attack did not end.
     struct Death: Sendable {

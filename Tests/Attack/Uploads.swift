@@ -49,7 +49,7 @@ final class UploadBook: Sendable {
             do {
                 let answer = try await client.require(Call(.GET, entry.path), to: address)
                 guard Array(SHA256.hash(data: Data(answer.body.readableBytesView))) == entry.sha256 else {
-                    add(fault: "\(entry.path) has other bytes than were acknowledged")
+                    add(fault: "the bytes of \(entry.path) differ from the acknowledged ones")
                     continue
                 }
             } catch { add(fault: "\(entry.path) was acknowledged and can't be read: \(error)") }
@@ -104,7 +104,7 @@ struct Uploader {
         var (offset, rounds) = (0, 0)
         while offset < bytes.count {
             rounds += 1
-            guard rounds < 200 else { return book.add(fault: "\(path) stands at \(offset) of \(bytes.count)") }
+            guard rounds < 200 else { return book.add(fault: "\(path) stays at \(offset) of \(bytes.count)") }
             let part = Array(bytes[offset..<min(offset + Self.part, bytes.count)])
             let patch = Call(
                 .PATCH, path, body: part,

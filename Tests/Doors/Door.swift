@@ -42,7 +42,9 @@ struct Door: Sendable {
             let read = try R(received: document)
             try use(read)
             let written = read.jsonBytes
-            guard try R(jsonBytes: written).jsonBytes == written else { throw DoorFault("\(type) reads otherwise") }
+            guard try R(jsonBytes: written).jsonBytes == written else {
+                throw DoorFault("\(type) changes in a round trip")
+            }
         }
     }
 

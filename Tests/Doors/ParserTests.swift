@@ -47,7 +47,7 @@ import Timeline
         }
     }
 
-    @Test func `a moment is read as it is written, and none is outside of the years 1970 to 9999`() {
+    @Test func `a written instant reads back, and all are within the years 1970 to 9999`() {
         var documents = HostileDocuments(seed: 22)
         var read = 0
         for _ in 0..<5000 {

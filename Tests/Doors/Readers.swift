@@ -36,7 +36,9 @@ enum Readers {
     private static func requireReadable(_ event: Event) throws {
         func check<F: EventFamily>(_ family: F.Type) throws {
             let read = try F(type: event.type, version: event.version, data: event.data)
-            guard read.data.jsonBytes == event.data else { throw DoorFault("reads otherwise: \(text(event.data))") }
+            guard read.data.jsonBytes == event.data else {
+                throw DoorFault("changes in a round trip: \(text(event.data))")
+            }
         }
         switch event.source {
         case LifecycleEvent.source: try check(LifecycleEvent.self)
@@ -68,7 +70,9 @@ enum Readers {
     /// The formats of a state: stored, and in answers to operators and devices.
     static func check<M: Machine>(_ aggregate: Aggregate<M>) throws {
         let binary = aggregate.state.binary
-        guard M(binary: binary)?.binary == binary else { throw DoorFault("the state of \(M.name) reads otherwise") }
+        guard M(binary: binary)?.binary == binary else {
+            throw DoorFault("the state of \(M.name) changes in a round trip")
+        }
         guard try object(aggregate.state.jsonBytes).count > 0 else { throw DoorFault("an empty state") }
         _ = try object(try PastState(aggregate, 3, 7).jsonBytes)
         if let state = aggregate.state as? PushMachine {

@@ -6,7 +6,7 @@ import Records
 package import TestSupport
 package import Timeline
 
-/// A random life of a device, with a `lifecycle` that answers as it likes, or not at all.
+/// A random life of a device, with a `lifecycle` that answers at random or not at all.
 package struct FetchLife: Life {
     package static let key = AggregateKey.device("d")
     package static let apps = ["a", "b", "c"]
@@ -19,7 +19,7 @@ package struct FetchLife: Life {
 
     package init(_ random: SplitMix64) {
         self.random = random
-        // One moment a minute for this device: wakes get into each other's way.
+        // One slot a minute for this device, so that wakes compete.
         runtime = InMemoryRuntime(policy: policy, seed: "life", partitions: 60)
     }
 
@@ -32,10 +32,10 @@ package struct FetchLife: Life {
         }
     }
 
-    /// What apps call their task requests: one more than there is room for.
+    /// The identifiers of task requests: one more than the limit.
     package static let tasks = (0...11).map { "t\($0)" }
 
-    /// One app is refreshed, one has task requests, and one is now this, now that.
+    /// One app has refreshes, one has task requests, and one changes between them.
     private mutating func tasks(of app: String) -> [String] {
         switch app {
         case "a": []
@@ -52,7 +52,7 @@ package struct FetchLife: Life {
 
     @discardableResult
     package mutating func step() throws -> (any Error)? {
-        // What is under way is answered in time, mostly.
+        // Running refreshes usually get their answers in time.
         let isBusy = device.apps.values.contains { $0.running != nil || $0.runningTask != nil }
         let pause: Int64 = isBusy && !chance(8) ? 40_000 : chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
@@ -91,7 +91,7 @@ package struct FetchLife: Life {
         case 2...8: return .simulateTaskLaunch(app: app, identifier: identifier)
         case 9: return .simulateTaskExpiration(app: app, identifier: identifier)
         default:
-            // The first is for a refresh, but for a few that are not.
+            // The first one is usually for a refresh.
             let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
             let kind: TaskRequestKind = (number == 0) != chance(20) ? .refresh : .processing
             var request = BackgroundTaskRequest(Self.tasks[number], kind)
@@ -105,11 +105,11 @@ package struct FetchLife: Life {
         }
     }
 
-    /// Something that `lifecycle` tells; answers to running refreshes most of all.
+    /// An event of `lifecycle`, usually an answer to a running refresh.
     private mutating func hear() throws {
         let app = anyApp()
         if let running = device.apps[app]?.running, !chance(4) { return try answer(app, running) }
-        // Who was told to end does so soon.
+        // A stopped task ends soon.
         let isEnding = device.apps.first { $0.value.runningTask?.stopped != nil && $0.value.runningTask?.wake != nil }
         if let (app, record) = isEnding, let running = record.runningTask { return try answer(app, running) }
         if let running = device.apps[app]?.runningTask, !chance(3) { return try answer(app, running) }
@@ -176,7 +176,7 @@ package struct FetchLife: Life {
                 LifecycleEvent.AppTerminated(
                     app: app, callbacks: [], from: .background, reason: chance(2) ? .taskRequestTimeout : .crash))
         case 1: try tell(LifecycleEvent.WakeExpired(app: app, request: running.request, wake: "w"))
-        // Somebody comes, or a condition ends, while it runs.
+        // The user opens the app, or a condition ends, while it runs.
         case 2, 3:
             var conditions = Conditions()
             if chance(2) { conditions.locked = false } else { conditions.lowPowerMode = true }
@@ -211,12 +211,12 @@ package struct FetchLife: Life {
 
     private mutating func tell(_ data: some EventData) throws { try runtime.tell(data, of: Self.key, at: now) }
 
-    /// What an app waited for, as the log says.
+    /// The wait of an app, from the log.
     package func waits(of app: String) throws -> [PastWait] { try runtime.waits(of: app, Self.key) }
 }
 
 extension InMemoryRuntime<FetchMachine> {
-    /// Delivers an event as `lifecycle`'s.
+    /// Delivers an event of `lifecycle`.
     @discardableResult
     package mutating func tell(_ data: some EventData, of key: AggregateKey, at time: Instant) throws -> [Event] {
         let id = DecisionIdentifiers.derived("told", key.description, String(log.count), String(time.milliseconds))

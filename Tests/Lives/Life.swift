@@ -5,32 +5,32 @@ import OrderedCollections
 import Records
 import TestSupport
 
-/// A random life of one aggregate of a machine, in memory: it depends on the seed of its generator alone.
+/// A random life of one aggregate of a machine, in memory. It depends only on the seed of its generator.
 package protocol Life {
     associatedtype M: Machine
     var runtime: InMemoryRuntime<M> { get }
 
-    /// Lets some time pass, then one input comes: a command, or an event of another service.
+    /// Lets some time pass, then submits a command or delivers an event of another service.
     ///
-    /// - Returns: the refusal, where the machine refused it.
-    /// - Throws: ``LawBroken``, and what no machine may throw.
+    /// - Returns: the refusal of the machine; nil if it accepted the input.
+    /// - Throws: ``LawBroken``, and errors that no machine may throw.
     @discardableResult
     mutating func step() throws -> (any Error)?
 }
 
-/// A machine broke a law of every life.
+/// An error: a machine violated a law of every life.
 package struct LawBroken: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Throws where a law does not hold.
+/// Throws if a law is violated.
 func hold(_ condition: Bool, _ law: String) throws {
     if !condition { throw LawBroken(description: law) }
 }
 
 extension Life {
-    /// Lives for so many inputs and writes down all that the machine does: each event as the log has it, each refusal, and
-    /// from time to time the states as they are stored.
+    /// Runs a number of inputs and writes all results of the machine: each event as in the log, each refusal, and
+    /// sometimes the stored states.
     package mutating func play(inputs: Int, _ write: (String) -> Void) throws {
         var written = 0
         for number in 1...inputs {
@@ -46,11 +46,11 @@ extension Life {
     }
 }
 
-/// The machines whose lives can be played.
+/// The machines with random lives.
 package enum LivingMachine: String, CaseIterable, Sendable {
     case lifecycle, fetch, push, transfer
 
-    /// Plays a life that depends on the seed alone; see ``Life/play(inputs:_:)``.
+    /// Plays a life that depends only on the seed; see ``Life/play(inputs:_:)``.
     package func play(seed: UInt64, inputs: Int, _ write: (String) -> Void) throws {
         switch self {
         case .lifecycle:

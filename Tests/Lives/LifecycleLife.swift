@@ -6,7 +6,7 @@ import Records
 import TestSupport
 package import Timeline
 
-/// With outages of the service.
+/// A random life of `lifecycle`, with outages of the service.
 package struct LifecycleLife: Life {
     package static let key = AggregateKey.device("d")
     package let seed: UInt64
@@ -40,7 +40,7 @@ package struct LifecycleLife: Life {
         }
     }
 
-    /// Every limit that runs at its beginning is there at its end, and has as much left as it had.
+    /// Passes an outage. Every limit that was running at its start must have the same rest at its end.
     private mutating func sufferOutage() throws {
         let from = now - .milliseconds(Int64.random(in: 0...4000, using: &random))
         let until = now + .milliseconds(Int64.random(in: 1...60_000, using: &random))
@@ -50,11 +50,11 @@ package struct LifecycleLife: Life {
         let events = try runtime.pass(Outage(from: from, until: until))
         now = until
         guard before.nextDeadline != nil else {
-            try hold(events.isEmpty, "an outage is of no matter where nothing runs")
+            try hold(events.isEmpty, "an outage without running limits emits nothing")
             return
         }
         try hold(events.map(\.type) == [LifecycleEvent.OutageNoted.type], "an outage is noted once")
-        let law = "limits stand still while nobody answers"
+        let law = "an outage extends limits by its length"
         let length = until - max(from, decidedAt)
         for (id, app) in before.apps {
             let after = device.apps[id]
@@ -201,7 +201,7 @@ package struct LifecycleLife: Life {
         }
     }
 
-    /// In the middle of the regions, by their boundaries, or far away.
+    /// Inside the regions, at their boundaries, or far away.
     private mutating func anywhere() -> Location {
         var location = Location()
         location.latitude = 48 + Double(Int.random(in: 0..<12, using: &random)) * 0.001

@@ -13,7 +13,7 @@ package struct PushLife: Life {
     package private(set) var runtime = InMemoryRuntime<PushMachine>(policy: policy, seed: "life")
     package private(set) var now = Instant(milliseconds: 1_750_000_000_000)
     private var count = 0
-    /// How many silent wakes were charged, by app, with their moments.
+    /// The times of charged silent wakes, by app.
     package private(set) var charged: [String: [Instant]] = [:]
     package var device: PushMachine { runtime.state(Self.key) }
 

@@ -6,7 +6,7 @@ package import TestSupport
 package import Timeline
 package import TransferMachine
 
-/// Of a device and its movers.
+/// A random life of a device and its transfer workers.
 package struct TransferLife: Life {
     package static let key = AggregateKey.device("d")
     private var random: SplitMix64
@@ -42,7 +42,7 @@ package struct TransferLife: Life {
         }
     }
 
-    /// What apps must do in a time has as much of it left at the end as at the beginning; the daemon's own times go on.
+    /// Passes an outage. The limits of apps must have the same rest at its end; the daemon's own limits continue.
     private mutating func sufferOutage() throws {
         let from = now - .milliseconds(Int64.random(in: 0...4000, using: &random))
         let until = now + .milliseconds(Int64.random(in: 1...60_000, using: &random))
@@ -53,15 +53,16 @@ package struct TransferLife: Life {
         now = until
         let limits = before.limitsOfApps
         let noted = limits.isEmpty ? [] : [TransferEvent.OutageNoted.type]
-        try hold(events.map(\.type) == noted, "an outage is noted once, where it matters")
-        try hold(device.limitsOfApps == limits.map { $0 + length }, "limits of apps stand still while nobody answers")
+        try hold(events.map(\.type) == noted, "an outage is noted once, if it affects a limit")
+        try hold(
+            device.limitsOfApps == limits.map { $0 + length }, "an outage extends the limits of apps by its length")
         for (id, session) in before.sessions {
             let deadlines = device.sessions[id]?.tasks.map(\.deadline)
-            try hold(deadlines == session.tasks.map(\.deadline), "the time of a task itself goes on")
+            try hold(deadlines == session.tasks.map(\.deadline), "the limit of a task itself continues")
         }
     }
 
-    /// Lets time pass in which nothing comes.
+    /// Lets time pass without an input.
     package mutating func pass(until moment: Instant) throws {
         now = moment
         try runtime.advance(to: now)
@@ -115,10 +116,10 @@ package struct TransferLife: Life {
         }
     }
 
-    /// Of what is kept of a field.
+    /// The longest stored part of a field.
     private static let longest = String(repeating: "x", count: 250)
 
-    /// Where a server sends the daemon: the log takes 8 KiB of it.
+    /// The target of a redirect. The log takes 8 KiB of it.
     private mutating func elsewhere() -> Redirect {
         let url = "http://other.example/" + String(repeating: "x", count: roll(3) == 0 ? 8171 : roll(300))
         return Redirect(status: 302, method: "GET", url: url, crossesOrigins: true)
@@ -192,7 +193,7 @@ package struct TransferLife: Life {
 }
 
 extension TransferMachine {
-    /// When the times are over that apps have at present for what they must do.
+    /// The current deadlines of apps.
     fileprivate var limitsOfApps: [Instant] {
         sessions.values.flatMap { session in
             ([session.finishing?.countdown] + session.tasks.map { $0.challenge?.countdown }).compactMap { $0?.until }

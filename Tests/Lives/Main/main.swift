@@ -1,11 +1,12 @@
 import Foundation
 import Lives
 
-// Plays a random life of a machine and writes down all that the machine does, for tests that compare processes.
+// Plays a random life of a machine and writes all its results, for tests that compare processes.
 //
 //     playlife <lifecycle|fetch|push|transfer> <seed> <inputs>
 //
-// Standard error has the order in which this process iterates a set: Swift seeds its hashing anew in each process.
+// Standard error has the order in which this process iterates a set, because Swift seeds its hashing anew in each
+// process.
 
 let arguments = CommandLine.arguments
 guard arguments.count == 4, let machine = LivingMachine(rawValue: arguments[1]), let seed = UInt64(arguments[2]),

@@ -25,7 +25,7 @@ import Testing
         }
         #expect(faults(1) == faults(1))
         #expect(faults(1) != faults(2))
-        #expect(Set(faults(1).map(\.name)).count >= 10, "every sort of fault comes")
+        #expect(Set(faults(1).map(\.name)).count >= 10, "every kind of fault occurs")
         for fault in faults(3) {
             guard let (service, number) = fault.replica else { continue }
             #expect((1...(service == .ops ? 1 : 2)).contains(number))
@@ -52,12 +52,12 @@ import Testing
     @Test func `a provider's 503 may have taken effect`() {
         let body = ByteBuffer(string: #"{"reason":"ServiceUnavailable"}"#)
         guard case .open = HonestClient.judge(Answer(status: 503, headers: [:], body: body)) else {
-            Issue.record("it is taken for one that had no effect")
+            Issue.record("it counts as an answer without effect")
             return
         }
     }
 
-    @Test func `errors of a database that is away are expected, and all others are faults`() {
+    @Test func `errors of an unavailable database are expected, and all others are faults`() {
         func line(_ message: String, _ error: String) -> String {
             #"{"error":"\#(error)","level":"error","message":"\#(message)","service":"push","time":"a"}"#
         }

@@ -4,7 +4,7 @@ import Testing
 
 /// The audit of an attack reports each violation in a log, and nothing for a correct log.
 @Suite("Audit of an attack") struct AuditTests {
-    @Test func `an acknowledged command that is in the log once is right`() {
+    @Test func `an acknowledged command that is in the log once is correct`() {
         let right = Doctored(.acknowledged, position: (3, 2))
         #expect(right.faults([right.other(1), right.own(2)]) == [])
     }
@@ -24,7 +24,7 @@ import Testing
         #expect(doubled.faults([doubled.own(1), doubled.own(2)]) == ["it happened 2 times, at 1 and 2"])
     }
 
-    @Test func `two decisions about one command are doubled although only one made its event`() {
+    @Test func `two decisions about one command are a fault, even if only one made its event`() {
         let twice = Doctored(.acknowledged)
         var second = twice.own(2)
         second.type = "lifecycle.conditions.other"
@@ -49,22 +49,22 @@ import Testing
 
     @Test func `an unexpected refusal is a fault`() {
         let wrong = Doctored(.refused, code: "app_not_installed")
-        #expect(wrong.faults([]) == ["it was refused with app_not_installed, which it should not be"])
+        #expect(wrong.faults([]) == ["it was refused with the unexpected code app_not_installed"])
     }
 
-    @Test func `a command whose end is not known may be in the log once`() {
+    @Test func `a command with an unknown outcome may be in the log once`() {
         let unknown = Doctored(.unknown, openAttempts: 2)
         #expect(unknown.faults([]) == [])
         #expect(unknown.faults([unknown.own(1)]) == [])
     }
 
-    @Test func `a command that was never taken must not be in the log`() {
+    @Test func `a command that was never accepted must not be in the log`() {
         let never = Doctored(.unknown)
         #expect(never.faults([]) == [])
         #expect(never.faults([never.own(1)]).count == 1)
     }
 
-    @Test func `an answer must name the place of its event or a later one`() {
+    @Test func `an answer must name the position of its event or a later one`() {
         let early = Doctored(.acknowledged, position: (3, 1))
         #expect(early.faults([early.other(1), early.own(2)]) == ["its answer names 3:1, the log has it at 3:2"])
         let elsewhere = Doctored(.acknowledged, position: (4, 9))
@@ -83,12 +83,12 @@ import Testing
 
     @Test func `holes, repeats and an end before the head are found`() {
         let log = Doctored(.acknowledged)
-        #expect(log.faults([log.own(1), log.other(3)]) == ["partition 3 has offset 3 where 2 should be"])
-        #expect(log.faults([log.own(1), log.other(1)]) == ["partition 3 has offset 1 where 2 should be"])
+        #expect(log.faults([log.own(1), log.other(3)]) == ["partition 3 has offset 3 instead of 2"])
+        #expect(log.faults([log.own(1), log.other(1)]) == ["partition 3 has offset 1 instead of 2"])
         #expect(log.faults([log.own(1)], head: 2) == ["partition 3 ends at 1, its head is 2"])
     }
 
-    @Test func `an event of a command that nobody sent is found`() {
+    @Test func `an event of a command that was not sent is found`() {
         let log = Doctored(.acknowledged)
         var stranger = log.own(2)
         stranger.traceparent = log.ledger.traceparent(7)
@@ -124,7 +124,7 @@ import Testing
         #expect(faults(.unknown, ["device:a"]) == ["only some got it: not [\"device:b\"]"])
     }
 
-    @Test func `counts tell what was acknowledged and what is in the log`() {
+    @Test func `the counts include acknowledged commands and logged commands`() {
         let log = Doctored(.unknown, openAttempts: 1)
         var audit = Audit(log.ledger)
         audit.add(log.own(1))

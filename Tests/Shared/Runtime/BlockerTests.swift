@@ -11,7 +11,7 @@ import Testing
     private static let lockHead = "UPDATE bus.partitions SET head = head WHERE partition = 0"
 
     /// Its pipeline has locked the partition's head and does not end. No timeout of the server runs.
-    @Test func `a client that stops in the middle of a flight does not hold up the other services`() async throws {
+    @Test func `a client that stops in the middle of a pipeline does not block the other services`() async throws {
         let bench = try await RuntimeBench()
         try await bench.addService("other", password: "other")
         let proxy = try await TCPProxy.start(port: bench.cluster.port)
@@ -53,7 +53,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `a partition that another session holds up is shown as such`() async throws {
+    @Test func `a partition that another session blocks is reported`() async throws {
         let bench = try await RuntimeBench()
         try await bench.pool.withConnection { holder in
             _ = try await holder.run([
@@ -140,7 +140,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `an owner without the rights to end sessions is told which it needs`() async throws {
+    @Test func `an owner without the right to end sessions gets an error that names the right`() async throws {
         let bench = try await RuntimeBench()
         try await bench.cluster.sql(
             """
@@ -161,7 +161,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `nobody but the services may end sessions`() async throws {
+    @Test func `only the services can end sessions`() async throws {
         let bench = try await RuntimeBench()
         try await bench.cluster.sql(
             """

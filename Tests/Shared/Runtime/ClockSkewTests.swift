@@ -51,7 +51,7 @@ private struct SkewedClock: SuiteClock {
         await bench.pool.close()
     }
 
-    @Test func `a lease within its term is nobody else's`() async throws {
+    @Test func `no other member can take a lease within its term`() async throws {
         let bench = try await RuntimeBench()
         func acquire(_ member: UUID) async throws -> Int {
             try await bench.pool.run(
@@ -78,7 +78,7 @@ private struct SkewedClock: SuiteClock {
         await bench.pool.close()
     }
 
-    @Test func `a command whose commit was never sent was not run`() async throws {
+    @Test func `a command without a sent commit was not run`() async throws {
         let bench = try await RuntimeBench()
         let worker = bench.worker()
         let device = try #require(bench.oneDeviceInEach.first)

@@ -9,7 +9,7 @@ import Testing
 
 /// Failures of the database that do not show their cause.
 @Suite(.timeLimit(.minutes(2))) struct FailingTests {
-    @Test func `an input that alone fails is set aside where one behind it goes well`() async throws {
+    @Test func `an input that fails alone is set aside if one behind it succeeds`() async throws {
         try await withRefusal(of: "%a") { bench, runtime in
             try await bench.append(to: "a")
             try await eventuallyTrue {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `an input that alone fails is set aside where commands go well`() async throws {
+    @Test func `an input that fails alone is set aside if commands succeed`() async throws {
         try await withRefusal(of: "%a") { bench, runtime in
             try await bench.append(to: "a")
             try await eventuallyTrue { !runtime.stuckPartitions.isEmpty }
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a command that alone fails fails nobody else`() async throws {
+    @Test func `a command that fails alone does not fail other commands`() async throws {
         try await withRefusal(of: "%bad") { bench, runtime in
             let bad = try #require((0..<100).map { "\($0)bad" }.first { partition(of: $0, bench) == home(bench) })
             let failures = try await withThrowingTaskGroup(of: String?.self) { group in
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `an event that was set aside before, and comes again, stays set aside`() async throws {
+    @Test func `an event that is already a dead letter and comes again stays one`() async throws {
         let bench = try await RuntimeBench()
         try await bench.append(to: "a")
         try await bench.cluster.sql(

@@ -86,7 +86,7 @@ import Timeline
         }
     }
 
-    @Test func `an event that only a newer program can read stops its partition and is no dead letter`() async throws {
+    @Test func `an event that only a newer program can read halts its partition and is no dead letter`() async throws {
         try await withBrittle { bench, runtime, faults in
             let devices = bench.oneDeviceInEach
             let first = try await bench.append(to: devices[0])

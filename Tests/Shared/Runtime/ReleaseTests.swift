@@ -82,7 +82,9 @@ import Testing
         }
     }
 
-    @Test func `a forgotten dead letter does not keep its day and its event can still be replayed`() async throws {
+    @Test func `a dead letter does not keep its day from being dropped, and its event can still be replayed`()
+        async throws
+    {
         try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
             try await bench.moveToDay(31, device: "a")
             for days in [15, 0] {

@@ -11,7 +11,7 @@ import Testing
 
 /// Queries over all partitions, or over all states.
 @Suite(.timeLimit(.minutes(2))) struct StandingTests {
-    @Test func `the deadlines of parked keys wake nobody`() async throws {
+    @Test func `the deadlines of parked keys wake no worker`() async throws {
         let bench = try await RuntimeBench()
         let home = AggregateKey.device("a").partition(of: bench.partitions)
         try await bench.cluster.sql(

@@ -29,7 +29,7 @@ import Timeline
         #expect(budget.cost == 5 * StateBudget.cost(ofStored: 100) && one.count + two.count == 5)
     }
 
-    @Test func `nothing is evicted while a batch has it and all is counted when it comes back`() {
+    @Test func `aggregates in a batch are not evicted, and count again when they return`() {
         let budget = StateBudget(2 * StateBudget.cost(ofStored: 100))
         let (one, two) = (StateCache<Counter>(budget), StateCache<Counter>(budget))
         one.use("a", "b")
@@ -64,7 +64,7 @@ import Timeline
     }
 
     /// Uses aggregates at random, like batches, evictions and failures.
-    @Test(arguments: 0..<20) func `the count is right after any use`(seed: UInt64) {
+    @Test(arguments: 0..<20) func `the counted memory is exact after random use`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         let budget = StateBudget(50 * StateBudget.cost(ofStored: 50))
         let caches = (0..<3).map { _ in StateCache<Counter>(budget) }

@@ -83,7 +83,7 @@ import Timeline
         await bench.pool.close()
     }
 
-    @Test func `a state whose log is gone goes on with what its former version knew`() async throws {
+    @Test func `a state without a complete log keeps the values of its former version`() async throws {
         let bench = try await RuntimeBench()
         try await bench.storeOldStates(of: ["a"])
         try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)

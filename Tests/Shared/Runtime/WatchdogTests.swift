@@ -20,7 +20,7 @@ import Testing
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
-    @Test func `a decision that is under way in too many looks is a stall`() {
+    @Test func `a decision that too many looks find in progress is a stall`() {
         let watchdog = watchdog()
         var looks = Watchdog.Looks()
         progress[1].deciding {
@@ -31,7 +31,7 @@ import Testing
         #expect(watchdog.look(&looks) == nil)
     }
 
-    @Test func `each decision has its own time`() {
+    @Test func `each decision has its own time limit`() {
         let watchdog = watchdog()
         var looks = Watchdog.Looks()
         for _ in 0..<10 {
@@ -53,7 +53,7 @@ import Testing
         #expect(watchdog.look(&looks) == nil)
     }
 
-    @Test func `the watchdog looks from a thread of its own`() async throws {
+    @Test func `the watchdog runs on its own thread`() async throws {
         let left = Signal<Void>()
         let watchdog = Watchdog(
             StallLimits(decision: .milliseconds(100)), progress: progress, calls: { [] },

@@ -5,7 +5,7 @@ import Machines
 import Runtime
 import TestSupport
 
-/// Clients that never give up a command: each is sent again with its idempotency key until it is answered.
+/// Clients that never give up: they send each command with its idempotency key until it is answered.
 struct Load: Sendable {
     let runtime: DurableRuntime<Counter>
     let clients: Int
@@ -31,7 +31,7 @@ struct Load: Sendable {
                 return say("ack \(id.uuidString)")
             } catch {
                 say("error \(error)")
-                // As a client that honours Retry-After would.
+                // Like a client that honours Retry-After.
                 try await Task.sleep(for: .milliseconds(50))
             }
         }

@@ -5,11 +5,11 @@ import Machines
 import Runtime
 import TestSupport
 
-/// Clients that come again, with the keys that they had before: ten of them are innocent, one ends the process.
+/// Clients that repeat their idempotency keys: ten are innocent, one command ends the process.
 struct Repetition: Sendable {
     let runtime: DurableRuntime<Brittle>
 
-    /// Writes a line for each outcome, and ends when all are told.
+    /// Writes a line for each outcome, and ends after the last one.
     func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<10 { group.addTask { await send(1, "innocent-\(number)") } }

@@ -7,10 +7,10 @@ import Runtime
 import ServiceLifecycle
 import UnixSignals
 
-/// Writes one line, at once.
+/// Writes one line without buffering.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
-/// One process that runs a machine, until it is told to stop or its client is through.
+/// A process that runs a machine until SIGTERM, or until its client finishes.
 struct Replica: Sendable {
     let options: ConnectionOptions
     let partitions: Int

@@ -6,8 +6,8 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// A sequence of inputs in virtual time that depends on a seed alone: commands, pings of another service, and steps of
-/// the clock, after each of which everything settles.
+/// A sequence of inputs in virtual time that depends only on a seed: commands, pings of another service, and steps of
+/// the clock. After each step everything settles.
 struct Script: Sendable {
     let runtime: DurableRuntime<Counter>
     let pool: ConnectionPool
@@ -39,7 +39,7 @@ struct Script: Sendable {
 
     private func submit(_ command: Counter.Command, _ key: AggregateKey, _ id: UUID) async {
         let submission = Submission<Counter>(key: key, command: command, origin: Origin(id: id)) { _, _ in [] }
-        // A refusal is an outcome like any other: the log tells.
+        // A refusal is a valid outcome. The test compares the log.
         _ = try? await runtime.submit(submission)
     }
 
@@ -66,7 +66,7 @@ struct Script: Sendable {
         _ = try await pool.run(Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]))
     }
 
-    /// Waits until the consumer is at the head everywhere and no deadline is due.
+    /// Waits until the consumer is at every head and no deadline is due.
     private func settle(_ now: Int) async throws {
         let statement = Statement(
             """

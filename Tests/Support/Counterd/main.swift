@@ -8,15 +8,15 @@ import ServiceLifecycle
 import TestSupport
 import Timeline
 
-// A replica of the counter as a process of its own, for tests that kill it.
+// A replica of the counter as its own process, for tests that kill it.
 //
 //     counterd <database URL> <partitions> serve [brittle|impatient|mended|punctual]
 //     counterd <database URL> <partitions> load <clients> <devices>
 //     counterd <database URL> <partitions> commands
 //     counterd <database URL> <partitions> script <seed> <inputs>
 //
-// `load` sends commands without end, each again with the same idempotency key until it is answered, and writes a line
-// `ack <id>` for each. `script` sends a sequence that depends on the seed alone, then ends.
+// `load` sends commands without end. It repeats each with the same idempotency key until it is answered, and writes a
+// line `ack <id>` for each. `script` sends a sequence that depends only on the seed, then ends.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3, let partitions = Int(arguments[2]) else {
