@@ -17,7 +17,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>
     private let hints: HintSender
-    /// The receiver of wake-up hints. The runtime runs it, and other readers of the log in this process share it.
+    /// The receiver of wake-ups. The runtime runs it, and other readers of the log in this process share it.
     public let news: HintReceiver
     let pool: ConnectionPool
     private let cursors: CursorWatch
@@ -230,7 +230,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// Checks deadlines every 10 ms, and the log every 500 ms in case a hint was lost.
+    /// Checks deadlines every 10 ms, and the log every 500 ms in case a wake-up was lost.
     private func tick() async {
         var count = 0
         while !Task.isCancelled {

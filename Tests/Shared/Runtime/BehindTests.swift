@@ -14,7 +14,7 @@ import Testing
         try await bench.running { runtime in
             try await eventuallyTrue { await runtime.ownedPartitions == bench.partitions }
             for number in 0..<100 {
-                // No hint: without the refusal, the replica would read the log only within 500 ms.
+                // No wake-up: without the refusal, the replica would read the log only within 500 ms.
                 try await bench.append(to: "d\(number)", isHinted: false)
                 _ = try await runtime.submit(Submission(.addIfPinged(1), to: "d\(number)"))
             }

@@ -9,9 +9,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Wake-up hints are few, and correctness does not depend on them.
-@Suite("Hints", .timeLimit(.minutes(5))) struct HintTests {
-    @Test func `many hints make few notifications, and the first one is sent at once`() async throws {
+/// Wake-ups are few, and correctness does not depend on them.
+@Suite("Wake-ups", .timeLimit(.minutes(5))) struct HintTests {
+    @Test func `many wake-ups make few notifications, and the first one is sent at once`() async throws {
         let bench = try await RuntimeBench()
         let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
         let ears = try Ears(bench)
@@ -19,7 +19,7 @@ import Testing
             group.addTask { try await sender.run() }
             group.addTask { try await ears.receiver.run() }
             try await ears.isListening.value()
-            // The first hint is sent without a second one.
+            // The first wake-up is sent without a second one.
             sender.hint(3, types: [])
             try await ears.count.reaches(1)
             let begin = ContinuousClock.now
@@ -41,7 +41,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `a hint names the types of the new events`() async throws {
+    @Test func `a wake-up names the types of the new events`() async throws {
         let bench = try await RuntimeBench()
         let sender = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
         let other = HintSender(pool: bench.pool, sender: UUID(), logger: bench.logger)
@@ -66,7 +66,7 @@ import Testing
             #expect(named.partitions == [3])
             #expect(named.types == ["a.one", "b.two"])
             #expect(!named.isOwn)
-            // A hint without types means any type: there are none to name, or they do not fit.
+            // A wake-up without types means any type: there are none to name, or they do not fit.
             sender.hint(4, types: [])
             #expect(try #require(await hints.next()).types == nil)
             sender.hint(5, types: many)
@@ -93,7 +93,7 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `an event with a lost hint is processed`() async throws {
+    @Test func `an event with a lost wake-up is processed`() async throws {
         let bench = try await RuntimeBench()
         try await bench.running { runtime in
             let heard = try await bench.append(to: "a")
@@ -105,9 +105,9 @@ import Testing
         await bench.pool.close()
     }
 
-    @Test func `a stream finds an event with a lost hint`() async throws {
+    @Test func `a stream finds an event with a lost wake-up`() async throws {
         let bench = try await RuntimeBench()
-        // No runtime, because its own events would come with hints.
+        // No runtime, because its own events would come with wake-ups.
         let ears = try Ears(bench)
         let tail = LogTail(
             pool: bench.pool, partitions: bench.partitions, news: ears.receiver, logger: bench.logger)

@@ -179,8 +179,8 @@ extension RuntimeBench {
         ])
     }
 
-    /// Waits at a time of a frozen clock and repeats the hint, because no ClockFollower runs here and hints can get
-    /// lost.
+    /// Waits at a time of a frozen clock and repeats the wake-up, because no ClockFollower runs here and wake-ups can
+    /// get lost.
     func waitForLog(at moment: Instant, _ condition: @Sendable @escaping ([Event]) -> Bool) async throws {
         try await eventuallyTrue {
             try await freeze(at: moment)

@@ -130,9 +130,9 @@ struct RuntimeBench: Sendable {
         return id
     }
 
-    /// Sends a hint about partitions, like another process.
+    /// Sends a wake-up for partitions, like another process.
     ///
-    /// - Parameter type: the type of the events; nil for a hint without types.
+    /// - Parameter type: the type of the events; nil for a wake-up without types.
     func hint(_ partitions: [Int], of type: String? = nil) async throws {
         let payload =
             "other:" + partitions.map(String.init).joined(separator: ",") + (type.map { ":" + $0 } ?? "")
