@@ -49,7 +49,9 @@ extension Door {
         },
         Door("channel", ["message-storage-policy": 1, "push-type": "LiveActivity"]) { document, _, _ in
             let read = try ChannelConfiguration(document)
-            guard try ChannelConfiguration(read.json.bytes) == read else { throw DoorFault("it reads otherwise") }
+            guard try ChannelConfiguration(read.json.bytes) == read else {
+                throw DoorFault("it changes in a round trip")
+            }
         },
     ]
 

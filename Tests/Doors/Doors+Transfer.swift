@@ -49,7 +49,7 @@ extension Door {
             try answer.requireSense()
             if let credential = answer.credential {
                 let stored = try CredentialDocument(jsonBytes: credential.jsonBytes)
-                guard stored == credential else { throw DoorFault("the credential reads otherwise") }
+                guard stored == credential else { throw DoorFault("the credential changes in a round trip") }
             }
             var challenge = AuthenticationChallenge()
             challenge.host = "files.example"

@@ -7,7 +7,9 @@ public import ServiceKit
 
 /// The entry points of the service `lifecycle`.
 public enum Lifecycle {
+    /// The name of the service.
     public static let name = LifecycleMachine.name
+    /// The default port.
     public static let port = 8081
 
     /// The settings that only this service has.
