@@ -5,9 +5,9 @@ extension Statements {
     /// The term of a lease or a membership, in seconds.
     static let term = 3.0
 
-    /// Returns a condition: whether a lease or a membership is over. One that ends after more than two terms was
-    /// renewed by a clock that has gone back since, for example by a failover to a server with a slow clock. Its holder
-    /// may be dead. A living holder loses at most a lease, and the epoch guards its batches.
+    /// Returns a condition: whether a lease or a membership is over. One with more than two terms left was renewed by a
+    /// clock that has gone back since. This happens in a failover to a server with a slow clock. Its holder may be
+    /// dead. A living holder loses at most a lease, and the epoch guards its batches.
     static func isOver(_ moment: String) -> String {
         "(\(moment) < clock_timestamp() OR \(moment) > clock_timestamp() + interval '\(2 * term) seconds')"
     }
