@@ -1,16 +1,16 @@
 import ServiceKit
 
-/// Counts the bytes of bodies as they pass: no limit bounds those that stream.
+/// Counts the bytes of bodies while they stream.
 struct ByteCounts: Sendable {
-    /// Whose bodies.
+    /// The source or target of a body.
     enum Stream: String {
         /// `/content`.
         case content
         /// `/files` and `/uploads`.
         case uploads
-        /// The files of apps, and what their tasks have received.
+        /// The files of apps, and the files that their tasks have received.
         case files
-        /// What is fetched and sent for devices.
+        /// The requests and responses of transfer attempts.
         case movers
     }
 

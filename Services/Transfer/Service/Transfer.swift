@@ -6,21 +6,23 @@ public import ServiceKit
 import Timeline
 import TransferMachine
 
-/// The service `transfer`, put together: the one place that knows all its parts.
+/// The entry points of the service `transfer`.
 public enum Transfer {
+    /// The name of the service in URLs, settings and the log.
     public static let name = TransferMachine.name
+    /// The default port.
     public static let port = 8084
 
-    /// The settings of its own.
+    /// The settings that only this service has.
     public static let settings =
         [
-            Setting("DATA_DIRECTORY", "data/transfer", "directory of the bytes; replicas share it"),
+            Setting("DATA_DIRECTORY", "data/transfer", "directory of all files; replicas share it"),
             Setting(
                 "ALLOWED_ORIGINS", nil,
-                "origins to fetch from, with commas; * for all public addresses (default the service's own)"),
+                "comma-separated origins that tasks may use; * for all public addresses (default the service's own)"),
             .number(
                 "SCAN_INTERVAL", standardScanInterval, 1...86_400,
-                "seconds after which each process looks for transfers that nobody carries out"),
+                "seconds between the scans of each process for attempts without a worker"),
         ] + UploadLimits.settings + UploadAddress.settings + SweepRules.settings
 
     private static let standardScanInterval = 60
@@ -36,7 +38,7 @@ public enum Transfer {
         return try files.map { try Migration(fileName: $0.name, sql: String(decoding: $0.bytes, as: UTF8.self)) }
     }
 
-    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    /// Creates or updates the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(
             TransferMachine.self, configuration, logger: logger, migrations: try migrations())
@@ -50,9 +52,9 @@ public enum Transfer {
             TransferMachine.self, configuration, logger: logger, migrations: try migrations())
     }
 
-    /// Serves until a signal ends it.
+    /// Serves requests until a signal ends the process.
     ///
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    /// - Throws: an error of one line with the remedy, if the service can't start.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let origins = try AllowedOrigins(
             configuration["ALLOWED_ORIGINS"] ?? "http://\(configuration.host):\(configuration.port)")

@@ -7,7 +7,7 @@ import Records
 import ServiceKit
 import TransferMachine
 
-/// The REST calls of `transfer`. Each decodes, makes one command, and encodes.
+/// The REST calls on sessions and tasks. Each decodes a request, submits at most one command and encodes the answer.
 struct TransferRoutes: Sendable {
     static let sessions = "/v1/devices/{device}/apps/{app}/sessions"
 
@@ -53,8 +53,11 @@ struct TransferRoutes: Sendable {
         }
         for (word, cancels) in [("finish-tasks-and-invalidate", false), ("invalidate-and-cancel", true)] {
             table.add(
-                .post, session + "/" + word, "Invalidates a session", status: .noContent,
-                problems: .ofCode(.unknownSession("s"))
+                .post, session + "/" + word,
+                cancels
+                    ? "Cancels the tasks of a session and invalidates it"
+                    : "Invalidates a session when its tasks have finished",
+                status: .noContent, problems: .ofCode(.unknownSession("s"))
             ) { request, context in
                 try await submitToSession(request, context, status: .noContent) {
                     .invalidateSession(app: $0, session: $1, cancels: cancels)
@@ -63,15 +66,15 @@ struct TransferRoutes: Sendable {
         }
     }
 
-    /// A callback of a delegate that something waits for: `didFinishDownloadingTo`.
+    /// Adds the route that reports the return of `didFinishDownloadingTo`.
     private func addCallbacks(_ table: inout RouteTable) {
         table.add(
             .post, Self.sessions + "/{identifier}/callbacks/{callback}/completion",
-            "A callback has returned: didFinishDownloadingTo, whose file goes then unless it was claimed",
+            "Reports that didFinishDownloadingTo has returned; removes the file unless the app has claimed it",
             request: CallbackCompletion.self, status: .noContent, problems: .ofCode(.unknownSession("s"))
         ) { request, context in
             guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
-                throw Problem.notFound.because("only didFinishDownloadingTo is waited for")
+                throw Problem.notFound.because("The only callback with a completion is didFinishDownloadingTo.")
             }
             let completion = try await request.document(as: CallbackCompletion.self)
             return try await submitToSession(request, context, status: .noContent) {
@@ -84,7 +87,7 @@ struct TransferRoutes: Sendable {
         let session = Self.sessions + "/{identifier}"
         let task = session + "/tasks/{task}"
         table.add(
-            .post, session + "/downloads", "Creates a download task, which begins at once",
+            .post, session + "/downloads", "Creates and resumes a download task",
             request: DownloadRequest.self, response: TaskDocument.self, status: .created,
             problems: .ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed]
         ) { request, context in
@@ -95,7 +98,7 @@ struct TransferRoutes: Sendable {
             }
         }
         table.add(
-            .post, session + "/uploads", "Creates a task that uploads a file, which begins at once",
+            .post, session + "/uploads", "Creates and resumes an upload task",
             request: UploadRequest.self, response: TaskDocument.self, status: .created,
             problems: .ofNewTask + [
                 TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
@@ -105,7 +108,7 @@ struct TransferRoutes: Sendable {
             try requireAllowed(upload.url)
             let caller = try context.requireCaller(.operate)
             var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
-            // Whatever has become of it since, a repeat is answered as it was.
+            // A repeated request gets its first answer, even if the upload is gone by now.
             do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
                 as Problem
             {
@@ -131,7 +134,7 @@ struct TransferRoutes: Sendable {
             ("suspend", "Suspends a task", { .suspend($0) }), ("cancel", "Cancels a task", { .cancel($0) }),
             (
                 "cancel-by-producing-resume-data",
-                "Cancels a task; error.resumeData names what is there, where a later download can go on from it",
+                "Cancels a task; error.resumeData is set if a later download can resume from the received bytes",
                 { .cancelByProducingResumeData($0) }
             ),
         ]
@@ -144,7 +147,7 @@ struct TransferRoutes: Sendable {
             }
         }
         table.add(
-            .post, task + "/claim", "The app takes a download's file as its own, now or as soon as it has come",
+            .post, task + "/claim", "Claims the file of a download for the app, now or when the download has finished",
             request: ClaimRequest.self, response: TaskDocument.self,
             problems: .ofCode(.unknownSession("s"), .unknownTask(1), .nothingToClaim(1), .tooManyFiles(limit: 64))
         ) { request, context in
@@ -152,14 +155,14 @@ struct TransferRoutes: Sendable {
             return try await submitToTask(.claim(try taskPlace(context), name: claim.name), request, context)
         }
         table.add(
-            .get, task + "/file", "The file that a task has downloaded, or what the server said to an upload",
+            .get, task + "/file", "The file that a task has downloaded, or the response body of an upload",
             bytes: "*/*", problems: .ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone, .storageExhausted]
         ) { try await file($0, $1) }
     }
 
     private func requireAllowed(_ url: String?) throws(Problem) {
         guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return }
-        throw .originNotAllowed.because("\(origin) may not be fetched from")
+        throw .originNotAllowed.because("ALLOWED_ORIGINS does not include \(origin).")
     }
 
     private func createTask(
@@ -186,11 +189,13 @@ struct TransferRoutes: Sendable {
         }
     }
 
-    /// The bytes of all the attempts, one after the other.
+    /// Sends the bytes of all attempts as one file.
     private func file(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (task, _) = try await findTask(request, context)
         guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
-        guard task.fate != .gone else { throw Problem.fileGone }
+        guard task.fate != .gone else {
+            throw Problem.fileGone.because("didFinishDownloadingTo has returned, and the app did not claim the file.")
+        }
         return try await withStorage { try await files.answer(task.receivedFile, on: context.channel) }
     }
 

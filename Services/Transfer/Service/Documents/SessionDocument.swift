@@ -10,7 +10,7 @@ struct SessionDocument: Record {
     var isAttached = false
     var isInvalidated = false
     var wake = BackgroundSession.WakeState.none
-    /// Wakes for it since the user last brought the app to the foreground: they slow down what is started there.
+    /// Wakes for the session since the app was last in the foreground; they delay tasks that start in a wake.
     var relaunches = 0
     var configuration = SessionConfiguration()
     var tasks: [TaskDocument] = []
@@ -30,7 +30,7 @@ struct SessionDocument: Record {
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.field("app", &app)
-        // The configuration's members stand beside the others, by the names that they were given with.
+        // The members of the configuration are members of this document, under their own names.
         configuration.visit(&fields)
         fields.field("identifier", &identifier)
         fields.field("isAttached", &isAttached)

@@ -3,7 +3,7 @@ import Records
 import Timeline
 import TransferMachine
 
-/// A task as its app, and whoever tests with it, sees it.
+/// A task as the API shows it.
 struct TaskDocument: Record {
     var task = 0
     var kind = TransferKind.download
@@ -14,15 +14,15 @@ struct TaskDocument: Record {
     var until: Instant?
     var bytesReceived = 0
     var bytesExpected: Int?
-    /// Of an upload: of its body, in the last attempt.
+    /// Bytes of an upload's body that the last attempt has sent; nil for a download.
     var bytesSent: Int?
     var bytesExpectedToSend: Int?
-    /// Bytes a second of the last attempt.
+    /// Bytes per second of the last attempt.
     var rate: Double?
-    /// Where it was redirected to.
+    /// The URL after redirects.
     var currentURL: String?
     var challenge: ChallengeDocument?
-    /// The app's file that the download became.
+    /// The name of the app's file that the download became.
     var claimedAs: String?
     var attempts: [AttemptRecord] = []
     var response: ResponseHead?
@@ -78,11 +78,11 @@ struct TaskDocument: Record {
     }
 }
 
-/// What a server asks, as the app sees it.
+/// A pending challenge as the API shows it.
 struct ChallengeDocument: Record {
     var id = ""
     var challenge = AuthenticationChallenge()
-    /// Default handling follows then; nil while the app runs no code, or was not asked yet.
+    /// When default handling follows; nil while the app runs no code or has not got the challenge yet.
     var until: Instant?
 
     init() {}

@@ -5,7 +5,7 @@ import ServiceKit
 import Timeline
 import TransferMachine
 
-/// `downloadTask(with:)`, or `downloadTask(withResumeData:)`: one of `url` and `resumeData` is told.
+/// `downloadTask(with:)` or `downloadTask(withResumeData:)`. It has either `url` or `resumeData`.
 struct DownloadRequest: Record, Equatable {
     var url: String?
     var headers: OrderedDictionary<String, String> = [:]
@@ -27,7 +27,7 @@ struct DownloadRequest: Record, Equatable {
         fields.omittable("url", &url, .text(1...2048))
     }
 
-    /// - Throws: `invalid_document` where both are told, or none.
+    /// - Throws: `invalid_document` if it has both `url` and `resumeData`, or neither.
     func command(app: String, session: String) throws(Problem) -> TransferCommand {
         switch (url, resumeData) {
         case (let url?, nil):
@@ -40,12 +40,12 @@ struct DownloadRequest: Record, Equatable {
             return .download(app: app, session: session, request)
         case (nil, let resumeData?):
             guard headers.isEmpty else {
-                throw .invalidDocument.because("headers: what goes on from resumeData has those of its first request")
+                throw .invalidDocument.because("headers: a resumed download has the headers of its first request")
             }
             return .downloadResuming(
                 app: app, session: session, resumeData: resumeData,
                 RequestChanges(earliestBeginDate: earliestBeginDate, priority: priority))
-        default: throw .invalidDocument.because("url or resumeData must be told, and not both")
+        default: throw .invalidDocument.because("either url or resumeData is required")
         }
     }
 }
@@ -55,7 +55,7 @@ struct UploadRequest: Record, Equatable {
     var url = ""
     var method = "POST"
     var headers: OrderedDictionary<String, String> = [:]
-    /// The name of a file of the app; or an upload, as `/files/{upload}`, `/uploads/{upload}`, or its URL.
+    /// The name of a file of the app, or an upload: `/files/{upload}`, `/uploads/{upload}` or its URL.
     var file = ""
     var earliestBeginDate: Instant?
     var priority: Double?
@@ -88,9 +88,9 @@ struct UploadRequest: Record, Equatable {
     }
 }
 
-/// What a download becomes that its app claims.
+/// The claim of a download's file by its app.
 struct ClaimRequest: Record, Equatable {
-    /// The name of the app's file; one that has it already is replaced.
+    /// The name of the app's file. An existing file of this name is replaced.
     var name = ""
 
     init() {}
@@ -104,9 +104,9 @@ extension Rule where T == Instant? {
     }
 }
 
-/// That a callback has returned.
+/// The report that a callback has returned.
 struct CallbackCompletion: Record, Equatable {
-    /// Whose; without it, of the one that is under way.
+    /// The task of the callback; by default the callback in progress.
     var task: Int?
 
     init() {}

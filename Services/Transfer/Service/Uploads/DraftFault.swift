@@ -3,7 +3,7 @@ import NIOCore
 import Records
 import ServiceKit
 
-/// What the draft has problem types of its own for.
+/// A problem for which draft-ietf-httpbis-resumable-upload registers a type.
 struct DraftFault: Error {
     private static let types = "https://iana.org/assignments/http-problem-types#"
 
@@ -11,7 +11,7 @@ struct DraftFault: Error {
     private let type: String
     private var more: [JSON.Member] = []
 
-    /// The client would append elsewhere than at the end.
+    /// The client's offset is not the end of the upload.
     static func mismatchingOffset(_ provided: Int, of upload: Upload, _ version: DraftVersion) -> DraftFault {
         var problem = Problem.mismatchingOffset
         problem.headers[.uploadOffset] = String(upload.received)
@@ -26,7 +26,7 @@ struct DraftFault: Error {
     static let completed = DraftFault(problem: .uploadCompleted, type: "completed-upload")
     static let inconsistentLength = DraftFault(problem: .inconsistentLength, type: "inconsistent-upload-length")
 
-    /// As any other problem, with the draft's type.
+    /// The problem document with the draft's type.
     var response: Response {
         var response = Response(problem: problem)
         let json: JSON = [

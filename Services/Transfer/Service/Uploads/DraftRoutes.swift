@@ -5,7 +5,7 @@ import Records
 import ServiceKit
 import Timeline
 
-/// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. What its versions differ in is in ``DraftVersion``.
+/// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. ``DraftVersion`` has the differences of its versions.
 struct DraftRoutes: Sendable {
     static let mediaType = "application/partial-upload"
 
@@ -22,7 +22,8 @@ struct DraftRoutes: Sendable {
             }
         }
         table.add(
-            .post, all, "Uploads, and tells by 104 how to go on after a cut (IETF draft)", status: .created,
+            .post, all, "Creates an upload and sends 104 with its location before it reads the body (IETF draft)",
+            status: .created,
             problems: [
                 .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut,
             ] + .ofStoring,
@@ -31,7 +32,7 @@ struct DraftRoutes: Sendable {
             try await answer { try await create(request, context, try DraftVersion(request.headers)) }
         }
         table.add(
-            .head, one, "How far an upload is (IETF draft)", status: .noContent,
+            .head, one, "The offset of an upload (IETF draft)", status: .noContent,
             problems: [.draftVersion, .uploadGone, .invalidHeader]
         ) {
             try await head($0, $1, try DraftVersion($0.headers))
@@ -78,7 +79,7 @@ struct DraftRoutes: Sendable {
             upload.length = length
             upload.contentType = request.headers[.contentType]
         }
-        // Only to those who understand it: they name their version, and say that they know how to go on.
+        // Only clients that name a version and send Upload-Complete or Upload-Incomplete understand an interim response.
         let understands = completes != nil && request.headers[.draftVersion] != nil
         if understands {
             var fields = interim(version)
@@ -97,7 +98,8 @@ struct DraftRoutes: Sendable {
     private func head(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
         let told: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
         if version.refusesStateInHead, told.contains(where: { request.headers[$0] != nil }) {
-            throw Problem.invalidHeader.because("the state of an upload is asked for here, not told")
+            throw Problem.invalidHeader.because(
+                "HEAD must not have Upload-Offset, Upload-Complete or Upload-Incomplete")
         }
         return try await store.take(context, .read) { upload, _ in
             var headers: HTTPFields = [.cacheControl: "no-store"]
@@ -115,7 +117,7 @@ struct DraftRoutes: Sendable {
         guard let offset = request.headers[.uploadOffset].flatMap(naturalNumber) else {
             throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
         }
-        // In draft 01 silence means complete.
+        // In draft 01 a missing header means complete.
         guard let completes = version.completes(request.headers) ?? (version == .three ? true : nil) else {
             throw Problem.invalidHeader.because("Upload-Complete must be ?0 or ?1")
         }
@@ -152,18 +154,18 @@ struct DraftRoutes: Sendable {
             fields[.uploadOffset] = String(offset)
             await context.sendInterim(.uploadResumptionSupported, fields)
         }
-        // The bytes are kept; that they are all of it was not true.
+        // The bytes are stored, but the announced length needs more.
         guard appended.isComplete || !completes else { throw DraftFault.inconsistentLength }
         return appended
     }
 
-    /// The length that a request tells, by itself or by what it brings.
+    /// Returns the length of the upload, from `Upload-Length` or from the end of the body.
     private func length(
         _ request: Request, _ version: DraftVersion, _ completes: Bool, from offset: Int
     ) throws(DraftFault) -> Int? {
         let announced = request.headers[.contentLength].flatMap(naturalNumber)
         let implied = completes ? announced.map { offset + $0 } : nil
-        // What is not a number is as if it were not there.
+        // An invalid number counts as absent.
         let told = version.knowsPartialUpload ? request.headers[.uploadLength].flatMap(naturalNumber) : nil
         if let told, let implied, told != implied { throw .inconsistentLength }
         return told ?? implied
@@ -188,7 +190,7 @@ struct DraftRoutes: Sendable {
 }
 
 extension HTTPResponse.Status {
-    /// The draft's own.
+    /// The interim response of the draft.
     static let uploadResumptionSupported = HTTPResponse.Status(
         code: 104, reasonPhrase: "Upload Resumption Supported")
 }

@@ -1,7 +1,7 @@
 import HTTPTypes
 import ServiceKit
 
-/// The interop versions of draft-ietf-httpbis-resumable-upload that are spoken here, and what they differ in.
+/// The supported interop versions of draft-ietf-httpbis-resumable-upload, and their differences.
 enum DraftVersion: String, Sendable, CaseIterable {
     /// Draft 01.
     case three = "3"
@@ -12,7 +12,7 @@ enum DraftVersion: String, Sendable, CaseIterable {
     /// Draft 08.
     case eight = "8"
 
-    /// Who names no version gets the newest.
+    /// Reads the version of a request; the newest if the request names none.
     ///
     /// - Throws: `upload_draft_version`.
     init(_ headers: HTTPFields) throws(Problem) {
@@ -24,7 +24,7 @@ enum DraftVersion: String, Sendable, CaseIterable {
         self = version
     }
 
-    /// Whether the request's content is, or would be, the end of the upload; nil where the client does not say.
+    /// Whether the end of the request's body is the end of the upload; nil if no header says it.
     func completes(_ headers: HTTPFields) -> Bool? {
         let (name, yes, no) =
             self == .three ? (.uploadIncomplete, "?0", "?1") : (HTTPField.Name.uploadComplete, "?1", "?0")
@@ -35,7 +35,7 @@ enum DraftVersion: String, Sendable, CaseIterable {
         }
     }
 
-    /// Says whether an upload is complete.
+    /// Writes the header that says whether an upload is complete.
     func tell(_ isComplete: Bool, in headers: inout HTTPFields) {
         switch self {
         case .three: headers[.uploadIncomplete] = isComplete ? "?0" : "?1"
@@ -43,13 +43,13 @@ enum DraftVersion: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether appended bytes have a media type of their own, and lengths and limits are told.
+    /// Whether PATCH has its own media type, and answers contain length and limits.
     var knowsPartialUpload: Bool { self == .six || self == .eight }
 
-    /// What an append that does not complete the upload is answered.
+    /// The status of an append that does not complete the upload.
     var appended: HTTPResponse.Status { knowsPartialUpload ? .noContent : .created }
 
-    /// Whether HEAD must not say what only its answer can know.
+    /// Whether HEAD is refused if it has headers of the upload's state.
     var refusesStateInHead: Bool { self != .eight }
 
     /// The name of the remaining lifetime in `Upload-Limit`.

@@ -2,14 +2,14 @@ import Foundation
 import HTTPTypes
 import ServiceKit
 
-/// What the head of a tus creation asks for.
+/// The headers of a tus creation request.
 struct TusCreation: Equatable {
-    /// In bytes; nil where it is told later, or follows from the parts.
+    /// In bytes; nil if the length is deferred or follows from the parts.
     var length: Int?
-    /// As it was sent, once it is known to be well-formed.
+    /// `Upload-Metadata` as sent, after validation.
     var metadata: String?
     var concatenation: String?
-    /// The ids of the uploads that it is to be put together from.
+    /// The ids of the partial uploads to concatenate.
     var parts: [String]?
 
     /// - Throws: `invalid_header`.
@@ -28,19 +28,20 @@ struct TusCreation: Equatable {
         case (nil, "1") where parts == nil: break
         default:
             throw .invalidHeader.because(
-                "Upload-Length, a number of bytes, or Upload-Defer-Length: 1 is needed; for final uploads neither"
+                "either Upload-Length in bytes or Upload-Defer-Length: 1 is required; a final upload has neither"
             )
         }
-        // An empty one is what some clients send who have nothing to tell.
+        // Some clients without metadata send an empty header.
         if let text = headers[.uploadMetadata], !text.isEmpty {
             guard Self.isMetadata(text) else {
-                throw .invalidHeader.because("Upload-Metadata must be keys with their values in base64, with commas")
+                throw .invalidHeader.because(
+                    "Upload-Metadata must be comma-separated pairs of a unique key and an optional base64 value")
             }
             metadata = text
         }
     }
 
-    /// Paths or URLs of this service, with spaces between them.
+    /// Returns the ids in a list of paths or URLs of this service, separated by spaces.
     private static func parts(_ text: Substring) throws(Problem) -> [String] {
         let urls = text.split(separator: " ")
         let ids = urls.compactMap { url -> String? in
@@ -49,12 +50,12 @@ struct TusCreation: Equatable {
             return UUID(uuidString: id) == nil ? nil : id
         }
         guard !ids.isEmpty, ids.count == urls.count else {
-            throw .invalidHeader.because("Upload-Concat must name uploads of this service")
+            throw .invalidHeader.because("Upload-Concat must list uploads of this service")
         }
         return ids
     }
 
-    /// Pairs of a key and a value in base64, which may be missing; no key twice.
+    /// Whether a text has pairs of a unique key and an optional value in base64.
     private static func isMetadata(_ text: String) -> Bool {
         var keys: Set<Substring> = []
         return text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { pair in

@@ -20,11 +20,12 @@ struct TusRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let (all, one) = ("/files", "/files/{upload}")
         for path in [all, one] {
-            table.add(.options, path, "What of tus is understood", access: .open, status: .noContent) { _, _ in options
+            table.add(.options, path, "Extensions and limits of tus", access: .open, status: .noContent) { _, _ in
+                options
             }
         }
         table.add(
-            .post, all, "Begins an upload, or puts one together from others (tus)", status: .created,
+            .post, all, "Creates an upload, or concatenates partial uploads (tus)", status: .created,
             further: [.noContent],
             problems: [
                 .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
@@ -46,11 +47,11 @@ struct TusRoutes: Sendable {
                 .uploadFinal, .uploadCut,
             ] + .ofStoring
         let methods: [(HTTPRequest.Method, String, [HTTPResponse.Status], [Problem])] = [
-            (.head, "How far an upload is (tus)", [.ok], [.tusVersion]),
+            (.head, "The offset of an upload (tus)", [.ok], [.tusVersion]),
             (.patch, "Appends to an upload (tus)", [.noContent], [.tusVersion] + appending),
-            (.delete, "Ends an upload (tus)", [.noContent], [.tusVersion]),
+            (.delete, "Deletes an upload (tus)", [.noContent], [.tusVersion]),
             (
-                .post, "As the method that X-HTTP-Method-Override names (tus)", [.noContent, .ok, .partialContent],
+                .post, "Acts as the method in X-HTTP-Method-Override (tus)", [.noContent, .ok, .partialContent],
                 [.tusVersion] + appending + reading
             ),
             (.get, "The bytes of a complete upload, or ranges of them", [.ok, .partialContent], reading),
@@ -59,7 +60,7 @@ struct TusRoutes: Sendable {
             table.add(
                 method, one, summary, status: statuses[0], further: Array(statuses.dropFirst()),
                 bytes: statuses.contains(.partialContent) ? "application/octet-stream" : nil,
-                // X-HTTP-Method-Override counts in requests of any method.
+                // X-HTTP-Method-Override applies to requests of any method.
                 problems: [.uploadGone, .methodNotAllowed] + problems, honoursIdempotencyKey: false,
                 takesContent: [.patch, .post].contains(method)
             ) { request, context in
@@ -84,7 +85,7 @@ struct TusRoutes: Sendable {
         }
     }
 
-    /// For clients that can't send them all.
+    /// Returns the method in `X-HTTP-Method-Override`, which clients send that can't send every method.
     private func method(of request: Request) -> HTTPRequest.Method {
         request.headers[.methodOverride].flatMap { .init($0.uppercased()) } ?? request.method
     }
@@ -98,7 +99,7 @@ struct TusRoutes: Sendable {
             ])
     }
 
-    /// Whatever is answered says which version it speaks; whoever asks must too, but for OPTIONS and GET.
+    /// Requires `Tus-Resumable` in every request except OPTIONS and GET, and adds it to every answer.
     private func answer(_ request: Request, _ work: () async throws -> Response) async throws -> Response {
         let asked = request.headers[.tusResumable]
         do {
@@ -129,7 +130,7 @@ struct TusRoutes: Sendable {
         let hasBody = try hasBody(request)
         var append = UploadAppend(request, .atLength)
         append.check = try UploadCheck(request.headers, context)
-        // Refused before anything is made of it.
+        // Refuses the body before it creates an upload.
         if let announced = append.announced, announced > wishes.length ?? store.limits.maxSize {
             throw Problem.uploadTooLarge
         }
@@ -162,7 +163,7 @@ struct TusRoutes: Sendable {
             }
             if let text = request.headers[.uploadLength] {
                 guard let length = naturalNumber(text), upload.length ?? length == length, length >= offset else {
-                    throw Problem.invalidHeader.because("Upload-Length must be a number of bytes, and is told once")
+                    throw Problem.invalidHeader.because("Upload-Length must be a number of bytes that does not change")
                 }
                 guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
                 upload.length = length
@@ -187,7 +188,9 @@ struct TusRoutes: Sendable {
         return headers
     }
 
-    /// Whether bytes follow the head; they must be of tus's own type.
+    /// Whether the request has a body.
+    ///
+    /// - Throws: `upload_media_type`.
     private func hasBody(_ request: Request) throws(Problem) -> Bool {
         let isEmpty = request.headers[.contentLength].map { $0 == "0" } ?? (request.headers[.transferEncoding] == nil)
         guard !isEmpty else { return false }

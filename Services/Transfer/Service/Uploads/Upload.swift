@@ -1,19 +1,19 @@
 import Timeline
 
-/// One durable upload: the resource of which tus and the IETF draft are two views.
+/// A durable upload. Both protocols, tus and the IETF draft, give access to it.
 ///
-/// The offset that is told, ``received``, counts bytes that are on disk. It never goes back.
+/// Its offset ``received`` counts bytes that are on disk. It never decreases.
 struct Upload: Sendable, Equatable {
     let id: String
-    /// Who began it.
+    /// The caller that created it.
     let owner: String
-    /// The request that has it now. Whoever has an older one writes no more.
+    /// The fence: each request that takes the upload increments it, and an older request can't commit.
     var epoch = 1
-    /// Whether a writer has begun and did not end in good order.
+    /// Whether a writer may still have the last file open.
     var isHeld = false
     /// In bytes.
     var received = 0
-    /// In bytes; nil until the client tells it.
+    /// In bytes; nil until the client sends it.
     var length: Int?
     var isComplete = false
     /// `Upload-Concat` of tus.
@@ -21,11 +21,11 @@ struct Upload: Sendable, Equatable {
     /// `Upload-Metadata` of tus.
     var metadata: String?
     var contentType: String?
-    /// What it consists of, in order.
+    /// Its files, in order.
     var segments: [UploadSegment] = []
-    /// When it goes, unless more comes; nil where it stays.
+    /// When it expires without more bytes; nil if it stays.
     var expiresAt: Instant?
-    /// Whether it was deleted, or has expired.
+    /// Whether it was deleted or has expired.
     var isGone = false
 
     init(id: String, owner: String) {
@@ -33,17 +33,17 @@ struct Upload: Sendable, Equatable {
         self.owner = owner
     }
 
-    /// Whether it is only to be a part of another.
+    /// Whether it is a part for a concatenation.
     var isPartial: Bool { concatenation == "partial" }
-    /// Whether it was put together from others.
+    /// Whether it is a concatenation.
     var isFinal: Bool { concatenation?.hasPrefix("final;") ?? false }
-    /// What is not complete goes some day, and so does what is a part only.
+    /// Whether it expires: incomplete and partial uploads do.
     var mayExpire: Bool { !isComplete || isPartial }
 }
 
-/// The beginning of a file.
+/// The first bytes of a file, as part of an upload.
 struct UploadSegment: Sendable, Equatable {
     let file: String
-    /// How many bytes of it count; what is behind them never was told.
+    /// The number of bytes that belong to the upload; later bytes of the file were never acknowledged.
     var size: Int
 }

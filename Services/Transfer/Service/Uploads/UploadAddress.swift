@@ -3,13 +3,12 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// The address of uploads, for `Location` of new ones.
+/// The URL of uploads, for `Location` of new ones.
 ///
 /// `PUBLIC_URL` takes precedence. Without it, the URL has the scheme of the port and the host that the client named. If
 /// a proxy's header is present, or the host is invalid, `Location` is a path. Clients resolve it by the request's URL
 /// (RFC 9110 section 10.2.2). The service never copies a scheme or host from such a header: any client can send one.
 struct UploadAddress: Sendable {
-    /// The settings.
     static let settings = [
         Setting(
             "PUBLIC_URL", nil,

@@ -4,13 +4,13 @@ import Logging
 import NIOCore
 import ServiceKit
 
-/// What is to become of the body of one request.
+/// How to append the body of a request to an upload.
 struct UploadAppend: Sendable {
     /// When the upload is complete.
     enum Completion: Sendable {
-        /// As soon as it has its length (tus).
+        /// When it has its length (tus).
         case atLength
-        /// When this body has come as a whole (the draft).
+        /// When the whole body has arrived (the draft).
         case withBody
         case not
     }
@@ -19,9 +19,9 @@ struct UploadAppend: Sendable {
     /// `Content-Length`.
     let announced: Int?
     let completion: Completion
-    /// What the body is held to.
+    /// The checksum that the body must have.
     var check: UploadCheck?
-    /// What a body that is too long gets.
+    /// The error for a body that is too long.
     var overflow: any Error = Problem.uploadTooLarge
 
     init(_ request: Request, _ completion: Completion) {
@@ -32,10 +32,10 @@ struct UploadAppend: Sendable {
 }
 
 extension UploadStore {
-    /// Takes in the body of a request, as it comes, and makes it durable. One that is cut off counts as far as it came.
+    /// Receives the body of a request and makes it durable. Of a cut body without a checksum, the received bytes count.
     ///
-    /// - Parameter progress: hears the offset each time that it is durable and more is to come.
-    /// - Returns: the upload as it is then.
+    /// - Parameter progress: gets each durable offset before the last one.
+    /// - Returns: the upload after the append.
     /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, `invalid_header`, the overflow, `disk_full`.
     func append(
         _ append: UploadAppend, to upload: Upload, _ flight: UploadFlights.Flight,
@@ -51,7 +51,7 @@ extension UploadStore {
             flight.receives(true)
             let buffer: ByteBuffer?
             do { buffer = try await iterator.next() } catch {
-                // Whatever ended the connection: the client will ask how far it came.
+                // The connection failed. The client will send HEAD to get the offset.
                 isCut = true
                 break reading
             }
@@ -65,7 +65,7 @@ extension UploadStore {
             if try await writer.write(buffer) { await progress(writer.upload.received) }
         }
         flight.receives(false)
-        // A connection that is closed in an orderly way in the midst of a body may look like the end of it.
+        // An orderly close of the connection within a body can look like the end of the body.
         isCut = isCut || append.announced.map { writer.offset - start < $0 } ?? flight.isStopped
         let isWhole = !isCut
         if isWhole, let check = append.check {
@@ -83,30 +83,31 @@ extension UploadStore {
         let result = try await writer.finish(isWhole: isWhole, isComplete: isWhole && isComplete)
         guard isWhole else {
             throw append.check == nil
-                ? Problem.uploadCut : .uploadCut.because("nothing of it is kept: its checksum is unknown")
+                ? Problem.uploadCut
+                : .uploadCut.because("The upload keeps no bytes of this request, because its checksum is unknown.")
         }
         return result
     }
 }
 
-/// Writes the bytes of one request to the upload's last file, or to one of its own.
+/// Writes the bytes of one request to the upload's last file, or to a new file.
 private struct UploadWriter {
-    /// After so many bytes, or so long, what has come is made durable.
+    /// The received bytes become durable after this number of bytes or this time.
     static let checkpoint = (bytes: 8 << 20, time: Duration.seconds(1))
 
     let store: UploadStore
-    /// With what is durable of it.
+    /// The upload with its durable bytes.
     var upload: Upload
-    /// Where there is a checksum, none of the bytes count before all of them do.
+    /// Nil without a checksum. With one, the bytes count only when all have arrived.
     private var hash: UploadHash?
     private var file: (any StoredFile)?
     private var pending = ByteBuffer()
     private var writes = WriteBehind()
-    /// Behind the last byte that is in the file, or on its way there.
+    /// The offset after the last byte that is in the file or in the write in progress.
     private var written: Int
     private var checked = ContinuousClock.now
 
-    /// Behind the last byte that has come.
+    /// The offset after the last received byte.
     var offset: Int { written + pending.readableBytes }
 
     init(store: UploadStore, upload: Upload, hash: UploadHash?) {
@@ -116,7 +117,7 @@ private struct UploadWriter {
         written = upload.received
     }
 
-    /// - Returns: whether all is durable now.
+    /// - Returns: whether all bytes are durable now.
     mutating func write(_ buffer: ByteBuffer) async throws -> Bool {
         hash?.update(buffer)
         pending.writeImmutableBuffer(buffer)
@@ -135,25 +136,25 @@ private struct UploadWriter {
         guard hash?.fits(checksum) == true else { throw .uploadChecksum }
     }
 
-    /// Makes everything durable and lets go of the upload.
+    /// Makes all bytes durable and releases the upload.
     ///
     /// - Parameters:
-    ///   - isWhole: whether the body has come as a whole; what belongs to a checksum counts only then.
-    ///   - isComplete: whether the upload is complete with it.
+    ///   - isWhole: whether the whole body has arrived; bytes with a checksum count only then.
+    ///   - isComplete: whether the body completes the upload.
     mutating func finish(isWhole: Bool, isComplete: Bool = false) async throws -> Upload {
         guard isWhole || hash == nil else {
             try await abandon()
             return upload
         }
         try await flush()
-        // What was complete before stays so, however a request that brings nothing more may end.
+        // A complete upload stays complete after a request without bytes.
         upload.isComplete = upload.isComplete || isComplete
         if isComplete { upload.length = written }
         try await commit(isHeld: false)
         return upload
     }
 
-    /// Lets go of the upload as it was when it was made durable last: of a request that is refused nothing more counts.
+    /// Releases the upload in its last durable state. Later bytes of a refused request do not count.
     mutating func abandon() async throws {
         pending = ByteBuffer()
         written = upload.received
@@ -176,7 +177,7 @@ private struct UploadWriter {
             upload.segments[upload.segments.count - 1].size += written - upload.received
             upload.received = written
         }
-        // Who never opened the file can't let go of it for another.
+        // Only the request that opened the file may mark it as closed.
         upload.isHeld = isHeld || (file == nil && upload.isHeld)
         upload = try await committed()
         checked = .now
@@ -190,7 +191,7 @@ private struct UploadWriter {
             upload = try await committed()
             opened = try await store.storage.reopen(last.file, in: .uploads)
         } else {
-            // Whoever held it may wake up and write on: then to a file that does not count any further.
+            // The former writer may still write to its file. Its bytes there do not count.
             upload.isHeld = true
             upload.segments.append(UploadSegment(file: "\(upload.id).\(upload.epoch)", size: 0))
             upload = try await committed()
@@ -202,7 +203,7 @@ private struct UploadWriter {
 
     private func committed() async throws -> Upload {
         if let upload = try await store.table.commit(upload) { return upload }
-        // Where it is gone, its files may have been removed before this one was created.
+        // If the upload is gone, its other files may have been removed before this request created one.
         if try await store.table.find(upload.id)?.isGone ?? true {
             for segment in upload.segments { try await store.storage.remove(segment.file, from: .uploads) }
         }
@@ -210,7 +211,7 @@ private struct UploadWriter {
     }
 }
 
-/// A number of bytes as headers write it: digits only, at most fifteen (RFC 9651 section 3.3.1).
+/// Returns a number of bytes in a header: digits only, at most fifteen (RFC 9651 section 3.3.1).
 func naturalNumber(_ text: String) -> Int? {
     guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     return Int(text)

@@ -4,23 +4,23 @@ import HTTPTypes
 import NIOCore
 import ServiceKit
 
-/// `Upload-Checksum` of tus: an algorithm and what the bytes of one request should come to.
+/// `Upload-Checksum` of tus: an algorithm and the expected digest of a request's body.
 struct UploadChecksum: Sendable {
-    /// In the words of `Tus-Checksum-Algorithm`.
+    /// The values of `Tus-Checksum-Algorithm`.
     enum Algorithm: String, Sendable, CaseIterable { case sha1, sha256 }
 
     let algorithm: Algorithm
     let digest: Data
 
     /// - Parameter header: for example `sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=`.
-    /// - Throws: `invalid_header` where it is not like that.
+    /// - Throws: `invalid_header`.
     init(header: String) throws(Problem) {
         let parts = header.split(separator: " ")
         guard parts.count == 2, let algorithm = Algorithm(rawValue: String(parts[0])),
             let digest = Data(base64Encoded: String(parts[1])), digest.count == algorithm.byteCount
         else {
             let algorithms = Algorithm.allCases.map(\.rawValue).joined(separator: " or ")
-            throw .invalidHeader.because("Upload-Checksum must be \(algorithms) and what it comes to in base64")
+            throw .invalidHeader.because("Upload-Checksum must be \(algorithms) and the digest in base64")
         }
         (self.algorithm, self.digest) = (algorithm, digest)
     }
@@ -35,13 +35,13 @@ extension UploadChecksum.Algorithm {
     }
 }
 
-/// Where a request tells the checksum of its body.
+/// The place of `Upload-Checksum` in a request.
 enum UploadCheck: Sendable {
     case header(UploadChecksum)
-    /// Behind the body; until then nobody knows by which algorithm.
+    /// After the body. The algorithm is unknown until then.
     case trailer(ServiceContext)
 
-    /// - Returns: nil where it tells none.
+    /// - Returns: nil if the request has no checksum.
     /// - Throws: `invalid_header`.
     init?(_ headers: HTTPFields, _ context: ServiceContext) throws(Problem) {
         let promised = (headers[.trailer] ?? "").split(separator: ",").contains {
@@ -51,7 +51,7 @@ enum UploadCheck: Sendable {
         case (nil, false): return nil
         case (nil, true): self = .trailer(context)
         case (let text?, false): self = .header(try UploadChecksum(header: text))
-        case (_?, true): throw .invalidHeader.because("Upload-Checksum is told before the body or behind it")
+        case (_?, true): throw .invalidHeader.because("Upload-Checksum must be a header or a trailer, not both")
         }
     }
 
@@ -62,22 +62,23 @@ enum UploadCheck: Sendable {
         }
     }
 
-    /// The checksum; asked for when the body has been read to its end.
+    /// Returns the checksum. The whole body must have been read.
     ///
-    /// - Throws: `invalid_header`, also where the trailer that was promised did not come.
+    /// - Throws: `invalid_header`, also if the announced trailer is missing.
     func checksum() async throws(Problem) -> UploadChecksum {
         switch self {
         case .header(let checksum): return checksum
         case .trailer(let context):
             guard let text = await context.trailer(.uploadChecksum) else {
-                throw .invalidHeader.because("the trailer Upload-Checksum did not come; none of the bytes was kept")
+                throw .invalidHeader.because(
+                    "the trailer Upload-Checksum is missing; the upload keeps no bytes of this request")
             }
             return try UploadChecksum(header: text)
         }
     }
 }
 
-/// What the bytes of one request come to.
+/// The digests of a request's body.
 struct UploadHash: Sendable {
     private var sha1: Insecure.SHA1?
     private var sha256: SHA256?
@@ -94,7 +95,7 @@ struct UploadHash: Sendable {
         }
     }
 
-    /// Whether the bytes so far come to what was told.
+    /// Whether the bytes so far have this checksum.
     func fits(_ checksum: UploadChecksum) -> Bool {
         switch checksum.algorithm {
         case .sha1: sha1.map { Data($0.finalize()) } == checksum.digest

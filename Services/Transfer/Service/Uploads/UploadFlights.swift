@@ -1,12 +1,12 @@
 import NIOCore
 import Synchronization
 
-/// The requests of this process that are at an upload: at each at most one. A new one ends the older.
+/// The requests of this process that have taken an upload, at most one for each upload. A new one stops the older one.
 ///
-/// This makes what the older one has received count before the newer one looks. That only one of them
-/// writes, also between processes, is the work of the epoch in the table.
+/// The bytes of the older request count before the newer one reads the offset. The epoch in the table fences older
+/// requests, also those of other processes.
 final class UploadFlights: Sendable {
-    /// A request that has an upload.
+    /// A request that has taken an upload.
     final class Flight: Sendable {
         private let isReceiving = Mutex(false)
         private let stopped = Mutex(false)
@@ -22,7 +22,7 @@ final class UploadFlights: Sendable {
         /// Whether a newer request wants the upload.
         var isStopped: Bool { stopped.withLock(\.self) }
 
-        /// Says whether the request waits for bytes of its client: only then a newer one cuts its connection.
+        /// Sets whether the request waits for bytes of its client. Only then may a newer request close its connection.
         func receives(_ receives: Bool) {
             isReceiving.withLock { $0 = receives }
             if receives, isStopped { channel.close(promise: nil) }
@@ -40,7 +40,7 @@ final class UploadFlights: Sendable {
 
     private let flights = Mutex<[String: Flight]>([:])
 
-    /// Runs while no other request of this process is at the upload: an older one is stopped and waited for.
+    /// Stops an older request of this process, waits for its end and runs `body`.
     func take<T>(
         _ upload: String, _ channel: any Channel, _ body: (Flight) async throws -> T
     ) async throws -> T {

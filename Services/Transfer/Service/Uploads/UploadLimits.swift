@@ -1,16 +1,16 @@
 import ServiceKit
 
-/// What uploads are held to.
+/// The limits of uploads.
 struct UploadLimits: Sendable {
-    /// Bytes of one upload.
+    /// In bytes.
     let maxSize: Int
-    /// Seconds after which an upload that gets no more goes.
+    /// Seconds after its last bytes until an incomplete upload expires.
     let lifetime: Int
 
-    /// The settings.
     static let settings: [Setting] = [
-        .number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "bytes that one upload may have"),
-        .number("UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds until an upload goes that gets no more"),
+        .number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "largest size of an upload in bytes"),
+        .number(
+            "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last bytes until an incomplete upload expires"),
     ]
 
     init(_ configuration: ServiceConfiguration) {

@@ -2,36 +2,44 @@ import HTTPTypes
 import ServiceKit
 
 extension Problem {
-    static let uploadGone = Problem(.gone, "upload_gone", "The upload was deleted, or has expired")
+    static let uploadGone = Problem(
+        .gone, "upload_gone", "Upload is gone", detail: "The upload was deleted or has expired.")
     static let uploadOffset = Problem(
-        .conflict, "upload_offset_mismatch", "The upload has another offset; HEAD tells it")
+        .conflict, "upload_offset_mismatch", "Upload-Offset does not match", detail: "HEAD returns the current offset.")
     static let uploadSuperseded = Problem(
-        .conflict, "upload_superseded", "A newer request has taken the upload")
-    static let uploadIncomplete = Problem(.conflict, "upload_incomplete", "The upload is not complete yet")
+        .conflict, "upload_superseded", "Request is superseded",
+        detail: "A newer request has taken over or deleted the upload.")
+    static let uploadIncomplete = Problem(.conflict, "upload_incomplete", "Upload is not complete")
     static let uploadTooLarge = Problem(
-        .contentTooLarge, "upload_too_large", "The upload is larger than it was said to be, or than any may be")
+        .contentTooLarge, "upload_too_large", "Upload is too large",
+        detail: "The upload exceeds its announced length or UPLOAD_MAX_SIZE.")
     static let uploadType = Problem(
-        .unsupportedMediaType, "upload_media_type", "The protocol demands another Content-Type")
-    /// Mostly nobody is there any more to read it.
+        .unsupportedMediaType, "upload_media_type", "Content-Type does not fit the protocol",
+        detail: "tus needs \(TusRoutes.mediaType), the IETF draft needs \(DraftRoutes.mediaType).")
+    /// In most cases the client has gone before it can read this.
     static let uploadCut = Problem(
-        .badRequest, "upload_cut", "The request ended before its body did; HEAD tells what of it is kept")
-    static let uploadFinal = Problem(.forbidden, "upload_final", "A concatenated upload takes no more bytes")
+        .badRequest, "upload_cut", "Request body is cut off", detail: "HEAD returns how many bytes are stored.")
+    static let uploadFinal = Problem(
+        .forbidden, "upload_final", "Upload is final", detail: "A concatenated upload takes no more bytes.")
     static let uploadChecksum = Problem(
-        .init(code: 460, reasonPhrase: "Checksum Mismatch"), "upload_checksum_mismatch",
-        "The bytes do not have the checksum; none of them was kept")
+        .init(code: 460, reasonPhrase: "Checksum Mismatch"), "upload_checksum_mismatch", "Checksum does not match",
+        detail: "The upload keeps no bytes of this request.")
     static let tusVersion = Problem(
-        .preconditionFailed, "tus_version", "Tus-Resumable must be 1.0.0", headers: [.tusVersion: "1.0.0"])
+        .preconditionFailed, "tus_version", "tus version is not supported", detail: "Tus-Resumable must be 1.0.0.",
+        headers: [.tusVersion: "1.0.0"])
     static let partialUnfinished = Problem(
-        .badRequest, "partial_upload_unfinished", "Only complete partial uploads can be concatenated")
+        .badRequest, "partial_upload_unfinished", "Upload can't be concatenated",
+        detail: "Every part must be a complete partial upload.")
     static let draftVersion = Problem(
-        .badRequest, "upload_draft_version", "Upload-Draft-Interop-Version must be 3, 5, 6 or 8")
-    static let uploadCompleted = Problem(.badRequest, "completed_upload", "The upload is complete already")
+        .badRequest, "upload_draft_version", "Draft version is not supported",
+        detail: "Upload-Draft-Interop-Version must be 3, 5, 6 or 8.")
+    static let uploadCompleted = Problem(.badRequest, "completed_upload", "Upload is already complete")
     static let inconsistentLength = Problem(
-        .badRequest, "inconsistent_upload_length", "The length differs from what was told before")
+        .badRequest, "inconsistent_upload_length", "Length differs from the announced length")
     static let mismatchingOffset = Problem(
-        .conflict, "mismatching_upload_offset", "The upload has another offset; Upload-Offset tells it")
+        .conflict, "mismatching_upload_offset", "Upload-Offset does not match")
 
-    /// The same with a header.
+    /// Returns the same problem with a header.
     func with(_ name: HTTPField.Name, _ value: String) -> Problem {
         var problem = self
         problem.headers[name] = value

@@ -6,7 +6,7 @@ import Postgres
 import ServiceKit
 import Timeline
 
-/// All uploads, whatever protocol their clients speak.
+/// All uploads, independent of the protocol.
 struct UploadStore: Sendable {
     let table: UploadTable
     let storage: any Storage
@@ -26,9 +26,9 @@ struct UploadStore: Sendable {
         self.logger = logger
     }
 
-    /// Begins an upload without bytes yet.
+    /// Creates an upload without bytes.
     ///
-    /// - Parameter describe: sets what the client has told of it.
+    /// - Parameter describe: sets the client's values.
     func create(for context: ServiceContext, _ describe: (inout Upload) -> Void) async throws -> Upload {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
@@ -36,7 +36,7 @@ struct UploadStore: Sendable {
         return try await table.insert(upload)
     }
 
-    /// Looks at an upload without disturbing whoever writes to it.
+    /// Returns an upload without an effect on its writer.
     ///
     /// - Throws: `not_found`, `upload_gone`.
     func find(_ context: ServiceContext) async throws -> Upload {
@@ -44,7 +44,7 @@ struct UploadStore: Sendable {
         return try admit(caller, try await table.find(try context.parameters.identifier("upload")))
     }
 
-    /// An upload that something else is to be made of.
+    /// Returns a complete upload as the source of a task.
     ///
     /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`.
     func complete(_ id: String, for caller: Caller) async throws -> Upload {
@@ -53,35 +53,35 @@ struct UploadStore: Sendable {
         return upload
     }
 
-    /// Takes an upload from whoever has it: an older request is stopped, here at once, in other replicas before its
-    /// next bytes would count.
+    /// Takes an upload over from an older request. A request of this process is stopped at once; a request of another
+    /// replica fails at its next commit.
     ///
     /// - Throws: `not_found`, `upload_gone`.
     func take<T>(
         _ context: ServiceContext, _ scope: Caller.Scope, _ body: (Upload, UploadFlights.Flight) async throws -> T
     ) async throws -> T {
         let caller = try context.requireCaller(scope)
-        // Who may not see it must not disturb it either.
+        // A caller without access must not stop a request of another.
         let upload = try admit(caller, try await table.find(try context.parameters.identifier("upload")))
         return try await flights.take(upload.id, context.channel) { flight in
             try await body(try admit(caller, try await table.seize(upload.id)), flight)
         }
     }
 
-    /// As ``take(_:_:_:)``, for an upload that has just been created: nobody knows of it before its first answer.
+    /// Takes an upload that this request has created, like ``take(_:_:_:)``. No other request knows its id yet.
     func take<T>(
         _ created: Upload, _ context: ServiceContext, _ body: (UploadFlights.Flight) async throws -> T
     ) async throws -> T {
         try await flights.take(created.id, context.channel) { flight in try await body(flight) }
     }
 
-    /// Ends an upload for good.
+    /// Deletes an upload.
     func delete(_ upload: Upload) async throws {
         try await table.bury(upload.id)
         try await empty(upload.id, upload.segments.map(\.file))
     }
 
-    /// Removes the files of an upload that has ended, then their names: after a crash in between it is done again.
+    /// Removes the files of an upload that is gone, and then their names. So a sweep repeats it after a crash.
     func empty(_ id: String, _ files: [String]) async throws {
         for file in files { try await storage.remove(file, from: .uploads) }
         try await table.emptied(id)
@@ -108,9 +108,9 @@ struct UploadStore: Sendable {
             }
         } catch StorageError.missing { throw Problem.uploadGone }
         let representation = Representation(
-            // Whoever uploads must not make a browser run it in our name.
+            // A browser must not run uploaded content as content of this origin.
             pieces: pieces, contentType: "application/octet-stream",
-            // What is complete never changes.
+            // A complete upload never changes.
             validators: .init(etag: "\"\(upload.id)\"", modifiedAt: nil),
             onSent: { [counts] in counts.sent($0, by: .uploads) },
             digest: { [pieces] in try await $0.field(of: pieces.map { .file($0) }) })
@@ -119,7 +119,7 @@ struct UploadStore: Sendable {
         return response
     }
 
-    /// Makes one upload of the bytes of others, without copying them.
+    /// Concatenates partial uploads without a copy of their bytes.
     ///
     /// - Throws: `partial_upload_unfinished`, `upload_too_large`, `not_found`, `upload_gone`.
     func concatenate(_ ids: [String], _ describe: (inout Upload) -> Void, for context: ServiceContext) async throws

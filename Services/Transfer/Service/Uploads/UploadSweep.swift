@@ -1,18 +1,17 @@
 import Logging
 import ServiceLifecycle
 
-/// Removes what has expired or was deleted.
+/// Removes the files and rows of uploads that were deleted or have expired.
 struct UploadSweep: Service {
     let store: UploadStore
 
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
-        // As often as it matters, and no more than each second.
         let pause = Duration.seconds(min(60, max(1, store.limits.lifetime / 4)))
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    store.logger.warning("uploads could not be swept", metadata: ["error": "\(error)"])
+                    store.logger.warning("failed to sweep uploads, will retry", metadata: ["error": "\(error)"])
                 }
                 try await Task.sleep(for: pause)
             }
@@ -23,7 +22,7 @@ struct UploadSweep: Service {
         for partition in 0..<store.table.partitions {
             try await store.table.sweep(partition: partition)
             var isEmptied = true
-            // Where a file can't be removed, its page would come again and again: until the next sweep.
+            // If a file can't be removed, the same page would come again. The next sweep retries.
             while isEmptied {
                 let buried = try await store.table.buried(in: partition)
                 if buried.isEmpty { break }
@@ -31,7 +30,7 @@ struct UploadSweep: Service {
                     do { try await store.empty(id, files) } catch let error as StorageError {
                         isEmptied = false
                         store.logger.warning(
-                            "an upload's bytes could not be removed",
+                            "failed to remove files of an upload, will retry",
                             metadata: ["upload": "\(id)", "error": "\(error)"])
                     }
                 }

@@ -3,11 +3,11 @@ import Foundation
 import Postgres
 import Timeline
 
-/// The table `transfer.uploads`. Times are the database's.
+/// The table `transfer.uploads`. Its times are real time by the database's clock.
 struct UploadTable: Sendable {
     let pool: ConnectionPool
     let partitions: Int
-    /// Seconds.
+    /// Seconds until an incomplete upload expires.
     let lifetime: Int
 
     private static let columns = """
@@ -34,7 +34,7 @@ struct UploadTable: Sendable {
             is_held = $4, received = $5, length = $6, is_complete = $7, files = $8, sizes = $9,
             expires_at = now() + $10 * interval '1 second'
         WHERE partition = $1 AND id = $2
-            -- A newer request has not taken it, nobody has ended it, and the offset does not go back.
+            -- Fences older requests, refuses uploads that are gone, and never decreases the offset.
             AND epoch = $3 AND NOT is_gone AND received <= $5
         RETURNING \(columns)
         """)
@@ -73,14 +73,14 @@ struct UploadTable: Sendable {
 
     private func partition(_ id: String) -> Int { AggregateKey("upload:" + id).partition(of: partitions) }
 
-    /// Null where it stays for good: nothing plus an unknown interval is unknown.
+    /// Returns null for an upload that does not expire: in SQL, `now()` plus null is null.
     private func lifetime(of upload: Upload) -> Parameter { .double(upload.mayExpire ? Double(lifetime) : nil) }
 
     func find(_ id: String) async throws(PostgresError) -> Upload? {
         try Self.upload(try await pool.run(Call(Self.find, place(id))))
     }
 
-    /// - Returns: the upload as it is now.
+    /// - Returns: the stored upload.
     func insert(_ upload: Upload) async throws(PostgresError) -> Upload {
         let parameters: [Parameter] = [
             .text(upload.owner), .int(upload.length), .bool(upload.isComplete), .text(upload.concatenation),
@@ -91,14 +91,16 @@ struct UploadTable: Sendable {
         return try Self.upload(try await pool.run(call)) ?? upload
     }
 
-    /// Takes the upload from whoever has it.
+    /// Increments the epoch, which fences older requests.
+    ///
+    /// - Returns: the stored upload; nil if there is none.
     func seize(_ id: String) async throws(PostgresError) -> Upload? {
         try Self.upload(try await pool.run(Call(Self.seize, place(id))))
     }
 
-    /// Makes what is told of an upload durable.
+    /// Stores the offset, the files and the length of an upload.
     ///
-    /// - Returns: the upload as it is now; nil where another has taken it, or it is gone.
+    /// - Returns: the stored upload; nil if another request has taken it, or it is gone.
     func commit(_ upload: Upload) async throws(PostgresError) -> Upload? {
         let parameters: [Parameter] = [
             .int(upload.epoch), .bool(upload.isHeld), .int(upload.received), .int(upload.length),
@@ -108,27 +110,27 @@ struct UploadTable: Sendable {
         return try Self.upload(try await pool.run(Call(Self.commit, place(upload.id) + parameters)))
     }
 
-    /// Ends an upload; its files go with ``buried(in:)``.
+    /// Marks an upload as gone. The sweep removes its files.
     func bury(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, place(id))) }
 
-    /// Ends what has expired, and forgets what has been gone for long.
+    /// Marks expired uploads as gone, and deletes the rows of uploads that have been gone for a lifetime.
     func sweep(partition: Int) async throws(PostgresError) {
         let partition = Parameter.int4(Int32(partition))
         _ = try await pool.run(Call(Self.buryExpired, [partition]))
         _ = try await pool.run(Call(Self.forget, [partition, .double(Double(lifetime))]))
     }
 
-    /// Uploads that have ended, with the files that may go; a page of them.
+    /// Returns up to 100 uploads that are gone, with the files to remove.
     func buried(in partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
         try await pool.run(Call(Self.buried, [.int4(Int32(partition))])).map { row throws(PostgresError) in
             (try row.text(0), try row.texts(1))
         }
     }
 
-    /// The files of an upload that has ended are no more.
+    /// Clears the file names of an upload that is gone.
     func emptied(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.emptied, place(id))) }
 
-    /// Which of these files belong to uploads; they are called after them.
+    /// Returns the files that belong to uploads. The name of a file begins with the id of its upload.
     func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
         let ids = Set(files.map { String($0.prefix { $0 != "." }) }).sorted()
         let partitions = ids.map(partition)
