@@ -43,7 +43,7 @@ import Testing
         #expect(names(scene.trash) == ["also", "old"])
         #expect(names(scene.folder.url.appendingPathComponent("segments")) == ["old"], "another folder")
         #expect(scene.metrics.text.contains(#"dormouse_transfer_files_trashed_total{folder="uploads"} 2"#))
-        #expect(scene.log.withLock { $0 }.contains { $0.contains("moved files that nothing names to the trash") })
+        #expect(scene.log.withLock { $0 }.contains { $0.contains("moved unreferenced files to the trash") })
     }
 
     @Test func `files leave the trash after its days`() async throws {

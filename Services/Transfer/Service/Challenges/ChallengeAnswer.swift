@@ -4,7 +4,7 @@ import Foundation
 import Records
 import ServiceKit
 
-/// What an app answers a challenge with.
+/// An app's answer to a challenge.
 struct ChallengeAnswer: Record, Equatable {
     var disposition = ChallengeDisposition.performDefaultHandling
     var credential: CredentialDocument?
@@ -16,27 +16,27 @@ struct ChallengeAnswer: Record, Equatable {
         fields.field("disposition", &disposition)
     }
 
-    /// - Throws: `invalid_document` where there is a credential and none is used, or none to use.
+    /// - Throws: `invalid_document` if disposition and credential do not fit.
     func requireSense() throws(Problem) {
         switch (disposition, credential) {
         case (.useCredential, nil):
-            throw .invalidDocument.because("credential: useCredential needs one")
+            throw .invalidDocument.because("credential: required for useCredential")
         case (.useCredential, let credential?) where !credential.isOfOneKind:
             throw .invalidDocument.because(
-                "credential: must have user and password, or token, or fingerprint, and no more")
+                "credential: must have either user and password, or token, or fingerprint")
         case (.useCredential, _?), (_, nil): return
-        case (_, _?): throw .invalidDocument.because("credential: only useCredential takes one")
+        case (_, _?): throw .invalidDocument.because("credential: allowed for useCredential only")
         }
     }
 }
 
-/// `URLCredential`. It is kept beside the log, never in it.
+/// A `URLCredential`. The log never contains it.
 struct CredentialDocument: Record, Equatable {
     var user: String?
     var password: String?
-    /// Of Bearer.
+    /// The token for Bearer.
     var token: String?
-    /// Of `serverTrust`: SHA-256 of the certificate that is trusted, in hexadecimal.
+    /// For `serverTrust`: the SHA-256 of the trusted certificate, in hexadecimal.
     var fingerprint: String?
 
     init() {}
@@ -55,7 +55,7 @@ struct CredentialDocument: Record, Equatable {
         }
     }
 
-    /// Whether it answers a challenge of this kind; a certificate is trusted by its very fingerprint only.
+    /// Whether it fits the kind of a challenge. The fingerprint must be that of the challenge's certificate.
     func answers(_ challenge: AuthenticationChallenge) -> Bool {
         switch challenge.authenticationMethod {
         case .basic, .digest: user != nil

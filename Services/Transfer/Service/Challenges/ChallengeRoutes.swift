@@ -7,7 +7,7 @@ import Records
 import ServiceKit
 import TransferMachine
 
-/// Where apps answer challenges.
+/// The call with which apps answer challenges.
 struct ChallengeRoutes: Sendable {
     let routes: TransferRoutes
     let credentials: CredentialTable
@@ -15,7 +15,7 @@ struct ChallengeRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/apps/{app}/challenges/{challenge}",
-            "Answers a challenge; the credential is kept out of the log", request: ChallengeAnswer.self,
+            "Answers a challenge; the log does not contain the credential", request: ChallengeAnswer.self,
             response: TaskDocument.self, problems: .ofCode(.unknownChallenge("c")) + [.credentialMismatch]
         ) { try await answer($0, $1) }
     }
@@ -28,12 +28,12 @@ struct ChallengeRoutes: Sendable {
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         let (state, _) = try await routes.read(request, context)
         let place = state.task(asked: challenge, of: app)
-        // By a name of its own: of two answers at once, each has its credential, and one of them counts.
+        // Two concurrent answers must not overwrite each other's credential, so each has its own name.
         let name = UUID().lowercased
         if let credential = answer.credential, let asked = place.flatMap({ state.task($0) })?.challenge {
             _ = try context.requireCaller(.operate)
             guard credential.answers(asked.challenge) else { throw Problem.credentialMismatch }
-            // Before the machine knows of it: a mover that goes on with it finds it there.
+            // Stored before the command, so that a worker finds it when the attempt continues.
             try await credentials.store(credential, for: key, name)
         }
         return try await routes.commands.submit(

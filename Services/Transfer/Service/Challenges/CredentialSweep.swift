@@ -2,13 +2,13 @@ import Contracts
 import Logging
 import ServiceLifecycle
 
-/// Removes credentials that no session has a use for any more.
+/// Removes credentials that no session or task refers to.
 struct CredentialSweep: Service {
     private static let pause = Duration.seconds(3600)
 
     let table: CredentialTable
     let states: StatesInUse
-    /// What is younger may be about to be named.
+    /// A command may be about to refer to a younger credential.
     var age = Duration.seconds(3600)
     let logger: Logger
 
@@ -17,14 +17,14 @@ struct CredentialSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    logger.warning("unused credentials could not be removed", metadata: ["error": "\(error)"])
+                    logger.warning("failed to remove unused credentials, will retry", metadata: ["error": "\(error)"])
                 }
                 try await Task.sleep(for: Self.pause)
             }
         }
     }
 
-    /// Looks at every old one once.
+    /// Checks every old credential once.
     func sweep() async throws {
         var old: [CredentialTable.Place] = []
         for partition in 0..<table.partitions { old += try await table.old(partition, age) }

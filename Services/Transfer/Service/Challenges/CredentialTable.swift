@@ -2,9 +2,9 @@ import Contracts
 import Postgres
 import Records
 
-/// The table `transfer.credentials`: what apps answered challenges with. Beside the log, since whatever is in the log stays.
+/// The table `transfer.credentials`. Credentials are not in the log, because its events can't be removed one by one.
 struct CredentialTable: Sendable {
-    /// What a credential is found by.
+    /// The key of a credential.
     struct Place: Sendable {
         let device: AggregateKey
         let challenge: String
@@ -47,7 +47,7 @@ struct CredentialTable: Sendable {
         _ = try await pool.run(Call(Self.remove, place(key, challenge)))
     }
 
-    /// Those that were stored so long ago.
+    /// Returns the credentials that were stored at least `age` ago.
     func old(_ partition: Int, _ age: Duration) async throws(PostgresError) -> [Place] {
         let parameters: [Parameter] = [.int4(Int32(partition)), .double(Double(age.components.seconds))]
         return try await pool.run(Call(Self.old, parameters)).map { row throws(PostgresError) in

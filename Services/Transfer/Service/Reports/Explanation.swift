@@ -4,16 +4,15 @@ import Records
 import Timeline
 import TransferMachine
 
-/// Why the transfers of an app fare as they do now: of each task all that keeps it, of each session all that keeps its app from
-/// being woken.
+/// The reasons why the tasks of an app do not move now, and why its sessions do not wake it.
 struct Explanation: Record {
     struct Session: Record {
         var identifier = ""
         var isAttached = false
-        /// What keeps the app from being woken for it now; empty where it is about to be.
+        /// The reasons why the session does not wake its app now; empty if it is about to.
         var reasonsAgainstWake: [WakeHindrance] = []
         var relaunches = 0
-        /// How long a task would wait that was started in the background now; nil where it would not.
+        /// The delay of a task that starts in the background now; nil without one.
         var delaySeconds: Double?
         var tasks: [Task] = []
 
@@ -32,9 +31,9 @@ struct Explanation: Record {
         var state = TransferState.running
         var isMoving = false
         var isDiscretionary = false
-        /// All that would have to change before it moves, the one that is told as `waiting` first.
+        /// All conditions that must change before the task moves. The first one is `waiting` of the task.
         var hindrances: [Hindrance] = []
-        /// When it fails unless it has finished.
+        /// When the task fails if it has not finished.
         var deadline: Instant?
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -58,7 +57,7 @@ struct Explanation: Record {
 
     init() {}
 
-    /// - Parameter view: of the app, which is installed.
+    /// - Parameter view: the state of the installed app.
     init(_ app: String, _ view: AppView, _ device: TransferMachine, at now: Instant, _ policy: TransferPolicy) {
         self.app = app
         state = view.state

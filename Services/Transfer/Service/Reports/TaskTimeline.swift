@@ -4,7 +4,7 @@ import Records
 import Timeline
 import TransferMachine
 
-/// What the log says of one task.
+/// Reads the events of one task from the log.
 struct TaskTimeline: Sendable {
     let pool: ConnectionPool
     let partitions: Int
@@ -17,7 +17,7 @@ struct TaskTimeline: Sendable {
         ORDER BY log_offset DESC LIMIT $7
         """)
 
-    /// At most `limit` events that come before an offset, newest first.
+    /// Returns at most `limit` events before an offset, newest first.
     func page(_ key: AggregateKey, _ place: TaskPlace, before offset: Int, limit: Int) async throws -> TimelineDocument
     {
         let parameters: [Parameter] = [
@@ -38,7 +38,7 @@ struct TaskTimeline: Sendable {
     }
 }
 
-/// Events of a task, newest first.
+/// A page of the events of a task, newest first.
 struct TimelineDocument: Record {
     struct Entry: Record {
         var time = Instant.epoch
@@ -53,7 +53,7 @@ struct TimelineDocument: Record {
     }
 
     var items: [Entry] = []
-    /// `?cursor=` for those that come before.
+    /// The `?cursor=` of the next page, which has earlier events.
     var next: String?
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {

@@ -5,12 +5,12 @@ import NIOPosix
 
 /// Files in a directory that all replicas share.
 ///
-/// All calls to the file system run on threads of their own, never on Swift's cooperative ones. They are many, because what
-/// they do is wait for the disk, and what waits at the same time is made durable together.
+/// All calls to the file system run on a thread pool, never on Swift's cooperative threads. The pool is large: its
+/// threads wait for the disk, and the disk makes concurrent writes durable together.
 struct DirectoryStorage: Storage {
     private let root: String
 
-    /// - Throws: where the directory can't be made.
+    /// - Throws: `failed` if a directory can't be created.
     init(_ directory: String) throws(StorageError) {
         root = directory
         for folder in StorageFolder.allCases {
@@ -43,7 +43,7 @@ struct DirectoryStorage: Storage {
         let (path, second) = (path(source, name), path(folder, other))
         try await onThread {
             guard Glibc.link(path, second) == 0 else { throw StorageError("linking a file") }
-            // As young as its new name, so that nobody takes that for a leftover before it is named.
+            // Sets the time, so that no sweep moves the new name before a row refers to it.
             guard utimensat(AT_FDCWD, second, nil, 0) == 0 else { throw StorageError("touching a file") }
         }
         try await syncDirectory(folder)
@@ -70,7 +70,7 @@ struct DirectoryStorage: Storage {
         return try await onThread {
             let limit = Date(timeIntervalSinceNow: -Double(age.components.seconds))
             return try FileManager.default.contentsOfDirectory(atPath: parent).filter { name in
-                // One that has gone meanwhile is nobody's concern; and what is no plain file is not of this service.
+                // Skips a file that is gone by now. Anything but a regular file does not belong to this service.
                 guard let attributes = try? FileManager.default.attributesOfItem(atPath: "\(parent)/\(name)"),
                     attributes[.type] as? FileAttributeType == .typeRegular,
                     let written = attributes[.modificationDate] as? Date
@@ -88,7 +88,7 @@ struct DirectoryStorage: Storage {
         }
     }
 
-    /// Names must be as durable as the bytes.
+    /// Makes the names of new files durable.
     private func syncDirectory(_ folder: StorageFolder) async throws {
         let parent = path(folder)
         try await onThread {
@@ -143,7 +143,7 @@ private final class DirectoryFile: StoredFile {
     }
 }
 
-/// Calls again where a signal interrupted the call.
+/// Repeats a system call that a signal interrupts.
 private func uninterrupted(_ operation: String, _ call: () -> Int) throws(StorageError) -> Int {
     while true {
         let result = call()

@@ -1,19 +1,19 @@
 import NIOCore
 
-/// A stretch of a file.
+/// A byte range of a file.
 struct FilePiece: Sendable {
-    /// How much is read at once: what one reader takes of memory.
+    /// The bytes of one read, and so the memory of one reader.
     static let chunk = 256 * 1024
 
     let file: any StoredFile
     let range: Range<Int>
 
-    /// Hands the bytes over in order, as fast as they are taken.
+    /// Reads the bytes in order and calls `body` for each chunk.
     ///
     /// - Parameters:
     ///   - body: takes a chunk.
-    ///   - settle: awaited after each chunk, before the next is handed over. That one is read meanwhile.
-    /// - Throws: `missing` where the file is shorter than it should be.
+    ///   - settle: runs after each chunk, in parallel with the read of the next one, which waits for its end.
+    /// - Throws: `missing` if the file is shorter than the range.
     func forEachChunk(
         _ body: (ByteBuffer) async throws -> Void, settle: @escaping @Sendable () async throws -> Void = {}
     ) async throws {
@@ -28,7 +28,7 @@ struct FilePiece: Sendable {
         }
     }
 
-    /// Nothing at the end of the stretch.
+    /// Returns an empty buffer at the end of the range.
     private func chunk(at offset: Int) async throws -> ByteBuffer {
         guard offset < range.upperBound else { return ByteBuffer() }
         let buffer = try await file.read(at: offset, count: min(Self.chunk, range.upperBound - offset))

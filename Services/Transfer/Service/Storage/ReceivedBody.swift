@@ -4,7 +4,7 @@ import Hummingbird
 import NIOCore
 import ServiceKit
 
-/// A body of a request that counts as a whole only, as it was written to storage.
+/// A request body that is completely in storage.
 struct ReceivedBody: Sendable {
     var size: Int
     /// In hexadecimal.
@@ -12,11 +12,11 @@ struct ReceivedBody: Sendable {
 }
 
 extension Storage {
-    /// Writes a request's body to a new file as it comes, and makes it durable. Unless all of it has come there is no file.
+    /// Writes a request's body to a new file while it arrives, and makes it durable. An incomplete body leaves no file.
     ///
     /// - Parameters:
     ///   - limit: in bytes.
-    ///   - onReceived: hears how many bytes have come, each time.
+    ///   - onReceived: gets the size of each received buffer.
     /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(
         _ request: Request, as name: String, in folder: StorageFolder, limit: Int = .max,
@@ -44,7 +44,7 @@ extension Storage {
             guard buffer.readableBytes <= limit - size - pending.readableBytes else { throw Problem.uploadTooLarge }
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)
-            // However slowly it comes: a file to which nothing is written looks like a leftover to the sweep.
+            // Writes at least once a minute, because a sweep moves files without recent writes.
             let isDue = written.duration(to: .now) >= .seconds(60)
             guard pending.readableBytes >= FilePiece.chunk || isDue else { continue }
             try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
@@ -55,7 +55,7 @@ extension Storage {
         try await writes.begin { [pending, size] in try await file.write(pending, at: size) }
         try await writes.finish()
         size += pending.readableBytes
-        // The framework takes the end of a connection for the end of the body.
+        // Hummingbird reports the end of a connection as the end of the body.
         if let length = request.headers[.contentLength], Int(length) != size { throw Problem.bodyCut }
         try await file.sync()
         return ReceivedBody(size: size, sha256: hash.finalize().hexadecimal)
@@ -63,9 +63,9 @@ extension Storage {
 }
 
 extension RequestBody.AsyncIterator {
-    /// The next bytes of a body that counts as a whole only.
+    /// Returns the next bytes of a body.
     ///
-    /// - Throws: `body_cut`, whatever ended the connection.
+    /// - Throws: `body_cut` for every failure of the connection.
     fileprivate mutating func nextOfWhole() async throws(Problem) -> ByteBuffer? {
         do { return try await next() } catch { throw .bodyCut }
     }

@@ -2,17 +2,17 @@ import Contracts
 import OrderedCollections
 import TransferMachine
 
-/// What the devices' states name of what is kept beside them.
+/// The files and credentials that the states of devices refer to.
 struct StatesInUse: Sendable {
     private static let page = 200
 
     let states: MoverTable
     let partitions: Int
 
-    /// Whether the database has no device at all.
+    /// Whether the database has no devices.
     var isEmpty: Bool { get async throws { try await states.isEmpty } }
 
-    /// Which of these files of `segments` a device has a use for.
+    /// Returns the files in `segments` that a device refers to.
     func pieces(of names: [String]) async throws -> Set<String> {
         let names = Set(names)
         var used: Set<String> = []
@@ -22,7 +22,7 @@ struct StatesInUse: Sendable {
         return used
     }
 
-    /// The challenges that may still need what they were answered with, by device.
+    /// Returns the ids of the credentials that sessions and tasks refer to, by device.
     func challenges() async throws -> [AggregateKey: Set<String>] {
         var used: [AggregateKey: Set<String>] = [:]
         try await states.forEachState(of: partitions, page: Self.page) { key, state in
@@ -36,7 +36,7 @@ struct StatesInUse: Sendable {
 }
 
 extension TransferMachine {
-    /// The names of everything in storage that this device has a use for.
+    /// The names of all files that this device refers to.
     fileprivate var storedPieces: [String] {
         let ofTasks = sessions.values.flatMap { session in
             session.tasks.flatMap { task in
@@ -53,7 +53,7 @@ extension TransferMachine {
 }
 
 extension TransferTask {
-    /// With the piece that an attempt may be writing, of which nothing was reported yet.
+    /// All pieces, with the file of the current attempt even before its first report.
     fileprivate var allPieces: [StoredPiece] {
         (segments + (attempt.map { [Segment(epoch: $0.epoch, length: 0)] } ?? [])).map { storedPiece($0) }
     }

@@ -1,24 +1,22 @@
 import Glibc
 import NIOCore
 
-/// Where bytes are kept, under names that this service generates: what contents, attempts and uploads need of it, and no more,
-/// so that something other than a directory can do it.
+/// A store for files with generated names. It has only the operations that this service needs, so it need not be a
+/// directory.
 ///
-/// All replicas share it. What returns has lasted: a name when it was created or linked, bytes when they were synced. The
-/// functions throw ``StorageError``.
+/// All replicas share it. Names are durable after `create` and `link`, bytes after `sync`. The functions throw
+/// ``StorageError``.
 protocol Storage: Sendable {
-    /// A new empty file; whatever had its name is gone.
+    /// Creates an empty file. It replaces a file with the same name.
     func create(_ name: String, in folder: StorageFolder) async throws -> any StoredFile
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     func open(_ name: String, in folder: StorageFolder) async throws -> any StoredFile
 
-    /// Opens a file to write more to it.
+    /// Opens a file for writing, and keeps its bytes.
     func reopen(_ name: String, in folder: StorageFolder) async throws -> any StoredFile
 
-    /// Gives a file a second name; its bytes stay until both are removed.
-    ///
-    /// The file counts as changed then, so that nobody takes its new name for a leftover.
+    /// Gives a file a second name and sets its time to now. The bytes stay until both names are removed.
     func link(_ name: String, from source: StorageFolder, as other: String, in folder: StorageFolder) async throws
 
     /// Moves a file and sets its time to now. It replaces a file with the same name.
@@ -26,14 +24,14 @@ protocol Storage: Sendable {
     /// - Throws: `missing` if the file is gone: another process may have moved it.
     func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws
 
-    /// Removes a file; one that is not there is as good as removed. Whoever has it open reads on.
+    /// Removes a file if it exists. Open files stay readable.
     func remove(_ name: String, from folder: StorageFolder) async throws
 
-    /// The files that were not changed for so long, by the storage's own clock.
+    /// Returns the files that have not changed for at least `age`, by the clock of the storage.
     func names(in folder: StorageFolder, unchangedFor age: Duration) async throws -> [String]
 }
 
-/// What a storage keeps apart.
+/// The folders of a storage.
 enum StorageFolder: String, CaseIterable {
     case contents, segments, uploads
     /// Files that a sweep moved out of the other folders.
@@ -51,23 +49,23 @@ enum StorageFolder: String, CaseIterable {
     }
 }
 
-/// An open file, closed when nobody has it any more. Used by one task at a time.
+/// An open file for use by one task at a time. It closes with its last reference.
 protocol StoredFile: Sendable {
-    /// Writes at a place, all of it.
+    /// Writes all bytes at an offset.
     func write(_ buffer: ByteBuffer, at offset: Int) async throws
 
-    /// Returns when everything written is durable.
+    /// Makes all written bytes durable.
     func sync() async throws
 
-    /// Reads at most `count` bytes; fewer at the end of the file only.
+    /// Reads `count` bytes; fewer only at the end of the file.
     func read(at offset: Int, count: Int) async throws -> ByteBuffer
 }
 
-/// Why bytes could not be kept or found.
+/// A failure of the storage.
 enum StorageError: Error, Equatable, CustomStringConvertible {
-    /// No space is left, the quota is used up, or the file may not be longer.
+    /// No space is left, the quota is used up, or the file has its largest size.
     case full
-    /// The process or the system has none left of what is only lent: files that may be open, memory.
+    /// Too many files are open, or no memory is left.
     case exhausted
     case missing
     case failed(operation: String, errno: Int32)

@@ -3,18 +3,20 @@ import ServiceKit
 
 extension Problem {
     static let diskFull = Problem(
-        .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "No space is left for it", retryAfter: 60)
+        .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "Storage is full",
+        detail: "DATA_DIRECTORY has no space left, or a quota is used up.", retryAfter: 60)
     static let storageExhausted = Problem(
-        .serviceUnavailable, "storage_exhausted", "Too many files are open, or no memory is left", retryAfter: 1)
+        .serviceUnavailable, "storage_exhausted", "Storage is out of resources",
+        detail: "Too many files are open, or no memory is left.", retryAfter: 1)
 }
 
 extension [Problem] {
-    /// What storage may lack at a route that writes.
+    /// The storage problems of a route that writes.
     static let ofStoring: [Problem] = [.diskFull, .storageExhausted]
 }
 
 extension StorageError {
-    /// How it looks over HTTP; nil where it is a fault of this service.
+    /// The problem for the client; nil for a fault of this service.
     var problem: Problem? {
         switch self {
         case .full: .diskFull
@@ -24,7 +26,7 @@ extension StorageError {
     }
 }
 
-/// Answers a request that needs storage. What it lacks is told as the problem that it is.
+/// Runs `body` and replaces a ``StorageError`` by its problem.
 func withStorage<T>(_ body: () async throws -> T) async throws -> T {
     do { return try await body() } catch let error as StorageError { throw error.problem ?? error }
 }

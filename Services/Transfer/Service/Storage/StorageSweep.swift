@@ -2,26 +2,25 @@ import Logging
 import ServiceKit
 import ServiceLifecycle
 
-/// Moves unreferenced files to the trash, and empties the trash. Killed processes and failed removals leave such files.
+/// Moves unreferenced files to the trash, and empties it. Killed processes and failed removals leave unreferenced files.
 ///
-/// It moves only old files: a transaction may be about to name a young one. It removes nothing at once: after a
-/// restore, or with the wrong database, rows are missing. A later sweep puts a file back when a row names it again. If
-/// a sweep would move too much, it is refused until an operator confirms it, or until the days of the trash have
+/// It moves only old files, because a transaction may be about to refer to a young one. It removes nothing at once,
+/// because rows are missing after a restore or with the wrong database. A later sweep restores a file when a row refers
+/// to it again. A sweep that would move too much is refused until an operator confirms it, or until `TRASH_DAYS` have
 /// passed.
 struct StorageSweep: Service {
-    /// The file in the trash whose time says when a sweep was first refused. No other file has this name: theirs are
-    /// generated.
+    /// The file in the trash whose time is the time of the first refusal. All other files have generated names.
     static let note = "sweep-refused"
-    /// Up to this number of leftovers, a sweep is never refused.
+    /// The number of unreferenced files up to which a sweep is never refused.
     static let few = 20
-    /// How many names are asked for at once.
+    /// The number of names in one query.
     private static let page = 10_000
 
-    /// The sign that the database may not belong to these files.
+    /// A sign that the database may not belong to these files.
     enum Suspicion: Sendable {
-        /// For folders with few leftovers: their share of all files exceeds the limit.
+        /// For folders with few unreferenced files: their share of all files exceeds the limit.
         case manyLeftovers
-        /// For folders with many leftovers: the database has no device at all.
+        /// For folders with many unreferenced files: the database has no devices.
         case emptyDatabase(@Sendable () async throws -> Bool)
     }
 
@@ -33,7 +32,7 @@ struct StorageSweep: Service {
     var pause = Duration.seconds(3600)
     var metrics = Metrics()
     let logger: Logger
-    /// Which of these names are in use.
+    /// Returns the names that rows or states refer to.
     let inUse: @Sendable ([String]) async throws -> Set<String>
 
     /// Runs until graceful shutdown or cancellation.
@@ -41,14 +40,15 @@ struct StorageSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    logger.warning("could not sweep leftover files", metadata: metadata(["error": "\(error)"]))
+                    logger.warning(
+                        "failed to sweep unreferenced files, will retry", metadata: metadata(["error": "\(error)"]))
                 }
                 try await Task.sleep(for: pause)
             }
         }
     }
 
-    /// Looks at every file once.
+    /// Checks every file once.
     func sweep() async throws {
         let trashed = try await storage.names(in: folder.trash, unchangedFor: .zero)
         try await putBack(trashed.filter { $0 != Self.note })
@@ -75,31 +75,31 @@ struct StorageSweep: Service {
             _ = try await storage.create(Self.note, in: folder.trash)
         }
         logger.error(
-            "refused to sweep files that nothing names: is this the database of DATA_DIRECTORY? SWEEP_LIMIT=100 confirms it",
+            "refused to sweep unreferenced files; check that the database belongs to DATA_DIRECTORY, then set SWEEP_LIMIT=100",
             metadata: metadata(["files": "\(files)", "leftovers": "\(leftovers)"]))
         return true
     }
 
-    /// A database that was restored and rolled forward names them again.
+    /// Restores files to which a row refers again, for example because a restored database was rolled forward.
     private func putBack(_ trashed: [String]) async throws {
         let leftovers = Set(try await unnamed(of: trashed))
         let count = try await move(trashed.filter { !leftovers.contains($0) }, from: folder.trash, to: folder)
         guard count > 0 else { return }
-        logger.notice("put files back from the trash, which something names", metadata: metadata(["files": "\(count)"]))
+        logger.notice("restored referenced files from the trash", metadata: metadata(["files": "\(count)"]))
     }
 
     private func trash(_ leftovers: [String]) async throws {
         let count = try await move(leftovers, from: folder, to: folder.trash)
         guard count > 0 else { return }
         metrics.add(Double(count), to: .filesTrashed, ["folder": folder.rawValue])
-        logger.notice("moved files that nothing names to the trash", metadata: metadata(["files": "\(count)"]))
+        logger.notice("moved unreferenced files to the trash", metadata: metadata(["files": "\(count)"]))
     }
 
     private func emptyTrash() async throws {
         let due = try await storage.names(in: folder.trash, unchangedFor: rules.trashAge)
         for name in due {
             do { try await storage.remove(name, from: folder.trash) } catch let error as StorageError {
-                complain("could not remove a file of the trash", name, error)
+                complain("failed to remove a file from the trash", name, error)
             }
         }
         guard !due.isEmpty else { return }
@@ -116,7 +116,7 @@ struct StorageSweep: Service {
             } catch StorageError.missing {
                 continue
             } catch let error as StorageError {
-                complain("could not move a leftover file", name, error)
+                complain("failed to move a file of the sweep", name, error)
             }
         }
         return count
@@ -150,7 +150,6 @@ struct SweepRules: Sendable {
     /// The percentage of a folder's files that one sweep may move.
     var limit = 50
 
-    /// The settings.
     static let settings: [Setting] = [
         .number("TRASH_DAYS", 7, 1...3650, "days for which unreferenced files stay in the trash of DATA_DIRECTORY"),
         .number(

@@ -5,11 +5,9 @@ import Postgres
 import Records
 import TransferMachine
 
-// The SQL of the movers; that of contents is in `ContentTable`.
-
-/// The table `transfer.movers`, and the look through all states for attempts that nobody carries out.
+/// The table `transfer.movers` with the leases of workers, and the scan of all states.
 struct MoverTable: Sendable {
-    /// Seconds after which a mover that was not heard of is dead.
+    /// Seconds until the lease of a worker expires.
     static let lease = 10.0
 
     let pool: ConnectionPool
@@ -48,10 +46,9 @@ struct MoverTable: Sendable {
 
     func bury(_ mover: UUID) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, [.uuid(mover)])) }
 
-    /// Hands all devices' states over, a page at a time.
+    /// Calls `body` for the states of all devices. It reads them in pages.
     ///
-    /// - Throws: ``StateUnreadable`` where another version of this service has written one: who acts on what no state names
-    ///   must know all of them.
+    /// - Throws: ``StateUnreadable``. It skips no state, because callers look for files to which no state refers.
     func forEachState(
         of partitions: Int, page: Int, _ body: (AggregateKey, TransferMachine) async throws -> Void
     ) async throws {
@@ -71,7 +68,7 @@ struct MoverTable: Sendable {
         }
     }
 
-    /// A page of the states of a partition, by key.
+    /// Returns a page of the states of a partition, ordered by key.
     func states(
         of partition: Int, after key: String, limit: Int
     ) async throws(PostgresError) -> [(key: String, state: [UInt8], version: Int)] {
@@ -82,8 +79,10 @@ struct MoverTable: Sendable {
     }
 }
 
-/// A device's state is of another version of the machine.
+/// The state of a device has another machine version.
 struct StateUnreadable: Error, CustomStringConvertible {
     let key: String
-    var description: String { "the state of \(key) is of another version of transfer, which will bring it up to date" }
+    var description: String {
+        "the state of \(key) is unreadable; another machine version wrote it"
+    }
 }

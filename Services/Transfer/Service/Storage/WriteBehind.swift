@@ -1,16 +1,16 @@
-/// Lets one chunk be written while the next one is gathered: at most one is under way.
+/// Runs one write at a time in the background, so that the next chunk can arrive meanwhile.
 struct WriteBehind {
     private var last: Task<Void, any Error>?
 
-    /// Returns when the write before this one is done.
+    /// Waits for the former write and begins the next one.
     ///
-    /// - Throws: what that one threw; this one is not begun then.
+    /// - Throws: the error of the former write; then the next one does not begin.
     mutating func begin(_ write: sending @escaping () async throws -> Void) async throws {
         try await finish()
         last = Task { try await write() }
     }
 
-    /// Returns when nothing is under way.
+    /// Waits for the write in progress.
     mutating func finish() async throws {
         let last = last
         self.last = nil
