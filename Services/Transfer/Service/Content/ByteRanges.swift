@@ -1,12 +1,12 @@
-/// What a `Range` header asks for of so many bytes (RFC 9110 section 14).
+/// The evaluation of a `Range` header (RFC 9110 section 14).
 enum ByteRanges: Equatable {
-    /// No range that can be understood, or a wasteful lot of them: the whole is sent.
+    /// The whole file: no valid header, more than ``limit`` ranges, or a suffix of an empty file.
     case whole
     case unsatisfiable
-    /// In the order in which they were asked for; at least one. No two overlap or touch.
+    /// At least one range, in the order of the request. The ranges neither overlap nor touch.
     case some([Range<Int>])
 
-    /// A request for more pieces than this gets the whole (section 14.2 lets a server defend itself so).
+    /// The largest number of ranges in a request (section 14.2 allows a server to ignore more).
     static let limit = 16
 
     init(header: String?, size: Int) {
@@ -17,7 +17,7 @@ enum ByteRanges: Equatable {
         var ranges: [Range<Int>] = []
         var count = 0
         for spec in header[header.index(after: equals)...].split(separator: ",", omittingEmptySubsequences: false) {
-            // Empty list elements are to be passed over (section 5.6.1.2).
+            // Recipients must skip empty list elements (section 5.6.1.2).
             let spec = Self.trimmed(spec)
             if spec.isEmpty { continue }
             count += 1
@@ -26,7 +26,7 @@ enum ByteRanges: Equatable {
                 return
             }
             if case .range(let range) = asked { Self.add(range, to: &ranges) }
-            // The last bytes of nothing can be had, yet no Content-Range could name them.
+            // The last bytes of an empty file are satisfiable, but Content-Range can't express them.
             if asked == .suffixOfNothing {
                 self = .whole
                 return
@@ -45,8 +45,7 @@ enum ByteRanges: Equatable {
         case suffixOfNothing
     }
 
-    /// Joins a range with those that it overlaps or touches, at the place of the first of them (section 15.3.7.2): however often
-    /// bytes are asked for, they are sent once.
+    /// Merges a range with those that it overlaps or touches, at the index of the first of them (section 15.3.7.2).
     private static func add(_ range: Range<Int>, to ranges: inout [Range<Int>]) {
         var union = range
         var place: Int?
@@ -60,7 +59,7 @@ enum ByteRanges: Equatable {
         ranges.insert(union, at: place ?? ranges.endIndex)
     }
 
-    /// One range, cut to the size; nil where it is not lawful.
+    /// Parses one range and clamps it to the size; nil if it is invalid.
     private static func parse(_ spec: Substring, _ size: Int) -> Asked? {
         guard let dash = spec.firstIndex(of: "-") else { return nil }
         let first = spec[..<dash]
@@ -80,7 +79,7 @@ enum ByteRanges: Equatable {
         return .range(start..<(min(end, size - 1) + 1))
     }
 
-    /// Digits only; what is too large for a number is as large as can be.
+    /// Parses digits; the maximum if the number is too large.
     private static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(text) ?? Int.max

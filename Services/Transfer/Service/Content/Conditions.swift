@@ -2,7 +2,7 @@ import HTTPTypes
 import ServiceKit
 import Timeline
 
-/// The header fields by which a request depends on what is there, as they were sent (RFC 9110 sections 13 and 14.2).
+/// The precondition and range headers of a request (RFC 9110 sections 13 and 14.2).
 struct Conditions {
     var ifMatch: String?
     var ifUnmodifiedSince: String?
@@ -22,12 +22,12 @@ struct Conditions {
         range = headers[.range]
     }
 
-    /// By what one state of a file is known.
+    /// The validators of one state of a file.
     struct Validators {
         /// Strong.
         var etag: String
-        /// Whole seconds. Strong too: no two states of a path have the same. Nil where it is not known: then no date
-        /// says anything.
+        /// In whole seconds. Strong, because two states of a path never have the same. Nil if unknown: then the service
+        /// ignores preconditions with dates.
         var modifiedAt: Instant?
 
         init(etag: String, modifiedAt: Instant?) { (self.etag, self.modifiedAt) = (etag, modifiedAt) }
@@ -36,11 +36,11 @@ struct Conditions {
 
     enum Verdict { case holds, notModified, failed }
 
-    /// The preconditions in their order (section 13.2.2).
+    /// Evaluates the preconditions in their order (section 13.2.2).
     ///
     /// - Parameters:
-    ///   - current: what is there; nil where nothing is.
-    ///   - isReading: a GET or HEAD, which is not refused for what the client knows already.
+    ///   - current: the validators of the current file; nil if there is none.
+    ///   - isReading: whether the method is GET or HEAD, which can get 304.
     func verdict(on current: Validators?, isReading: Bool, now: Instant) -> Verdict {
         if let ifMatch {
             guard let current, EntityTags(ifMatch).matchStrongly(current.etag) else { return .failed }
@@ -57,7 +57,7 @@ struct Conditions {
         return .holds
     }
 
-    /// Holds a request that changes something to its preconditions.
+    /// Checks the preconditions of a PUT or DELETE.
     ///
     /// - Throws: `precondition_failed`.
     func require(of current: StoredContent?, now: Instant) throws(Problem) {
@@ -65,8 +65,8 @@ struct Conditions {
         guard verdict == .holds else { throw .contentChanged }
     }
 
-    /// Whether `Range` still speaks of what is there (section 13.1.5): tags are compared strongly, and a date must be the very
-    /// one. Without `If-Range` it does.
+    /// Whether `Range` applies to the current file (section 13.1.5). `If-Range` needs the same strong tag or the exact
+    /// date. Without `If-Range`, `Range` applies.
     func isOfSameState(as current: Validators, now: Instant) -> Bool {
         guard let ifRange, ifRange != current.etag else { return true }
         guard let modifiedAt = current.modifiedAt else { return false }

@@ -1,15 +1,15 @@
 import Timeline
 
-/// How a GET or HEAD of a content is answered: preconditions first, then the ranges (RFC 9110 section 13.2.2).
+/// The kind of answer to a GET or HEAD: first the preconditions, then the ranges (RFC 9110 section 13.2.2).
 enum ContentAnswer: Equatable {
     case preconditionFailed
     case notModified
     case unsatisfiable
     case whole
-    /// One or several, as ``ByteRanges/some(_:)`` has them.
+    /// The ranges of ``ByteRanges/some(_:)``.
     case ranges([Range<Int>])
 
-    /// - Parameter isHead: `Range` means nothing to HEAD (section 14.2).
+    /// - Parameter isHead: HEAD ignores `Range` (section 14.2).
     init(_ conditions: Conditions, on current: Conditions.Validators, size: Int, isHead: Bool, now: Instant) {
         switch conditions.verdict(on: current, isReading: true, now: now) {
         case .failed: self = .preconditionFailed

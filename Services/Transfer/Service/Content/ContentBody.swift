@@ -1,7 +1,7 @@
 import Hummingbird
 import NIOCore
 
-/// A part of an answer's body.
+/// A part of a response body.
 enum BodyPiece: Sendable {
     case text(String)
     case file(FilePiece)
@@ -13,8 +13,7 @@ enum BodyPiece: Sendable {
         }
     }
 
-    /// Hands the bytes over in order, as fast as they are taken: of those that wait to be taken, never more than
-    /// ``FilePiece/chunk`` are in memory.
+    /// Calls `body` for each chunk in order. At most ``FilePiece/chunk`` bytes wait in memory.
     func forEachChunk(
         _ body: (ByteBuffer) async throws -> Void, settle: @escaping @Sendable () async throws -> Void = {}
     ) async throws {
@@ -25,12 +24,12 @@ enum BodyPiece: Sendable {
     }
 }
 
-/// A body that is read while it is sent, never whole in memory.
+/// Returns a response body that is read while it is sent.
 ///
 /// - Parameters:
-///   - channel: that it is sent on. Each chunk has reached its event loop before the next one is handed over: a writer learns
-///     from there alone that the client does not keep up, and a busy event loop may be late with that.
-///   - onSent: hears how many bytes were taken, each time.
+///   - channel: the connection. Each chunk reaches its event loop before the next one, because the event loop applies
+///     back-pressure and may be late with it.
+///   - onSent: gets the size of each sent chunk.
 func body(
     of pieces: [BodyPiece], on channel: any Channel, onSent: @escaping @Sendable (Int) -> Void
 ) -> ResponseBody {
@@ -52,7 +51,7 @@ struct MultipartRanges {
     let boundary: String
     let pieces: [BodyPiece]
 
-    /// - Parameter boundary: nothing that the file could have in it by chance.
+    /// - Parameter boundary: a random text that the file does not contain.
     init(_ ranges: [Range<Int>], of whole: [FilePiece], _ contentType: String, boundary: String) {
         let size = whole.reduce(0) { $0 + $1.range.count }
         var pieces: [BodyPiece] = []
@@ -68,7 +67,7 @@ struct MultipartRanges {
 
     var contentType: String { "multipart/byteranges; boundary=\(boundary)" }
 
-    /// Section 14.4.
+    /// Returns a `Content-Range` (section 14.4).
     static func contentRange(_ range: Range<Int>, _ size: Int) -> String {
         "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
     }

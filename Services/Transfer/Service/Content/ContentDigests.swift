@@ -4,19 +4,19 @@ import HTTPTypes
 import NIOCore
 
 extension DigestAlgorithm {
-    /// More than this is not read twice to tell its digest beforehand: whoever may read could keep the disk busy.
+    /// The largest number of bytes that is read for a digest. More would let readers overload the disk.
     static let longestPart = 64 << 20
 
-    /// The digest of a whole file: SHA-256 is known since it was put there. A preference is but a wish, so a long file has no
-    /// other (RFC 9530 section 4).
+    /// Returns the digest of a whole file. SHA-256 is stored with the file. A longer file gets it for every algorithm,
+    /// because a preference does not bind the server (RFC 9530 section 4).
     func field(of content: StoredContent, _ file: FilePiece) async throws -> String {
         if self != .sha256, let read = try await field(of: [.file(file)]) { return read }
         return Self.sha256.field(Array(hexadecimal: content.sha256))
     }
 
-    /// The digest of a body that is not a whole file. Reads it once, a chunk at a time.
+    /// Reads a body and returns its digest.
     ///
-    /// - Returns: nil for a long one.
+    /// - Returns: nil for a body of more than ``longestPart`` bytes.
     func field(of pieces: [BodyPiece]) async throws -> String? {
         guard pieces.reduce(0, { $0 + $1.length }) <= Self.longestPart else { return nil }
         switch self {
@@ -35,7 +35,7 @@ extension DigestAlgorithm {
         return hash.finalize()
     }
 
-    /// A dictionary of one byte sequence (RFC 9530 section 2).
+    /// Returns a dictionary of one byte sequence (RFC 9530 section 2).
     private func field(_ digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
 }
 
@@ -63,7 +63,7 @@ extension Sequence<UInt8> {
 }
 
 extension [UInt8] {
-    /// Up to the first that is no digit.
+    /// Parses pairs of hexadecimal digits up to the first that is not one.
     fileprivate init(hexadecimal text: String) {
         self = []
         var rest = text[...]

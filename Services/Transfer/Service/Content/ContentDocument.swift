@@ -2,7 +2,7 @@ import HTTPTypes
 import Records
 import ServiceKit
 
-/// What a path holds now.
+/// The current file of a path.
 struct ContentDocument: Record {
     var path = ""
     var size = 0
@@ -28,13 +28,13 @@ struct ContentDocument: Record {
 
 extension Problem {
     static let rangeNotSatisfiable = Problem(
-        .rangeNotSatisfiable, "range_not_satisfiable", "None of the ranges is in the file")
+        .rangeNotSatisfiable, "range_not_satisfiable", "Range is outside the file")
     static let invalidPath = Problem(
-        .badRequest, "invalid_path", "A path is segments of 1 to 255 bytes with slashes between, at most 1024 bytes")
-    static let bodyCut = Problem(.badRequest, "body_cut", "The body ended before its length")
-    /// The title tells what all preconditions have in common, not only `If-Match`.
-    static let contentChanged = Problem.preconditionFailed.because(
-        "what is there is not what the preconditions ask for")
+        .badRequest, "invalid_path", "Path is not valid",
+        detail: "A path has at most 1024 bytes, in segments of 1 to 255 bytes.")
+    static let bodyCut = Problem(
+        .badRequest, "body_cut", "Request body is cut off", detail: "Nothing is stored. Send the whole body again.")
+    static let contentChanged = Problem.preconditionFailed.because("The file does not meet the preconditions.")
 
     /// With the size, so that the client can ask again.
     static func rangeNotSatisfiable(size: Int) -> Problem {

@@ -6,16 +6,16 @@ import ServiceKit
 import Timeline
 
 extension ContentRoutes {
-    /// RFC 9110 section 9.3.4.
+    /// Stores a file (RFC 9110 section 9.3.4).
     func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let path = try ContentPath(target: request.uri.path).text
-        // A part that was taken for the whole would spoil the file (section 14.5).
+        // A server without partial PUT should refuse Content-Range (section 14.5).
         guard request.headers[.contentRange] == nil else {
-            throw Problem.invalidHeader.because("Content-Range: a file is put as a whole")
+            throw Problem.invalidHeader.because("Content-Range: PUT replaces the whole file")
         }
         let type = try contentType(request)
         let conditions = Conditions(request.headers)
-        // Looked at before the body comes, so that nobody sends it in vain; it counts when the file takes its place.
+        // An early check, so that a client need not send a body for nothing. The check in `place` decides.
         try conditions.require(of: try await table.find(path), now: clock.now)
         let name = UUID().lowercased
         let body = try await storage.receive(request, as: name, in: .contents) {
@@ -29,7 +29,7 @@ extension ContentRoutes {
             response.headers[.eTag] = content.etag
             return response
         } catch let error as PlacingFailed {
-            // It may have its place none the less: at worst its space is lost.
+            // The row may refer to the file, so the file stays. If not, the sweep finds it.
             throw error.reason
         } catch {
             await discard(name)
@@ -37,7 +37,7 @@ extension ContentRoutes {
         }
     }
 
-    /// RFC 9110 section 9.3.5.
+    /// Removes a file (RFC 9110 section 9.3.5).
     func delete(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let path = try ContentPath(target: request.uri.path).text
         let conditions = Conditions(request.headers)
@@ -51,19 +51,19 @@ extension ContentRoutes {
         }
     }
 
-    /// The database failed while a file was given its place.
+    /// The database failed while a row was to refer to the file. The outcome is unknown.
     private struct PlacingFailed: Error { let reason: any Error }
 
-    /// Gives a file its place, if the preconditions hold at that moment. Each who comes in between delays it once.
+    /// Makes the row of a path refer to a new file, if the preconditions hold. Repeats after a concurrent change.
     ///
-    /// - Returns: whether nothing was there.
+    /// - Returns: whether the path is new.
     private func place(_ content: inout StoredContent, _ conditions: Conditions) async throws -> Bool {
         while true {
             let former = try await table.find(content.path)
             let now = clock.now
             try conditions.require(of: former, now: now)
             let second = now.milliseconds / 1000
-            // Two states within a second would have one date, and a download could be made of both.
+            // With the same date for two states, a resumed download could mix them.
             let next = former.map { $0.modifiedAt.milliseconds / 1000 + 1 } ?? second
             content.modifiedAt = Instant(milliseconds: max(second, next) * 1000)
             do {
@@ -74,11 +74,11 @@ extension ContentRoutes {
         }
     }
 
-    /// It comes back in headers, and in the heads of parts: one line of ASCII.
+    /// Returns the media type, which must be one line of ASCII because answers repeat it in headers.
     private func contentType(_ request: Request) throws(Problem) -> String {
         guard let type = request.headers[.contentType] else { return "application/octet-stream" }
         guard type.utf8.count <= 255, type.contains("/"), type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-            throw .invalidHeader.because("Content-Type: not a media type of at most 255 characters")
+            throw .invalidHeader.because("Content-Type: must be a media type of at most 255 characters")
         }
         return type
     }

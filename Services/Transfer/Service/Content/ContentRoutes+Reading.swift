@@ -13,9 +13,9 @@ extension ContentRoutes {
         return try await representation.response(to: request, on: context.channel, now: clock.now)
     }
 
-    /// The content and its open file. A file that is replaced between the two is looked up once more.
+    /// Returns the row of a path and its open file. Reads the row again if the file was replaced meanwhile.
     ///
-    /// - Throws: `not_found`; `StorageError.missing` where the file is lost.
+    /// - Throws: `not_found`; `StorageError.missing` if the file is lost.
     private func find(_ path: String) async throws -> (StoredContent, any StoredFile) {
         var lost: String?
         while true {

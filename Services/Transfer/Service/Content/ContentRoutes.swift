@@ -6,10 +6,10 @@ import Runtime
 import ServiceKit
 import Timeline
 
-/// The other end of downloads: `/content/{path}`.
+/// The origin for downloads: `/content/{path}`.
 ///
-/// Reading is open to all, other than every other call: clients that nobody here wrote fetch from it as from any server of
-/// files, and a credential in the headers of a download task would end up in the log. Operators alone put anything there.
+/// Only these reads need no credential: stock HTTP clients read files here, and a credential in the headers of a
+/// download task would be in the log. Only operators may write.
 struct ContentRoutes: Sendable {
     let storage: any Storage
     let table: ContentTable
@@ -19,10 +19,10 @@ struct ContentRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let path = ContentPath.prefix + "{path}"
-        // A description knows no paths of several segments: it has the one, and says of it that it stands for both.
+        // OpenAPI has no parameter of several segments, so the description has only the first of these routes.
         for (path, isDescribed) in [(path, true), (path + "/**", false)] {
             table.add(
-                .put, path, "Puts a file there, in place of another", access: .scope(.operate),
+                .put, path, "Creates or replaces a file", access: .scope(.operate),
                 parameters: [Self.path] + Self.preconditions, response: ContentDocument.self, status: .created,
                 further: [.ok], problems: .ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
                 isDescribed: isDescribed, takesContent: true
@@ -41,7 +41,7 @@ struct ContentRoutes: Sendable {
             }
         }
         for method in [HTTPRequest.Method.post, .patch] {
-            table.add(method, path + "/**", "Is not there", access: .open, isDescribed: false, unknownQuery: .ignored) {
+            table.add(method, path + "/**", "Answers 405", access: .open, isDescribed: false, unknownQuery: .ignored) {
                 _, _ in
                 var problem = Problem.methodNotAllowed
                 problem.headers[.allow] = "DELETE, GET, HEAD, PUT"
@@ -50,28 +50,28 @@ struct ContentRoutes: Sendable {
         }
     }
 
-    /// It needs the database, though no credential.
+    /// Returns the problems of a read, which needs the database but no credential.
     private static func problems(of read: HTTPRequest.Method) -> [Problem] {
         [.invalidPath, .notFound, .preconditionFailed, .storageExhausted, Problem(.databaseUnavailable)]
             + (read == .get ? [.rangeNotSatisfiable] : [])
     }
 
     private static let path = RouteParameter(
-        "path", in: .path, "One segment, or several with slashes between them, such as films/summer.mp4",
+        "path", in: .path, "One segment, or several separated by slashes, such as films/summer.mp4",
         ["type": "string", "minLength": 1, "maxLength": .int(ContentPath.longest)])
 
     private static let preconditions = [
-        header("If-Match", "Tags of which one must be the file's; * where there must be a file"),
-        header("If-None-Match", "Tags of which none may be the file's; * where there may be no file"),
-        header("If-Unmodified-Since", "Heeded without If-Match"),
+        header("If-Match", "Entity tags, one of which must be the file's; * requires a file"),
+        header("If-None-Match", "Entity tags, none of which may be the file's; * requires that no file exists"),
+        header("If-Unmodified-Since", "Ignored if If-Match is present"),
     ]
 
     private static let wishes = [
-        header("If-Modified-Since", "Heeded without If-None-Match"),
-        header("Range", "For example bytes=0-99,-1; at most \(ByteRanges.limit) ranges. HEAD does not heed it"),
-        header("If-Range", "A strong tag or the very date of the file without which Range is not heeded"),
-        header("Want-Repr-Digest", "For example sha-512=3, sha-256=10: Repr-Digest is sent"),
-        header("Want-Content-Digest", "As Want-Repr-Digest: Content-Digest is sent"),
+        header("If-Modified-Since", "Ignored if If-None-Match is present"),
+        header("Range", "For example bytes=0-99,-1; at most \(ByteRanges.limit) ranges; HEAD ignores it"),
+        header("If-Range", "Range is ignored unless this is the strong tag or the exact date of the file"),
+        header("Want-Repr-Digest", "For example sha-512=3, sha-256=10; the answer has Repr-Digest"),
+        header("Want-Content-Digest", "As Want-Repr-Digest; the answer has Content-Digest"),
     ]
 
     private static func header(_ name: String, _ summary: String) -> RouteParameter {

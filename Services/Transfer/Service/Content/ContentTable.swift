@@ -2,26 +2,26 @@ import Contracts
 import Postgres
 import Timeline
 
-/// The state of a path: what is needed to answer for it.
+/// A row of `transfer.contents`: a path and its current file.
 struct StoredContent: Sendable, Equatable {
     var path: String
-    /// The generated name of the file; no other state of any path has it.
+    /// The generated name of the file, unique for each state of each path.
     var file: String
     var size: Int
     /// In hexadecimal.
     var sha256: String
     var contentType: String
-    /// Whole seconds, and later than that of the former state.
+    /// In whole seconds; later than that of the former state.
     var modifiedAt: Instant
 
-    /// Strong: it changes with every byte, and with nothing else.
+    /// A strong tag that depends on the bytes alone.
     var etag: String { "\"\(sha256.prefix(32))\"" }
 }
 
 /// The table `transfer.contents`.
 ///
-/// Changes are made on a condition: that the path still is as it was found. Whoever is refused looks again. So preconditions of
-/// requests hold at the moment of the change, and each replaced file is known to exactly one who removes it.
+/// A change succeeds only if the row still has the file that the caller has read; otherwise the caller reads it again.
+/// So preconditions hold at the time of the change, and exactly one caller removes a replaced file.
 struct ContentTable: Sendable {
     let pool: ConnectionPool
     let partitions: Int
@@ -58,10 +58,10 @@ struct ContentTable: Sendable {
             contentType: try row.text(3), modifiedAt: Instant(milliseconds: Int64(try row.int(4))))
     }
 
-    /// Makes a path name a file, in one step.
+    /// Creates or replaces the row of a path.
     ///
-    /// - Parameter former: what it named when it was looked at; nil for nothing.
-    /// - Returns: false where it names another by now; nothing is changed then.
+    /// - Parameter former: the row that the caller has read; nil if there was none.
+    /// - Returns: false if the row has changed meanwhile; then this changes nothing.
     func put(_ content: StoredContent, inPlaceOf former: StoredContent?) async throws(PostgresError) -> Bool {
         var parameters: [Parameter] = [
             partition(content.path), .text(content.path), .text(content.file), .int(content.size),
@@ -73,15 +73,15 @@ struct ContentTable: Sendable {
         return try await !pool.run(Call(Self.replace, parameters)).isEmpty
     }
 
-    /// Makes a path name nothing.
+    /// Removes the row of a path.
     ///
-    /// - Returns: false where it names another file by now; nothing is changed then.
+    /// - Returns: false if the row has changed meanwhile; then this changes nothing.
     func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
         let parameters: [Parameter] = [partition(content.path), .text(content.path), .text(content.file)]
         return try await !pool.run(Call(Self.remove, parameters)).isEmpty
     }
 
-    /// Which of these files paths name.
+    /// Returns the files that paths refer to.
     func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
         let rows = try await pool.run(Call(Self.inUse, [.texts(files)]))
         return Set(try rows.map { row throws(PostgresError) in try row.text(0) })

@@ -4,13 +4,13 @@ struct EntityTag: Equatable {
     let isWeak: Bool
 }
 
-/// What `If-Match` and `If-None-Match` list.
+/// The value of `If-Match` or `If-None-Match`.
 enum EntityTags: Equatable {
-    /// `*`: whatever is there.
+    /// `*`: any existing file.
     case any
     case listed([EntityTag])
 
-    /// Commas within the quotes belong to the tag. What is no tag is passed over: it names nothing.
+    /// Parses a list of tags. A quoted comma belongs to its tag. Invalid tags are skipped.
     init(_ header: String) {
         var rest = header[...].drop { $0 == " " || $0 == "\t" }
         guard rest.prefix(while: { $0 != " " && $0 != "\t" }) != "*" else {
@@ -33,7 +33,7 @@ enum EntityTags: Equatable {
         self = .listed(tags)
     }
 
-    /// Whether both tags are strong and the same (section 8.8.3.2): what `If-Match` asks for.
+    /// The strong comparison of `If-Match` (section 8.8.3.2): both tags are strong and equal.
     func matchStrongly(_ strong: String) -> Bool {
         switch self {
         case .any: true
@@ -41,7 +41,7 @@ enum EntityTags: Equatable {
         }
     }
 
-    /// Whether the tags are the same but for weakness: what `If-None-Match` asks for.
+    /// The weak comparison of `If-None-Match`: the tags are equal except for weakness.
     func matchWeakly(_ strong: String) -> Bool {
         switch self {
         case .any: true

@@ -6,7 +6,7 @@ enum HTTPDate {
     private static let longDays = ["Thurs", "Fri", "Satur", "Sun", "Mon", "Tues", "Wednes"].map { $0 + "day" }
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// The text of a moment, as `Sun, 06 Nov 1994 08:49:37 GMT`; what is less than a second is cut off.
+    /// Returns a text such as `Sun, 06 Nov 1994 08:49:37 GMT`. Fractions of a second are cut off.
     static func text(_ instant: Instant) -> String {
         let instant = instant.heldToDocuments
         let seconds = Int(instant.milliseconds) / 1000
@@ -17,10 +17,10 @@ enum HTTPDate {
         return "\(weekday), \(parts[2]) \(month) \(parts[0]) \(parts[3]):\(parts[4]):\(parts[5]) GMT"
     }
 
-    /// The moment that a text names, in today's form or one of the two obsolete ones that recipients still have to read.
+    /// Parses a date in the current format or one of the two obsolete formats, which recipients must accept.
     ///
-    /// - Parameter now: tells the century of a year with two digits: one that seems more than 50 years ahead is past.
-    /// - Returns: nil for all else; a header with such a text counts as none.
+    /// - Parameter now: determines the century of a two-digit year. A year more than 50 years ahead is in the past.
+    /// - Returns: nil for an invalid date; the caller ignores its header.
     static func instant(_ text: String, now: Instant) -> Instant? {
         let parts = text.split(separator: " ").map { String($0) }
         switch parts.count {

@@ -6,27 +6,26 @@ import NIOCore
 import ServiceKit
 import Timeline
 
-/// What a URL stands for now (RFC 9110 section 3.2): parts of files, one behind the other, that are sent as a whole or in ranges.
+/// The representation of a resource (RFC 9110 section 3.2): concatenated parts of files, sent as a whole or in ranges.
 struct Representation: Sendable {
     let pieces: [FilePiece]
     let contentType: String
     let validators: Conditions.Validators
-    /// Hears how many bytes of a body were taken, each time.
+    /// Gets the size of each sent chunk.
     let onSent: @Sendable (Int) -> Void
-    /// The digest of the whole as RFC 9530 writes it; nil where it is not told.
+    /// Returns the digest of the whole in the format of RFC 9530; nil if there is none.
     let digest: @Sendable (DigestAlgorithm) async throws -> String?
 
     private var size: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
-    /// The answer to a GET or HEAD.
+    /// Returns the answer to a GET or HEAD on a connection.
     ///
-    /// - Parameter channel: that it is sent on.
     /// - Throws: `precondition_failed`, `range_not_satisfiable`.
     func response(to request: Request, on channel: any Channel, now: Instant) async throws -> Response {
         let answer = ContentAnswer(
             Conditions(request.headers), on: validators, size: size, isHead: request.method == .head, now: now)
         var headers: HTTPFields = [.acceptRanges: "bytes", .eTag: validators.etag]
-        // A date that is yet to come tells nobody anything (RFC 9110 section 8.8.2.1).
+        // An origin server must not send a date in the future (RFC 9110 section 8.8.2.1).
         if let date = validators.modifiedAt, date <= now { headers[.lastModified] = HTTPDate.text(date) }
         let wanted = DigestAlgorithm(wanted: request.headers[.wantContentDigest])
         switch answer {
@@ -53,7 +52,7 @@ struct Representation: Sendable {
         }
     }
 
-    /// With the digest of the whole, whatever part of it is sent.
+    /// Adds `Repr-Digest`, the digest of the whole, to the answer.
     private func respond(
         _ status: HTTPResponse.Status, _ headers: HTTPFields, _ parts: [BodyPiece], _ request: Request,
         _ channel: any Channel
@@ -67,7 +66,7 @@ struct Representation: Sendable {
 }
 
 extension [FilePiece] {
-    /// What makes up a range of the bytes that these are, one behind the other.
+    /// The parts of files that make up a range of the concatenated bytes.
     subscript(bytes range: Range<Int>) -> [FilePiece] {
         var start = 0
         return compactMap { piece in

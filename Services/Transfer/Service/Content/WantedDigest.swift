@@ -1,13 +1,12 @@
-/// The algorithms of RFC 9530 that are not broken, by their registered keys. The first is preferred where a client has no
-/// preference.
+/// The secure algorithms of RFC 9530, by their registered keys. The first one wins between equal preferences.
 enum DigestAlgorithm: String, CaseIterable {
     case sha256 = "sha-256"
     case sha512 = "sha-512"
 
-    /// The one that `Want-Repr-Digest` or `Want-Content-Digest` prefers (RFC 9530 section 4): the greatest number from 1 to 10
-    /// among those known here; 0 means "not acceptable".
+    /// The supported algorithm with the greatest preference in `Want-Repr-Digest` or `Want-Content-Digest`
+    /// (RFC 9530 section 4). Preferences are 1 to 10; 0 means "not acceptable".
     ///
-    /// - Returns: nil where none is wanted. A field that is no dictionary (RFC 9651) counts as none: it is but a wish.
+    /// - Returns: nil if none is wanted, or if the field is not a dictionary (RFC 9651).
     init?(wanted header: String?) {
         guard let header, let wishes = DigestWishes(header)?.numbers else { return nil }
         var best: (algorithm: DigestAlgorithm, preference: Int)?
@@ -20,12 +19,12 @@ enum DigestAlgorithm: String, CaseIterable {
     }
 }
 
-/// A dictionary of structured fields (RFC 9651 section 4.2.2) whose values are integers. Parameters are passed over.
+/// A structured-field dictionary (RFC 9651 section 4.2.2) with integers as values. Parameters are skipped.
 struct DigestWishes {
     private(set) var numbers: [String: Int] = [:]
     private var rest: Substring.UTF8View
 
-    /// - Returns: nil for what is no dictionary, or has values that are neither integers nor absent.
+    /// - Returns: nil if the text is not a dictionary, or a value is not an integer.
     init?(_ text: String) {
         rest = text[...].utf8
         skip { $0 == UInt8(ascii: " ") }
@@ -35,7 +34,7 @@ struct DigestWishes {
                 guard let number = integer() else { return nil }
                 numbers[key] = number
             } else {
-                // A key alone is true, which is no preference; it replaces an earlier one.
+                // A key without a value is `true`, which is no preference. It replaces an earlier value.
                 numbers[key] = nil
             }
             guard parameters() else { return nil }
@@ -77,7 +76,7 @@ struct DigestWishes {
         return sign * number
     }
 
-    /// Those with values that need no quotes; nobody has defined any.
+    /// Skips parameters with unquoted values. No parameters are defined so far.
     private mutating func parameters() -> Bool {
         while take(UInt8(ascii: ";")) {
             skip { $0 == UInt8(ascii: " ") }

@@ -7,13 +7,13 @@ import ServiceKit
 import Synchronization
 import TransferMachine
 
-/// The bytes of apps' files, and of what tasks send and have received: pieces in storage, named by the machines' states.
+/// The bytes of apps' files, of upload tasks and of downloads: pieces in storage that the states of devices refer to.
 struct AppFiles: Sendable {
     let storage: any Storage
     let uploads: UploadStore
     let counts: ByteCounts
 
-    /// Takes a body in, as a file that nothing names yet.
+    /// Receives a body as a file that no state refers to yet.
     ///
     /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(_ request: Request) async throws -> AppFile {
@@ -27,15 +27,14 @@ struct AppFiles: Sendable {
         return file
     }
 
-    /// Removes bytes that nothing came to name. What can't be removed the sweep finds.
+    /// Removes the bytes of an unreferenced file. If this fails, the sweep finds them.
     func discard(_ file: AppFile) async {
         for piece in file.pieces { try? await storage.remove(piece.name, from: .segments) }
     }
 
-    /// Runs a command that makes a state name a file's bytes, and removes them if it never came to that: it was refused, or
-    /// had been answered before.
+    /// Runs a command that makes a state refer to a file. Removes the file if the command is refused or repeated.
     ///
-    /// - Parameter command: says when a state names them; whether that lasts, the sweep will see.
+    /// - Parameter command: reports that a state refers to the file. If its transaction fails, the sweep finds the file.
     func keep(_ file: AppFile, _ command: (Naming) async throws -> Response) async throws -> Response {
         let naming = Naming()
         do {
@@ -48,7 +47,7 @@ struct AppFiles: Sendable {
         }
     }
 
-    /// What an upload task is to send: an app's file by its name, or what was uploaded by one of the protocols.
+    /// Returns the source of an upload task: an app's file by its name, or a complete upload.
     ///
     /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`, ``StorageError``.
     func source(_ file: String, for caller: Caller) async throws -> UploadSource {
@@ -57,7 +56,7 @@ struct AppFiles: Sendable {
             ["/files", "/uploads"].contains(where: { file[..<slash].hasSuffix($0) })
         else { return .file(file) }
         let upload = try await uploads.complete(String(file[file.index(after: slash)...]), for: caller)
-        // The task's own names for the bytes: they stay when the upload goes.
+        // The task gets its own names for the bytes, so they stay when the upload is deleted.
         let id = UUID().lowercased
         var body = AppFile()
         do {
@@ -73,9 +72,8 @@ struct AppFiles: Sendable {
         return .body(body)
     }
 
-    /// Sends a file.
+    /// Sends a file on a connection.
     ///
-    /// - Parameter channel: that it is sent on.
     /// - Throws: `file_gone`.
     func answer(_ file: AppFile, on channel: any Channel) async throws -> Response {
         var pieces: [BodyPiece] = []
@@ -87,7 +85,7 @@ struct AppFiles: Sendable {
         } catch StorageError.missing { throw Problem.fileGone }
         var headers: HTTPFields = [
             .contentType: file.contentType ?? "application/octet-stream",
-            // Whatever came from elsewhere must not run in a browser in our name.
+            // A browser must not run foreign content as content of this origin.
             .contentDisposition: "attachment",
         ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
@@ -97,7 +95,7 @@ struct AppFiles: Sendable {
     }
 }
 
-/// Whether a state has come to name some bytes.
+/// Whether a state refers to a new file.
 final class Naming: Sendable {
     private let flag = Atomic(false)
 

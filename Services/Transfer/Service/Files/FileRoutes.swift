@@ -7,7 +7,7 @@ import Records
 import ServiceKit
 import TransferMachine
 
-/// The files of apps: what they may upload, and what they claimed of what they have downloaded.
+/// The files of apps: files to upload and claimed downloads.
 struct FileRoutes: Sendable {
     static let files = "/v1/devices/{device}/apps/{app}/files"
 
@@ -23,7 +23,7 @@ struct FileRoutes: Sendable {
         }
         let file = Self.files + "/{name}"
         table.add(
-            .put, file, "Puts a file there, in place of another", response: FileDocument.self, status: .created,
+            .put, file, "Creates or replaces a file of an app", response: FileDocument.self, status: .created,
             problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring,
             takesContent: true
         ) { request, context in try await withStorage { try await put(request, context) } }
@@ -52,7 +52,7 @@ struct FileRoutes: Sendable {
     private func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
         let key = AggregateKey.device(try context.parameters.identifier("device"))
-        // Looked at before the body comes, so that nobody sends it in vain.
+        // Refuses the request before the client sends the body.
         _ = try context.requireCaller(.operate)
         _ = try await view(request, context)
         var received = try await files.receive(request)

@@ -2,7 +2,7 @@ import Logging
 import ServiceKit
 import ServiceLifecycle
 
-/// Moves unreferenced files to the trash, and empties it. Killed processes and failed removals leave unreferenced files.
+/// Moves unreferenced files to the trash, and empties it. Killed processes and failed removals leave them behind.
 ///
 /// It moves only old files, because a transaction may be about to refer to a young one. It removes nothing at once,
 /// because rows are missing after a restore or with the wrong database. A later sweep restores a file when a row refers
@@ -75,7 +75,7 @@ struct StorageSweep: Service {
             _ = try await storage.create(Self.note, in: folder.trash)
         }
         logger.error(
-            "refused to sweep unreferenced files; check that the database belongs to DATA_DIRECTORY, then set SWEEP_LIMIT=100",
+            "refused to sweep unreferenced files; set SWEEP_LIMIT=100 if the database belongs to DATA_DIRECTORY",
             metadata: metadata(["files": "\(files)", "leftovers": "\(leftovers)"]))
         return true
     }
