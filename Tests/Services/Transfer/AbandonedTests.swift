@@ -47,7 +47,7 @@ import Testing
             suite.proxy.resume()
             let second = try await suite.startTransfer()
             defer { second.signal(SIGTERM) }
-            try await second.waitForLine(containing: "an attempt could not be taken over", within: 60)
+            try await second.waitForLine(containing: "failed to take over an attempt", within: 60)
             #expect(try await suite.completed(1, of: well).ends == ["moverLost", "finished"])
             #expect(try await suite.task(1, of: sick).ends == [nil])
             // Also what comes later.
@@ -63,7 +63,7 @@ import Testing
         try await run(on: ["phone"]) { suite, transfer in
             try await suite.park("phone")
             suite.proxy.resume()
-            try await transfer.waitForLine(containing: "an attempt could not be carried out", within: 60)
+            try await transfer.waitForLine(containing: "failed to run an attempt", within: 60)
             #expect(try await suite.task(1).ends == [nil])
             try await suite.free("phone")
             #expect(try await suite.completed(1).ends == ["moverLost", "finished"])

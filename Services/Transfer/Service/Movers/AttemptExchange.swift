@@ -5,7 +5,7 @@ import NIOCore
 import Timeline
 import TransferMachine
 
-/// What one attempt sends and gets.
+/// The request and response of one attempt.
 struct AttemptExchange: Sendable {
     private let order: WorkOrder
     private let runner: AttemptRunner
@@ -15,8 +15,8 @@ struct AttemptExchange: Sendable {
     private let written = Written()
     private let onProgress: @Sendable () -> Void
 
-    /// - Parameter onProgress: called when there is enough to tell of.
-    /// - Throws: ``StorageError/missing`` where a file that is to be sent is not there.
+    /// - Parameter onProgress: called when a progress report is due.
+    /// - Throws: ``StorageError/missing`` if a file to send is missing.
     init(
         _ order: WorkOrder, _ runner: AttemptRunner, _ shaper: Shaper, onProgress: @escaping @Sendable () -> Void
     ) async throws {
@@ -39,16 +39,16 @@ struct AttemptExchange: Sendable {
         }
     }
 
-    /// What there is to tell meanwhile. Makes durable what it tells of.
+    /// Makes the received bytes durable and returns the progress report.
     func progress() async throws -> [TransferCommand] {
         if let body, body.meter.sent > 0 { return [.reportSent(runner.claim, total: body.meter.sent)] }
         return try await written.sync().map { [.report(runner.claim, total: $0)] } ?? []
     }
 
-    /// Sends the request and keeps what comes.
+    /// Sends the request and stores the response.
     ///
-    /// - Returns: what there is to tell at the end.
-    /// - Throws: what has nothing to do with this attempt's end: cancellation, the machine's refusals.
+    /// - Returns: the commands that end the attempt.
+    /// - Throws: errors that do not end the attempt: cancellation, refusals of the machine.
     func carryOut() async throws -> [TransferCommand] {
         let claim = runner.claim
         let reception = Reception(
@@ -70,7 +70,7 @@ struct AttemptExchange: Sendable {
                     ?? .fail(claim, total: durable, failure.end)
             }
         } catch let error as StorageError {
-            runner.logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
+            runner.logger.error("failed to store or read bytes, attempt ends", metadata: ["error": "\(error)"])
             end = .fail(claim, total: 0, AttemptEnd(error))
         }
         var commands = [end]
@@ -79,10 +79,10 @@ struct AttemptExchange: Sendable {
         return commands
     }
 
-    /// - Returns: whether the bytes are those that the server promised, where it did.
+    /// - Returns: whether the bytes have the digest that the server sent; true if it sent none.
     private func transfer(to reception: Reception) async throws -> Bool {
         do { if order.offset > 0 { try await reception.hashWhatIsThere() } } catch StorageError.missing {
-            // There is nothing to go on from: from the beginning, then.
+            // The stored bytes are lost, so the next attempt starts from the beginning.
             throw FetchFailure(.resourceChanged)
         }
         var request = order.request
@@ -100,7 +100,7 @@ struct AttemptExchange: Sendable {
                 let attempt = order.task.attempt, attempt.epoch == runner.claim.epoch
             else { throw TransferRefusal.staleAttempt }
             try await reception.begin(at: attempt.from)
-            // It says that there is nothing more; what it says it with is not the file's.
+            // 416 means that no bytes are left. Its body is not part of the file.
             if head.status == 416, self.order.offset > 0 { return }
             digest = ReprDigest(response.headers)
             var iterator = response.body.makeAsyncIterator()

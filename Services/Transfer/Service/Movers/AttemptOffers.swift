@@ -2,24 +2,24 @@ import Contracts
 import Synchronization
 import TransferMachine
 
-/// Which task of which device.
+/// A task of a device.
 struct AttemptSlot: Hashable, Sendable {
     var key: AggregateKey
     var place: TaskPlace
 }
 
-/// An attempt that may be taken on.
+/// An attempt that a worker may run.
 struct AttemptOffer: Hashable, Sendable {
     var slot: AttemptSlot
     var epoch: Int
 }
 
-/// The attempts that wait to be taken on, in order: of each task only the newest, however often it is offered.
+/// A queue of offered attempts. It has only the newest attempt of each task.
 final class AttemptOffers: Sendable {
     private let epochs = Mutex<[AttemptSlot: Int]>([:])
     private let slots = AsyncStream<AttemptSlot>.makeStream()
 
-    /// How many tasks wait.
+    /// The number of waiting attempts.
     var count: Int { epochs.withLock(\.count) }
 
     func add(_ offer: AttemptOffer) {
@@ -31,7 +31,7 @@ final class AttemptOffers: Sendable {
         if isFirst { slots.continuation.yield(offer.slot) }
     }
 
-    /// The offers, as they are taken. For one reader.
+    /// The offers in order, for one reader.
     var all: AsyncCompactMapSequence<AsyncStream<AttemptSlot>, AttemptOffer> {
         slots.stream.compactMap { [self] slot in
             epochs.withLock { $0.removeValue(forKey: slot) }.map { AttemptOffer(slot: slot, epoch: $0) }

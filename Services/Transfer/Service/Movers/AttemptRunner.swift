@@ -8,7 +8,7 @@ import ServiceKit
 import Timeline
 import TransferMachine
 
-/// Carries out one attempt: sends the request, keeps the bytes that come, and reports what is durably there.
+/// Runs one attempt: sends the request, stores the received bytes and reports durable progress.
 struct AttemptRunner: Sendable {
     let key: AggregateKey
     let claim: AttemptClaim
@@ -20,7 +20,7 @@ struct AttemptRunner: Sendable {
     let counts: ByteCounts
     let logger: Logger
 
-    /// Returns when the attempt is over, or is another's. Cancelled, it leaves the attempt as it stands.
+    /// Returns when the attempt is over or belongs to another worker. Cancellation does not end the attempt.
     func run() async {
         do {
             try await shapers.share(key) { shaper in
@@ -28,18 +28,18 @@ struct AttemptRunner: Sendable {
                 if let order { try await move(order, shaper) }
             }
         } catch TransferRefusal.staleAttempt, TransferRefusal.unknownSession, TransferRefusal.unknownTask {
-            // It was taken from us, or the device does without it.
+            // Another worker has the attempt, or its task is gone.
         } catch TransferRefusal.deviceNotRegistered {
         } catch is CancellationError {
         } catch let error as StorageError {
             await giveUp(error)
         } catch {
             if Task.isCancelled { return }
-            logger.warning("an attempt could not be carried out", metadata: ["error": "\(error)"])
+            logger.warning("failed to run an attempt, a scan will retry", metadata: ["error": "\(error)"])
         }
     }
 
-    /// The bytes move in one task; another tells of them, so that they need not wait for the database.
+    /// Moves the bytes in one task and reports progress in another, so that transfers do not wait for the database.
     private func move(_ order: WorkOrder, _ shaper: Shaper) async throws {
         let (due, progress) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let exchange: AttemptExchange
@@ -63,8 +63,8 @@ struct AttemptRunner: Sendable {
                 return try await group.reduce(into: []) { $0 += $1 }
             }
         } catch let error as StorageError {
-            // A disk says once that it has lost something: who comes to know it on the way ends the attempt.
-            logger.error("bytes could not be made durable", metadata: ["error": "\(error)"])
+            // The system reports lost writes only once, so this error ends the attempt.
+            logger.error("failed to make bytes durable, attempt ends", metadata: ["error": "\(error)"])
             end = [.fail(claim, total: 0, AttemptEnd(error))]
         }
         for command in end {
@@ -73,23 +73,23 @@ struct AttemptRunner: Sendable {
         }
     }
 
-    /// The task is over; what others have no room for should not wait for the sweep.
+    /// Removes the files of a failed task at once, because storage may be full.
     private func discard(_ order: WorkOrder) async {
         for piece in order.task.pieces + [order.task.storedPiece(Segment(epoch: claim.epoch, length: 0))] {
             try? await storage.remove(piece.name, from: .segments)
         }
     }
 
-    /// Bytes can't be kept or read, whatever the attempt was at.
+    /// Ends the attempt after a storage error.
     private func giveUp(_ error: StorageError) async {
-        logger.error("bytes could not be kept or read", metadata: ["error": "\(error)"])
-        // Where not even that is heard, a later look at all attempts finds this one.
+        logger.error("failed to store or read bytes, attempt ends", metadata: ["error": "\(error)"])
+        // If this fails too, a later scan finds the attempt.
         _ = try? await submit(.fail(claim, total: 0, AttemptEnd(error)))
     }
 
-    /// Submits until the database has answered.
+    /// Submits a command, and retries until the database answers.
     ///
-    /// - Returns: the task after the command; nil where it is no more.
+    /// - Returns: the task after the command; nil if it is gone.
     @discardableResult
     func submit(_ command: TransferCommand) async throws -> WorkOrder? {
         while true {
@@ -101,7 +101,7 @@ struct AttemptRunner: Sendable {
                 return body.isEmpty ? nil : WorkOrder(binary: body)
             } catch let error as RuntimeError {
                 guard [.overloaded, .behind, .databaseUnavailable, .outcomeUnknown].contains(error) else { throw error }
-                // All of a mover's commands may be repeated: a second one finds itself done, or stale.
+                // All commands of a worker are idempotent: a repetition has no effect or is stale.
                 try await Task.sleep(for: .seconds(1))
             }
         }
@@ -109,9 +109,9 @@ struct AttemptRunner: Sendable {
 }
 
 extension AttemptEnd {
-    /// What it means for an attempt that bytes can't be kept or read.
+    /// The end of an attempt after a storage error.
     init(_ error: StorageError) {
-        // Others give back what there was none left of: later it goes on from what is there.
+        // Exhausted resources become free again, so a later attempt can resume.
         self = error == .exhausted ? .connectionLost : .cannotWrite
     }
 }

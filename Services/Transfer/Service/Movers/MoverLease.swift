@@ -3,9 +3,9 @@ import Logging
 import Postgres
 import ServiceKit
 
-/// Tells the other movers that this one lives.
+/// Renews the lease of a worker.
 ///
-/// It does nothing else, and has a connection of its own: however much there is to do, the lease does not lapse of it.
+/// It has its own connection, so the lease does not expire under load.
 struct MoverLease: Sendable {
     static let renewal = Duration.seconds(3)
 
@@ -21,7 +21,7 @@ struct MoverLease: Sendable {
 
     /// Runs until cancellation.
     ///
-    /// - Parameter begun: called once the others know of this mover.
+    /// - Parameter begun: called once, when the lease begins.
     func keep(begun: () -> Void) async {
         var isKnown = false
         while !Task.isCancelled {
@@ -29,12 +29,12 @@ struct MoverLease: Sendable {
                 try await table.enrol(mover)
                 if !isKnown { begun() }
                 isKnown = true
-            } catch { logger.warning("the mover's lease could not be renewed", metadata: ["error": "\(error)"]) }
+            } catch { logger.warning("failed to renew a worker lease, will retry", metadata: ["error": "\(error)"]) }
             try? await Task.sleep(for: Self.renewal)
         }
     }
 
-    /// Others need not wait for the lease to run out; where this fails they do.
+    /// Ends the lease, so that others need not wait until it expires.
     func end() async {
         try? await table.enrol(mover, for: -1)
         await table.pool.close()

@@ -12,12 +12,12 @@ import ServiceLifecycle
 import Synchronization
 import TransferMachine
 
-/// The workers of one process: they take on the attempts that machines schedule, and stop those that machines end.
+/// The transfer worker of a process. It runs the attempts that machines schedule, and stops those that machines end.
 ///
-/// A mover has a lease, in real time. When it dies, another finds its row expired, looks through all states for its attempts and
-/// takes them over: the machine then counts a new epoch, and hears nothing that the old mover might still say.
+/// A worker has a lease in real time. When the lease has expired, another worker scans all states for the attempts of
+/// the dead worker and takes them over. The machine then increments the epoch, which fences reports of the dead worker.
 final class Movers: Service {
-    /// At most so many transfers at once in a process.
+    /// The largest number of concurrent attempts in a process.
     static let limit = 1000
     static let page = 200
 
@@ -41,7 +41,7 @@ final class Movers: Service {
     private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let wantsScan = Atomic(false)
 
-    /// - Parameter scanInterval: after so long is looked, without any cause, for attempts that nobody carries out.
+    /// - Parameter scanInterval: the time between two regular scans for attempts without a worker.
     init(
         parts: ServiceParts<TransferMachine>, storage: any Storage, origins: AllowedOrigins,
         credentials: any CredentialSource, scanInterval: Duration
@@ -56,13 +56,13 @@ final class Movers: Service {
         lease = MoverLease(of: id, parts.options, logger: parts.logger)
     }
 
-    /// Runs until graceful shutdown or cancellation. What is under way is then left to whoever takes it over.
+    /// Runs until graceful shutdown or cancellation. Another worker then takes over the running attempts.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             let (known, begun) = AsyncStream<Never>.makeStream()
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await self.lease.keep { begun.finish() } }
-                // Nothing is taken on before others can see who has it.
+                // Begins no attempt before other workers can see the lease.
                 for await _ in known {}
                 group.addTask { await self.look() }
                 group.addTask { await self.tick() }
@@ -76,7 +76,7 @@ final class Movers: Service {
 
     // MARK: Finding work
 
-    /// Looks through all states when it is asked for, when a mover has died, and now and then.
+    /// Scans all states on request, when a worker has died, and after each scan interval.
     private func look() async {
         var scanned = ContinuousClock.now
         for await _ in looks.stream {
@@ -91,7 +91,7 @@ final class Movers: Service {
                 scanned = .now
                 for mover in dead { try await table.bury(mover) }
             } catch {
-                logger.warning("work could not be looked for", metadata: ["error": "\(error)"])
+                logger.warning("failed to look for attempts, will retry", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -108,7 +108,7 @@ final class Movers: Service {
     private func follow() async {
         while !Task.isCancelled {
             do {
-                // The heads first: what is scheduled during the look through the states comes by the tail.
+                // Reads the heads before the scan, so that the tail has the attempts that are scheduled meanwhile.
                 let heads = try await parts.tail.heads()
                 wantsScan.store(true, ordering: .relaxed)
                 looks.continuation.yield()
@@ -117,7 +117,7 @@ final class Movers: Service {
                 }
             } catch {
                 if Task.isCancelled { return }
-                logger.warning("the log could not be followed", metadata: ["error": "\(error)"])
+                logger.warning("failed to follow the log, will retry", metadata: ["error": "\(error)"])
                 try? await Task.sleep(for: .seconds(1))
             }
         }
@@ -144,7 +144,7 @@ final class Movers: Service {
         for stop in over { stop.finish() }
     }
 
-    /// Looks through all states: attempts that nobody took on are offered, those of dead movers taken over.
+    /// Scans all states. Offers attempts without a worker, and takes over the attempts of dead workers.
     private func scan() async throws {
         for partition in 0..<parts.tail.partitions {
             var after = ""
@@ -153,7 +153,7 @@ final class Movers: Service {
                 let found = rows.flatMap { row in
                     attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state))
                 }
-                // Read after the states: whoever is in them has enrolled before.
+                // Reads the leases after the states, because a worker gets its lease before its first attempt.
                 let alive = found.isEmpty ? [] : try await table.alive()
                 for (offer, mover) in found { try await look(at: offer, mover, alive) }
                 guard rows.count == Self.page, let last = rows.last else { break }
@@ -178,19 +178,19 @@ final class Movers: Service {
     private func look(at offer: AttemptOffer, _ mover: String?, _ alive: Set<UUID>) async throws {
         guard let mover else { return offers.add(offer) }
         if let owner = UUID(uuidString: mover), alive.contains(owner) {
-            // Of our own we know whether anybody is at it: one that was given up in a storm must not wait for ever.
+            // Takes over even an own attempt if it does not run, for example after a failure of its task.
             guard owner == id, running.withLock({ $0[offer.slot] == nil }) else { return }
         }
         let claim = AttemptClaim(offer.slot.place, epoch: offer.epoch, mover: mover)
         do {
-            // The machine schedules it anew, which comes by the tail.
+            // The machine schedules the attempt again, and the tail reports that.
             try await parts.commands.submit(.takeOver(claim), to: offer.slot.key, origin: Origin(id: UUID.random()))
         } catch is TransferRefusal {
-            // Another was quicker, or it is over.
+            // Another worker has taken the attempt over, or it is over.
         } catch let error as RuntimeError where error != .databaseUnavailable && error != .stopping {
-            // Something is wrong with this one device: the others must not wait for it.
+            // A failure of one device must not delay the others.
             logger.warning(
-                "an attempt could not be taken over",
+                "failed to take over an attempt, will retry",
                 metadata: ["device": "\(offer.slot.key)", "error": "\(error)"])
         }
     }

@@ -1,4 +1,4 @@
-/// When progress is told: after so many bytes and so much time, or, if anything came, after the longest silence.
+/// The rate limit of progress reports: after 1 MiB and 250 ms, or after 5 s with any bytes.
 struct Pace {
     static let bytes = 1 << 20
     static let pause = Duration.milliseconds(250)
@@ -10,7 +10,7 @@ struct Pace {
     /// - Parameter start: when the first pause begins.
     init(since start: ContinuousClock.Instant = .now) { last = start }
 
-    /// Whether so many more bytes are to be told now; if so, the next pause begins.
+    /// Adds bytes. Returns whether a report is due; if so, the next pause begins.
     mutating func isDue(_ bytes: Int, now: ContinuousClock.Instant = .now) -> Bool {
         count += bytes
         let silence = now - last

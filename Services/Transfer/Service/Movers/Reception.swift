@@ -4,12 +4,12 @@ import NIOCore
 import Synchronization
 import TransferMachine
 
-/// Where an attempt's bytes go: hashed as they pass, written in pieces of 256 KiB.
+/// Receives the bytes of an attempt: hashes them and writes them in pieces of 256 KiB.
 ///
-/// Used by one task; what it holds of the bytes is two pieces, of which one is being written.
+/// For use by one task. At most two pieces are in memory, and one of them is being written.
 final class Reception {
     private let written: Written
-    /// Called when so much has come that it is to be told.
+    /// Called when a progress report is due.
     private let onProgress: () -> Void
     private let task: TransferTask
     private let epoch: Int
@@ -19,7 +19,7 @@ final class Reception {
     private var writes = WriteBehind()
     private var pace = Pace()
 
-    /// - Parameter written: what others may look at meanwhile.
+    /// - Parameter written: the attempt's file, which other tasks may read meanwhile.
     init(
         _ task: TransferTask, epoch: Int, storage: any Storage, written: Written, onProgress: @escaping () -> Void
     ) {
@@ -30,17 +30,17 @@ final class Reception {
         self.onProgress = onProgress
     }
 
-    /// Of everything taken so far.
+    /// The digest of all received bytes, in hexadecimal.
     var sha256: String { hash.finalize().hexadecimal }
 
-    /// The hash begins with the bytes of former attempts.
+    /// Hashes the bytes of former attempts.
     ///
-    /// - Throws: ``StorageError/missing`` where they are not all there.
+    /// - Throws: ``StorageError/missing`` if a file is missing or too short.
     func hashWhatIsThere() async throws {
         for piece in task.pieces { try await read(piece) { hash.update($0) } }
     }
 
-    /// Gets ready for the bytes from an offset on: the end of what is there, or 0.
+    /// Creates the file of the attempt, whose bytes begin at an offset: the end of the stored bytes, or 0.
     func begin(at offset: Int) async throws {
         if offset == 0 { hash = SHA256() }
         let name = task.storedPiece(Segment(epoch: epoch, length: 0)).name
@@ -54,9 +54,9 @@ final class Reception {
         if pace.isDue(buffer.readableBytes) { onProgress() }
     }
 
-    /// Makes durable what was taken.
+    /// Makes all received bytes durable.
     ///
-    /// - Returns: how many bytes of the whole are there; nil where nothing was begun.
+    /// - Returns: the number of durable bytes of the whole; nil before ``begin(at:)``.
     func flush() async throws -> Int? {
         try await write()
         try await writes.finish()
@@ -69,11 +69,11 @@ final class Reception {
         pending = ByteBuffer()
     }
 
-    /// Whether the bytes, all of which are there, are those that were promised.
+    /// Whether the complete file has the digest that the server sent.
     func keeps(_ digest: ReprDigest) async throws -> Bool {
         if let promised = digest.digests[.sha256] { return promised == Array(hash.finalize()) }
         guard let promised = digest.digests[.sha512] else { return true }
-        // Seldom wanted, and so not reckoned as the bytes pass.
+        // SHA-512 is rare, so it is not computed while the bytes arrive.
         var hash = SHA512()
         let former = written.base > 0 ? task.pieces : []
         for piece in former + [task.storedPiece(Segment(epoch: epoch, length: written.length))] {
@@ -88,7 +88,7 @@ final class Reception {
     }
 }
 
-/// An attempt's file, and how far it is written.
+/// The file of an attempt and its length.
 final class Written: Sendable {
     private struct State {
         var file: (any StoredFile)?
@@ -98,7 +98,7 @@ final class Written: Sendable {
 
     private let state = Mutex(State())
 
-    /// Where the attempt's own bytes begin.
+    /// The offset of the attempt's first byte.
     var base: Int { state.withLock(\.base) }
     var length: Int { state.withLock(\.length) }
 
@@ -112,9 +112,9 @@ final class Written: Sendable {
         state.withLock { $0.length += buffer.readableBytes }
     }
 
-    /// Returns when what was written before is durable.
+    /// Makes the written bytes durable.
     ///
-    /// - Returns: how many bytes of the whole that is; nil where nothing was begun.
+    /// - Returns: the number of durable bytes of the whole; nil before the file exists.
     func sync() async throws -> Int? {
         let state = state.withLock(\.self)
         try await state.file?.sync()

@@ -4,13 +4,13 @@ import OrderedCollections
 import Records
 import TransferMachine
 
-/// What a mover needs to know to carry out an attempt.
+/// The data that a worker needs to run an attempt.
 struct WorkOrder: Record {
     var task = TransferTask()
     var configuration = SessionConfiguration()
-    /// What the app has answered challenges of this session with.
+    /// The credentials of this session.
     var credentials: [HeldCredential] = []
-    /// Of the device's network.
+    /// The shape of the device's network.
     var shape: NetworkShape?
 
     init() {}
@@ -30,7 +30,7 @@ struct WorkOrder: Record {
         fields.omittable("shape", &shape)
     }
 
-    /// From which byte on the attempt asks for; 0 for the whole.
+    /// The first requested byte; 0 for the whole resource.
     var offset: Int { task.attempt?.from ?? 0 }
 
     /// The request, without its body.
@@ -39,7 +39,7 @@ struct WorkOrder: Record {
         if let type = task.body?.contentType { headers.add(name: "Content-Type", value: type) }
         for (name, value) in configuration.httpAdditionalHeaders { headers.replaceOrAdd(name: name, value: value) }
         for (name, value) in task.request.headers { headers.replaceOrAdd(name: name, value: value) }
-        // Ranges are of what is stored, so it must come as it is.
+        // Ranges apply to the stored bytes, so the content must not be encoded.
         headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
         if offset > 0, let validator = ResumeRule.validator(task.response) {
             headers.replaceOrAdd(name: "Range", value: "bytes=\(offset)-")

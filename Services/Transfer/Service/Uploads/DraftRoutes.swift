@@ -79,7 +79,7 @@ struct DraftRoutes: Sendable {
             upload.length = length
             upload.contentType = request.headers[.contentType]
         }
-        // Only clients that name a version and send Upload-Complete or Upload-Incomplete understand an interim response.
+        // Only clients that send a version and Upload-Complete or Upload-Incomplete understand interim responses.
         let understands = completes != nil && request.headers[.draftVersion] != nil
         if understands {
             var fields = interim(version)

@@ -32,11 +32,11 @@ struct UploadAppend: Sendable {
 }
 
 extension UploadStore {
-    /// Receives the body of a request and makes it durable. Of a cut body without a checksum, the received bytes count.
+    /// Receives a request's body and makes it durable. The received part of a cut body counts unless it has a checksum.
     ///
     /// - Parameter progress: gets each durable offset before the last one.
     /// - Returns: the upload after the append.
-    /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, `invalid_header`, the overflow, `disk_full`.
+    /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, `invalid_header`, `disk_full`, the overflow.
     func append(
         _ append: UploadAppend, to upload: Upload, _ flight: UploadFlights.Flight,
         progress: (Int) async -> Void = { _ in }

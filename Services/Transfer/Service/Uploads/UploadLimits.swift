@@ -10,7 +10,7 @@ struct UploadLimits: Sendable {
     static let settings: [Setting] = [
         .number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "largest size of an upload in bytes"),
         .number(
-            "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last bytes until an incomplete upload expires"),
+            "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last byte until an incomplete upload expires"),
     ]
 
     init(_ configuration: ServiceConfiguration) {

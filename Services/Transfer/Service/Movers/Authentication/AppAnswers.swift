@@ -2,14 +2,14 @@ import Contracts
 import Machines
 import TransferMachine
 
-/// Where credentials are: not in the log, and not in the machine's state.
+/// A store of credentials, which are neither in the log nor in the state of the machine.
 protocol CredentialSource: Sendable {
-    /// What an app of a device has answered a challenge with; nil where it is there no more.
+    /// Returns the credential that an app gave for a challenge; nil if it was removed.
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential?
 }
 
 extension CredentialTable: CredentialSource {
-    /// Returns when the database has answered.
+    /// Retries until the database answers.
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential? {
         while true {
             do { return try await find(device, challenge).flatMap { Credential($0) } } catch {
@@ -33,7 +33,7 @@ extension Credential {
     }
 }
 
-/// What an app has said to the challenges of a task and of its session.
+/// An app's answers to the challenges of a task and its session.
 struct AppAnswers: Sendable {
     let order: WorkOrder
     let device: AggregateKey
@@ -49,7 +49,7 @@ struct AppAnswers: Sendable {
         return .use(credential)
     }
 
-    /// The challenge as the app is to see it: earlier answers have failed too.
+    /// Returns the challenge for the app, with the failures of former attempts in its count.
     func counted(_ challenge: AuthenticationChallenge) -> AuthenticationChallenge {
         var challenge = challenge
         challenge.previousFailureCount &+= held(challenge)?.challenge.previousFailureCount ?? 0

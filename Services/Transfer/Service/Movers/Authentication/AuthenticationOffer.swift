@@ -4,21 +4,21 @@ import Foundation
 import NIOHTTP1
 import TransferMachine
 
-/// A way to authenticate that a server offers and that is known here.
+/// A supported authentication scheme that a server offers.
 struct AuthenticationOffer {
     private enum Kind {
         case digest(DigestChallenge)
         case bearer, basic
     }
 
-    /// More of a realm than this is not told to the app.
+    /// The largest number of bytes of a realm. The app gets the hash of a longer one.
     private static let longestRealm = 256
 
     private let kind: Kind
     private let realm: String?
     private let isProxy: Bool
 
-    /// All of an answer, the strongest first.
+    /// Returns all offers of a response, the strongest first.
     static func all(in headers: HTTPHeaders, isProxy: Bool) -> [AuthenticationOffer] {
         HTTPChallenge.parse(headers[isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"])
             .compactMap { AuthenticationOffer($0, isProxy: isProxy) }
@@ -47,7 +47,7 @@ struct AuthenticationOffer {
         }
     }
 
-    /// What the app is asked.
+    /// Returns the challenge for the app.
     func challenge(of origin: WebOrigin) -> AuthenticationChallenge {
         var challenge = AuthenticationChallenge()
         switch kind {
@@ -58,7 +58,7 @@ struct AuthenticationOffer {
         challenge.host = origin.host
         challenge.port = origin.port
         challenge.realm = realm.map { realm in
-            // A longer one is told apart by its hash.
+            // The hash of a longer realm is as unique.
             realm.utf8.count <= Self.longestRealm
                 ? realm : SHA256.hash(data: Data(realm.utf8)).hexadecimal
         }
@@ -66,7 +66,7 @@ struct AuthenticationOffer {
         return challenge
     }
 
-    /// How to answer; nil for a credential that does not fit.
+    /// Returns the scheme with a credential; nil if they do not fit.
     func scheme(with credential: Credential) -> AuthenticationScheme? {
         switch (kind, credential) {
         case (.basic, .password(let user, let password)):
@@ -78,13 +78,13 @@ struct AuthenticationOffer {
         }
     }
 
-    /// The new nonce, where a server wants nothing but that.
+    /// The new nonce, if the server only asks for a request with that.
     var renewal: DigestChallenge? {
         guard case .digest(let challenge) = kind, challenge.isStale else { return nil }
         return challenge
     }
 
-    /// RFC 6750 section 2.1.
+    /// Whether a text is a valid Bearer token (RFC 6750 section 2.1).
     private static func isToken68(_ token: String) -> Bool {
         !token.isEmpty
             && token.utf8.allSatisfy {
@@ -94,17 +94,17 @@ struct AuthenticationOffer {
     }
 }
 
-/// How requests are authenticated, with all that it needs.
+/// An authentication scheme with its credential.
 enum AuthenticationScheme {
     case basic(user: String, password: String)
     case bearer(String)
     case digest(DigestAnswer)
 
-    /// The value of the field for one request.
+    /// Returns the value of `Authorization` for one request.
     mutating func authorization(_ method: HTTPMethod, _ target: String) -> String {
         switch self {
         case .basic(let user, let password):
-            // RFC 7617; in UTF-8, whether or not the server says that it wants it.
+            // RFC 7617. UTF-8, even if the server does not ask for it.
             return "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
         case .bearer(let token): return "Bearer \(token)"
         case .digest(var answer):
@@ -113,7 +113,7 @@ enum AuthenticationScheme {
         }
     }
 
-    /// Takes a new nonce, where that is all that the server wants.
+    /// Takes a new nonce if the server only asks for that.
     mutating func renew(_ offer: AuthenticationOffer) -> Bool {
         guard case .digest(var answer) = self, let challenge = offer.renewal else { return false }
         answer.renew(challenge)

@@ -2,15 +2,15 @@ import Contracts
 import NIOHTTP1
 import TransferMachine
 
-/// Answers what the servers of one fetch ask for (RFC 9110 section 11).
+/// Answers the authentication challenges of one fetch (RFC 9110 section 11).
 struct Authenticator {
-    /// What is sent to the origin that asked.
+    /// The answer to a challenge, for its origin only.
     private struct Answer {
         var origin: WebOrigin
         var space: AuthenticationChallenge
         var credential: Credential
         var scheme: AuthenticationScheme
-        /// How often in a row the server wanted nothing but a new nonce.
+        /// The number of consecutive answers that only asked for a new nonce.
         var renewals = 0
     }
 
@@ -23,10 +23,10 @@ struct Authenticator {
 
     init(_ decide: @escaping ChallengeDecider) { self.decide = decide }
 
-    /// What was given to one origin is no other's, nor its own when it is come back to.
+    /// Drops the answer at a redirect to another origin. A redirect back does not restore it.
     mutating func forget() { answer = nil }
 
-    /// The field to send along with the next request.
+    /// Returns the authorization header for the next request.
     mutating func authorization(_ method: HTTPMethod, _ destination: Destination) -> (name: String, value: String)? {
         guard answer?.origin == destination.origin, let value = answer?.scheme.authorization(method, destination.target)
         else {
@@ -35,10 +35,10 @@ struct Authenticator {
         return (answer?.space.isProxy == true ? "Proxy-Authorization" : "Authorization", value)
     }
 
-    /// Whether the request is to be sent again, with what this answer asks for.
+    /// Whether to repeat the request with an answer to this response's challenges.
     ///
-    /// - Returns: false where the answer is the last.
-    /// - Throws: ``FetchFailure`` where the app must be asked, or has refused all that was offered.
+    /// - Returns: false if the response is the result.
+    /// - Throws: ``FetchFailure`` if the app must answer, or has rejected all offers.
     mutating func answers(_ status: Int, _ headers: HTTPHeaders, from origin: WebOrigin) async throws -> Bool {
         guard status == 401 || status == 407 else { return false }
         let offers = AuthenticationOffer.all(in: headers, isProxy: status == 407)
@@ -64,7 +64,7 @@ struct Authenticator {
             }
             switch try await decide(challenge) {
             case .use(let credential):
-                // One that was refused is no better the second time.
+                // The server has refused this credential before.
                 guard credential != known, let scheme = offer.scheme(with: credential) else {
                     throw FetchFailure(.authenticationRequired, challenge)
                 }

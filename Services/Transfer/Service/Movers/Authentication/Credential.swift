@@ -1,24 +1,24 @@
 import Contracts
 
-/// What an app gave for a challenge. Nothing of it is ever printed.
+/// A credential that an app gave for a challenge. Its description and mirror never contain the secret.
 enum Credential: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     case password(user: String, password: String)
     case bearer(token: String)
-    /// The certificate of the challenge is the right one.
+    /// Trust in the certificate of the challenge.
     case serverTrust
 
     var description: String { "credential" }
     var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What becomes of a challenge.
+/// The decision about a challenge.
 enum ChallengeDecision: Sendable, Equatable {
     case use(Credential)
-    /// Default handling: what the server answered without a credential is the answer.
+    /// Default handling: the server's response without a credential is the result.
     case acceptAnswer
-    /// Not in this way; perhaps in the next that the server offers.
+    /// Rejects this offer of the server, but not the next one.
     case reject
-    /// Nobody but the app knows.
+    /// The app must answer.
     case ask
 }
 

@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import NIOHTTP1
 
-/// What a server tells for Digest authentication (RFC 7616 section 3.3).
+/// A challenge for Digest authentication (RFC 7616 section 3.3).
 struct DigestChallenge: Equatable {
     enum Hash { case md5, sha256 }
 
@@ -11,16 +11,16 @@ struct DigestChallenge: Equatable {
     var nonce: String
     var opaque: String?
     var hash = Hash.md5
-    /// As the server wrote it; nil where it named none.
+    /// The server's text; nil without one.
     var algorithm: String?
-    /// `-sess`: the password is hashed with the first nonce once and for all.
+    /// `-sess`: the hash of the password includes the nonces of server and client.
     var isSession = false
-    /// `qop=auth`; else none, as in RFC 2069.
+    /// `qop=auth`. Without it, the answer has the form of RFC 2069.
     var protectsReplay = false
-    /// The credential is right, the nonce too old.
+    /// The credential is right, but the nonce is too old.
     var isStale = false
 
-    /// - Returns: nil where the server wants what is not known here: another algorithm, or `auth-int` alone.
+    /// - Returns: nil for an unsupported challenge: another algorithm, or `auth-int` alone.
     init?(_ challenge: HTTPChallenge) {
         let parameters = challenge.parameters
         guard let realm = parameters["realm"], let nonce = parameters["nonce"] else { return nil }
@@ -44,7 +44,7 @@ struct DigestChallenge: Equatable {
     }
 }
 
-/// Answers a Digest challenge, for as many requests as the server lets its nonce live.
+/// The answers to a Digest challenge, for any number of requests with its nonce.
 struct DigestAnswer {
     private let user: String
     private let password: String
@@ -67,7 +67,7 @@ struct DigestAnswer {
         count = 0
     }
 
-    /// The value of `Authorization` (RFC 7616 section 3.4).
+    /// Returns the value of `Authorization` (RFC 7616 section 3.4).
     mutating func authorization(_ method: HTTPMethod, _ target: String) -> String {
         count += 1
         let digits = String(count, radix: 16)
@@ -89,7 +89,7 @@ struct DigestAnswer {
         return "Digest " + fields.joined(separator: ", ")
     }
 
-    /// What a quoted string can't hold goes in the other form (RFC 8187).
+    /// The user name, in the form of RFC 8187 if a quoted string can't hold it.
     private var userField: String {
         if user.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return "username=\(quoted(user))" }
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)

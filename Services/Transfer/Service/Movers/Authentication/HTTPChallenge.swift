@@ -1,11 +1,11 @@
-/// A challenge as a server writes it (RFC 9110 section 11.6.1).
+/// An authentication challenge (RFC 9110 section 11.6.1).
 struct HTTPChallenge: Equatable {
     /// In lower case.
     var scheme: String
-    /// By names in lower case. Of those that come twice, the first.
+    /// Parameters by names in lower case. The first one of a name counts.
     var parameters: [String: String] = [:]
 
-    /// All challenges of the fields of a name, in order. Of a field that is faulty, those before the fault.
+    /// Returns the challenges of all header fields, in order. An invalid field counts up to its first error.
     static func parse(_ fields: [String]) -> [HTTPChallenge] {
         fields.flatMap { field -> [HTTPChallenge] in
             var parser = ChallengeParser(field)
@@ -16,13 +16,13 @@ struct HTTPChallenge: Equatable {
     }
 }
 
-/// Reads the challenges of one field. A comma may part challenges as well as parameters: what follows it tells.
+/// Parses the challenges of one field. A comma separates challenges as well as parameters; the next tokens decide.
 private struct ChallengeParser {
     private var rest: Substring.UTF8View
 
     init(_ field: String) { rest = field[...].utf8 }
 
-    /// - Returns: nil at the end, or at a fault.
+    /// - Returns: nil at the end or at an error.
     mutating func next() -> HTTPChallenge? {
         skip { Self.isBlank($0) || $0 == UInt8(ascii: ",") }
         guard let scheme = token() else { return nil }
@@ -36,13 +36,13 @@ private struct ChallengeParser {
                 return nil
             }
             if challenge.parameters[name] == nil { challenge.parameters[name] = value }
-            // nginx writes a realm with quotes in it as it is.
+            // nginx does not escape quotes in a realm.
             skip { $0 != UInt8(ascii: ",") }
         }
         return challenge
     }
 
-    /// The name of another parameter of the same challenge, with its equals sign.
+    /// Parses the name of the next parameter of the same challenge, with its equals sign.
     private mutating func parameterName() -> String? {
         let start = rest
         skip { Self.isBlank($0) || $0 == UInt8(ascii: ",") }
@@ -58,7 +58,7 @@ private struct ChallengeParser {
         return nil
     }
 
-    /// Some schemes send one opaque word; none that is known here.
+    /// Skips the single opaque token that some unsupported schemes send.
     private mutating func takeToken68() -> Bool {
         let start = rest
         let word = rest.prefix { Self.isLetterOrDigit($0) || "-._~+/".utf8.contains($0) }
@@ -76,7 +76,7 @@ private struct ChallengeParser {
         return String(decoding: found, as: UTF8.self)
     }
 
-    /// A quoted string without its quotes and backslashes.
+    /// Parses a quoted string and returns it without quotes and backslashes.
     private mutating func quoted() -> String? {
         var bytes: [UInt8] = []
         var index = rest.index(after: rest.startIndex)

@@ -4,16 +4,16 @@ import Foundation
 import NIOSSL
 import TransferMachine
 
-/// What a server's certificate is held to.
+/// The verification of a server's certificate.
 enum CertificateVerification: Sendable, Hashable {
-    /// The trust roots, the dates, the name.
+    /// By trust roots, dates and name.
     case system
-    /// It must be this very one, told by its fingerprint; then neither issuer nor name matter.
+    /// By this fingerprint. Issuer and name do not matter then.
     case pinned(String)
-    /// None passes: the certificate is only looked at.
+    /// No certificate passes. This reads the certificate only.
     case none
 
-    /// - Throws: ``PeerCertificate`` where it does not pass.
+    /// - Throws: ``PeerCertificate`` if it does not pass.
     func verify(_ certificate: NIOSSLCertificate?) throws {
         guard self != .system else { return }
         guard let certificate else { throw FetchFailure(.secureConnectionFailed) }
@@ -22,11 +22,11 @@ enum CertificateVerification: Sendable, Hashable {
     }
 }
 
-/// A certificate that a server has shown and that is not trusted.
+/// An untrusted certificate of a server.
 struct PeerCertificate: Error, Equatable {
     /// SHA-256 of its DER, in hexadecimal.
     let fingerprint: String
-    /// By its dates; one that is not is nobody's question.
+    /// Whether its dates are valid. If not, the app gets no challenge.
     let isCurrent: Bool
 
     init(_ certificate: NIOSSLCertificate) throws {
@@ -35,7 +35,7 @@ struct PeerCertificate: Error, Equatable {
         isCurrent = Double(certificate.notValidBefore) <= now && now <= Double(certificate.notValidAfter)
     }
 
-    /// Whether a connection failed since the certificate is not trusted, or is another's.
+    /// Whether a connection failed because the certificate is not trusted or has another name.
     static func isMissing(in error: any Error) -> Bool {
         switch error {
         case NIOSSLError.handshakeFailed(BoringSSLError.sslError(let errors)):
@@ -46,9 +46,9 @@ struct PeerCertificate: Error, Equatable {
     }
 }
 
-/// The certificates that the app vouches for, beyond those that the system trusts: one an origin.
+/// The certificates that the app trusts in addition to those of the system, one for each origin.
 struct ServerTrust {
-    /// A server may change its certificate while it is asked about, but not for ever.
+    /// The largest number of challenges, because a server may change its certificate again and again.
     private static let questionLimit = 3
 
     private let decide: ChallengeDecider
@@ -61,9 +61,9 @@ struct ServerTrust {
         vouchedFor[origin].map { .pinned($0) } ?? .system
     }
 
-    /// Asks about a certificate. Returns when it is to be trusted from now on.
+    /// Trusts a certificate from now on, if the app does.
     ///
-    /// - Throws: ``FetchFailure``: it is not, or the app must be asked.
+    /// - Throws: ``FetchFailure`` if the app does not trust it or must answer first.
     mutating func consider(_ certificate: PeerCertificate, of origin: WebOrigin) async throws {
         guard certificate.isCurrent, questions < Self.questionLimit else { throw FetchFailure(.secureConnectionFailed) }
         questions += 1

@@ -4,17 +4,17 @@ import NIOCore
 import NIOSSL
 import TransferMachine
 
-/// A connection for one request and its answer.
+/// A connection for one request and its response.
 struct Connection: Sendable {
     private let destination: Destination
     private let verification: CertificateVerification
     private let shaper: Shaper?
     private let idleTimeout: TimeAmount
     private let trustRoots: NIOSSLTrustRoots
-    /// The addresses that were looked at, one of which is to answer; nil where the name may be resolved as usual.
+    /// The addresses to try in order; nil to resolve the name.
     private let addresses: [String?]
 
-    /// - Throws: where the origin may not be connected to.
+    /// - Throws: `originNotAllowed` or `hostNotFound`.
     init(
         to destination: Destination, by way: AllowedOrigins.Way, verifying verification: CertificateVerification,
         idleTimeout: TimeAmount, trustRoots: NIOSSLTrustRoots, shaper: Shaper?
@@ -32,13 +32,13 @@ struct Connection: Sendable {
         self.shaper = shaper
     }
 
-    /// Nobody is at an address, or what is sent there is swallowed.
+    /// An address refuses connections or does not answer.
     private struct Unreached: Error { let failure: FetchFailure }
 
-    /// Sends a request, and hands the answer over while it arrives. The connection is closed at the end.
+    /// Sends a request and calls `body` with the response while it arrives. The connection closes at the end.
     ///
-    /// - Throws: ``PeerCertificate`` where the server's is not trusted, ``FetchFailure``, ``StorageError`` where the body
-    ///   can't be read, what `body` throws.
+    /// - Throws: ``PeerCertificate`` if it is not trusted, ``StorageError`` if the body can't be read,
+    ///   ``FetchFailure``, the errors of `body`.
     func exchange<Outcome>(
         _ request: FetchRequest, _ body: (HTTPClientResponse) async throws -> Outcome
     ) async throws -> Outcome {
@@ -46,7 +46,7 @@ struct Connection: Sendable {
         var unreached = FetchFailure(.cannotConnect)
         for address in addresses {
             do { return try await exchange(request, at: address, body) } catch let error as Unreached {
-                // One that says nothing may be there; no other can take that back.
+                // A timeout of one address outweighs the failures of the others, because its server may exist.
                 if unreached.end != .timedOut { unreached = error.failure }
             }
         }
@@ -66,7 +66,7 @@ struct Connection: Sendable {
         }
     }
 
-    /// The failure may be that of a connection that another has waited for.
+    /// The failure may belong to the connection of another request.
     private struct OthersFailure: Error {}
 
     private func send<Outcome>(
@@ -78,12 +78,12 @@ struct Connection: Sendable {
             let response: HTTPClientResponse
             do { response = try await client.execute(wire, deadline: .distantFuture) } catch {
                 try Task.checkCancellation()
-                // A body that was begun has a connection of its own.
+                // A request that has begun to send its body has its own connection.
                 if destination.isSecure, !isAlone, meter?.tries == tries, HTTPClients.shared.isShared(client) {
                     throw OthersFailure()
                 }
                 if PeerCertificate.isMissing(in: error) { throw try await peerCertificate(at: address) }
-                // Not the network's: a certificate to be asked about, a body that can't be read.
+                // Not failures of the network: an untrusted certificate, a body that can't be read.
                 if error is PeerCertificate || (error as? StorageError).map({ $0 != .missing }) == true { throw error }
                 let failure = FetchFailure(network: error)
                 if failure.end == .cannotConnect || FetchFailure.isOfConnecting(error) {
@@ -96,7 +96,7 @@ struct Connection: Sendable {
         }
     }
 
-    /// The certificate that the server shows. Nothing is sent to it.
+    /// Returns the certificate of the server, or the failure to get it. Sends no request.
     private func peerCertificate(at address: String?) async throws -> any Error {
         do {
             return try await withClient(.none, address, isAlone: true) { client in
@@ -109,7 +109,7 @@ struct Connection: Sendable {
         }
     }
 
-    /// All addresses together may take as long as the server may keep us waiting.
+    /// The connect timeout of one address. All addresses together may take the idle timeout.
     private var connectTimeout: TimeAmount {
         min(HTTPClients.connectTimeout, .nanoseconds(idleTimeout.nanoseconds / Int64(max(1, addresses.count))))
     }

@@ -5,28 +5,28 @@ import NIOHTTP1
 import NIOSSL
 import TransferMachine
 
-/// A request as the daemon makes it: redirects followed without asking, every hop held to the allowed origins, challenges
-/// answered by what the app gave.
+/// A request as the daemon makes it. It follows redirects without asking the app, checks every hop against the allowed
+/// origins, and answers challenges with the app's credentials.
 struct Fetch: Sendable {
-    /// Apple follows at most so many.
+    /// The largest number of redirects, as on Apple's platforms.
     static let redirectLimit = 20
 
     let origins: AllowedOrigins
     let request: FetchRequest
-    /// How long the server may keep us waiting.
+    /// The longest time without progress of the server.
     let idleTimeout: TimeAmount
-    /// What certificates are trusted by.
+    /// The certificate authorities to trust.
     var trustRoots = NIOSSLTrustRoots.default
-    /// The device's network; nil where it has no shape.
+    /// The device's network; nil without a shape.
     var shaper: Shaper?
-    /// Asked about each challenge. By default the server's answer is taken as it is.
+    /// Decides about each challenge. By default, the server's response is the result.
     var decide: ChallengeDecider = { _ in .acceptAnswer }
-    /// Hears of each redirect before it is followed.
+    /// Called before a redirect is followed.
     var onRedirect: @Sendable (Redirect) async throws -> Void = { _ in }
 
-    /// Sends it, and hands the last answer to `receive` while it arrives. The connection is closed when `receive` returns.
+    /// Sends the request and calls `receive` with the last response while it arrives. Then closes the connection.
     ///
-    /// - Throws: ``FetchFailure``, ``StorageError`` where the body can't be read, what the closures throw,
+    /// - Throws: ``FetchFailure``, ``StorageError`` if the body can't be read, the errors of the closures,
     ///   `CancellationError`.
     func run(_ receive: (HTTPClientResponse) async throws -> Void) async throws {
         var request = request
@@ -49,7 +49,7 @@ struct Fetch: Sendable {
             do {
                 next = try await connection.exchange(request) { [request] response in
                     let status = Int(response.status.code)
-                    // 101: another protocol, which nobody asked for.
+                    // 101 switches to another protocol, which the request did not ask for.
                     guard status >= 200 else { throw FetchFailure(.connectionLost) }
                     if let redirect = Redirect(status: status, headers: response.headers, to: request) {
                         return .redirect(redirect)
@@ -77,10 +77,10 @@ struct Fetch: Sendable {
         }
     }
 
-    /// What follows an answer.
+    /// The next step after a response.
     private enum Next {
         case end
-        /// The same request, with what the server asked for.
+        /// The same request with an answer to the challenge.
         case again
         case redirect(Redirect)
     }

@@ -5,10 +5,10 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Why a fetch could not go on. What it says of credentials is nothing.
+/// The failure of a fetch. It contains no credentials.
 struct FetchFailure: Error, Equatable {
     var end: AttemptEnd
-    /// Of `authenticationRequired`: what only the app can answer; nil where everything that was asked for is refused already.
+    /// For `authenticationRequired`: the challenge for the app; nil if all challenges were rejected.
     var challenge: AuthenticationChallenge?
 
     init(_ end: AttemptEnd, _ challenge: AuthenticationChallenge? = nil) {
@@ -16,7 +16,7 @@ struct FetchFailure: Error, Equatable {
         self.challenge = challenge
     }
 
-    /// What an error of the network means on the platform.
+    /// Maps an error of the network to the end of an attempt.
     init(network error: any Error) {
         if let failure = error as? FetchFailure {
             self = failure
@@ -25,7 +25,7 @@ struct FetchFailure: Error, Equatable {
         }
     }
 
-    /// Whether a connection was waited for in vain: nothing was sent.
+    /// Whether the connection failed before anything was sent.
     static func isOfConnecting(_ error: any Error) -> Bool {
         switch error {
         case let error as HTTPClientError: error == .connectTimeout || error == .tlsHandshakeTimeout
@@ -40,7 +40,7 @@ struct FetchFailure: Error, Equatable {
         case let error as NIOConnectionError: end(error)
         case let error as IOError: end(errno: error.errnoCode)
         case ChannelError.connectTimeout: .timedOut
-        // The connection was cut, within TLS or beneath it.
+        // The connection was cut, in TLS or in TCP.
         case NIOSSLError.uncleanShutdown: .connectionLost
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError, is PeerCertificate: .secureConnectionFailed
         case StorageError.missing: .fileMissing
@@ -56,7 +56,7 @@ struct FetchFailure: Error, Equatable {
         }
     }
 
-    /// A host has several addresses, which are tried in turn.
+    /// Maps the error of the last of a host's addresses, which are tried in order.
     private static func end(_ error: NIOConnectionError) -> AttemptEnd {
         guard let last = error.connectionErrors.last?.error else { return .hostNotFound }
         return end(last) == .timedOut ? .timedOut : .cannotConnect

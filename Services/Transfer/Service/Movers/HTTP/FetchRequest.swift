@@ -3,30 +3,30 @@ import Foundation
 import NIOHTTP1
 import TransferMachine
 
-/// A request as it is made once, and made anew at each redirect.
+/// A request, which each redirect changes.
 struct FetchRequest: Sendable {
     var url: String
     var method = HTTPMethod.GET
     var headers: HTTPHeaders = [:]
     var body: FileBody?
 
-    /// Where it goes.
+    /// Returns the origin and target of the URL.
     ///
-    /// - Throws: where the URL is none of http or https.
+    /// - Throws: `originNotAllowed` if the URL is not an http or https URL.
     func destination() throws(FetchFailure) -> Destination {
         guard let origin = WebOrigin(url: url) else { throw FetchFailure(.originNotAllowed) }
         let rest = url.dropFirst(origin.scheme.count + 3).drop { !"/?#".contains($0) }.prefix { $0 != "#" }
         return Destination(origin: origin, target: rest.hasPrefix("/") ? String(rest) : "/" + rest)
     }
 
-    /// The request that follows a redirect, by RFC 9110 section 15.4 and what browsers make of it.
+    /// Returns the request after a redirect, by RFC 9110 section 15.4 and the practice of browsers.
     func following(_ redirect: Redirect) -> FetchRequest {
         var next = self
         next.url = redirect.url
         next.method = HTTPMethod(rawValue: redirect.method)
         if next.method != method { next.dropBody() }
         if redirect.crossesOrigins {
-            // What was meant for one server is no other's business, and stays away even if it comes back to the first.
+            // Credentials stay with their origin. They stay away even if a later redirect leads back.
             for name in ["Authorization", "Cookie", "Proxy-Authorization"] { next.headers.remove(name: name) }
         }
         return next
@@ -40,10 +40,10 @@ struct FetchRequest: Sendable {
     }
 }
 
-/// Where a request goes, read once, so that nobody after us reads the URL in another way.
+/// The origin and target of a request. The URL is parsed once, so that no other parser can read it differently.
 struct Destination: Sendable, Equatable {
     let origin: WebOrigin
-    /// Path and query, as sent.
+    /// Path and query as sent.
     let target: String
 
     var url: String { origin.description + target }
@@ -51,10 +51,10 @@ struct Destination: Sendable, Equatable {
 }
 
 extension Redirect {
-    /// More of a URL than this is nothing that a log should keep.
+    /// The largest number of bytes of a redirect's URL, because the log keeps it.
     static let longestURL = 8192
 
-    /// - Returns: nil where an answer is the last: it does not redirect, or tells no URL.
+    /// - Returns: nil if the response is not a redirect, or has no valid URL.
     init?(status: Int, headers: HTTPHeaders, to request: FetchRequest) {
         guard let method = Self.method(status, request.method), let location = headers.first(name: "Location"),
             !location.isEmpty,

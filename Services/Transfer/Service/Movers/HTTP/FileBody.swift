@@ -2,15 +2,15 @@ import AsyncHTTPClient
 import NIOCore
 import Synchronization
 
-/// What a request sends: stretches of files, one behind the other. It can be sent again.
+/// A request body of concatenated parts of files. It can be sent again.
 struct FileBody: Sendable {
     let pieces: [FilePiece]
-    /// How many bytes of it were taken by the connection, in the present try.
+    /// The number of bytes that the connection has taken in the current try.
     let meter: BodyMeter
 
     /// - Parameters:
-    ///   - report: hears how much was sent, seldom enough to write it down. It must not wait.
-    ///   - onSent: hears of each stretch how long it was. It must not wait.
+    ///   - report: gets the number of sent bytes at the rate of ``Pace``. It must not block.
+    ///   - onSent: gets the size of each sent part. It must not block.
     init(
         _ pieces: [FilePiece], report: @escaping @Sendable (_ sent: Int) -> Void = { _ in },
         onSent: @escaping @Sendable (_ count: Int) -> Void = { _ in }
@@ -22,16 +22,16 @@ struct FileBody: Sendable {
     /// In bytes.
     var length: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
-    /// The body of one try, from the beginning. It is read as the connection takes it, a chunk at a time.
+    /// Returns the body of one try, from the beginning. The connection reads it a chunk at a time.
     func stream(shaped shaper: Shaper?) -> HTTPClientRequest.Body {
         .stream(chunks(shaped: shaper), length: .known(Int64(length)))
     }
 
-    /// The bytes of tries, each from the beginning.
+    /// Returns the bytes of tries, each from the beginning.
     func chunks(shaped shaper: Shaper?) -> BodyChunks { BodyChunks(body: self, shaper: shaper) }
 }
 
-/// Counts what was sent in the newest try. One before it may still be at work, and counts no more.
+/// Counts the bytes that the newest try has sent. A former try may still run, but does not count.
 final class BodyMeter: Sendable {
     private struct State {
         var tries = 0
@@ -49,10 +49,10 @@ final class BodyMeter: Sendable {
     }
 
     var sent: Int { state.withLock(\.sent) }
-    /// How often the body was begun.
+    /// The number of tries so far.
     var tries: Int { state.withLock(\.tries) }
 
-    /// - Returns: the number of the try that begins.
+    /// - Returns: the number of the new try.
     fileprivate func restart() -> Int {
         state.withLock { state in
             state.tries += 1
@@ -77,7 +77,7 @@ final class BodyMeter: Sendable {
     }
 }
 
-/// What a body's connection takes.
+/// The bytes of a body in chunks.
 struct BodyChunks: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
@@ -91,11 +91,11 @@ struct BodyChunks: AsyncSequence, Sendable {
     struct Iterator: AsyncIteratorProtocol {
         private var pieces: ArraySlice<FilePiece>
         private let meter: BodyMeter
-        /// Of this try.
+        /// The number of this try.
         private let number: Int
         private let shaper: Shaper?
         private var offset = 0
-        /// Handed out; asked for more, we know that the connection took it.
+        /// The size of the last chunk. The call for the next one shows that the connection has taken it.
         private var given = 0
         private var rest = ByteBuffer()
 
@@ -116,7 +116,7 @@ struct BodyChunks: AsyncSequence, Sendable {
                 }
                 rest = chunk
             }
-            // Slow links take less at once, so that they carry steadily.
+            // Slow links get smaller chunks, so that their rate is steady.
             given = Swift.min(rest.readableBytes, shaper?.portion(.up) ?? .max)
             let part = rest.readSlice(length: given)
             try await shaper?.pass(given, .up)

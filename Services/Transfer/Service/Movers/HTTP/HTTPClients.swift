@@ -6,25 +6,24 @@ import NIOSSL
 import Runtime
 import Synchronization
 
-/// Clients that are kept for later connections of the same kind: with each comes what it trusts, and to read the system's
-/// certificates takes milliseconds and a mebibyte.
+/// A pool of HTTP clients. A new client reads the system's certificates, which takes milliseconds and a mebibyte.
 final class HTTPClients: Sendable {
     static let shared = HTTPClients()
-    /// So many are kept that nobody uses.
+    /// The largest number of unused clients.
     static let limit = 64
-    /// So many with certificates have one kind; further connections share them. What is wrong with one connection that is
-    /// being made is then told of all that wait for theirs in the same client.
+    /// The largest number of clients of one kind with TLS. More connections share them. A shared client reports the
+    /// failure of one connection to all requests that wait for a connection.
     static let secureLimit = 16
-    /// So many further ones are there for those to try alone, one at a time in each.
+    /// The number of further clients in which those requests retry alone, one at a time in each client.
     static let aloneLimit = 8
-    /// At most, for TCP and TLS together.
+    /// The longest time to connect, for TCP and TLS together.
     static let connectTimeout = TimeAmount.seconds(10)
 
-    /// What is the client's and not the request's.
+    /// The configuration of a client.
     struct Kind: Hashable {
         var host: String
         var isSecure: Bool
-        /// Nil where the name may be resolved as usual.
+        /// Nil to resolve the name.
         var address: String?
         var verification: CertificateVerification
         var idleTimeout: TimeAmount
@@ -37,11 +36,11 @@ final class HTTPClients: Sendable {
         let client: HTTPClient
         let kind: Kind
         var users = 0
-        /// For who must make a connection alone.
+        /// Whether the client is for requests that connect alone.
         let isReserve: Bool
-        /// Of a reserve: somebody makes a connection in it.
+        /// Whether a request connects in this reserve client.
         var isConnecting = false
-        /// Others have used it, since nobody had.
+        /// Whether two requests have used it at once since it was unused.
         var isShared = false
         var lastUse = 0
     }
@@ -56,10 +55,11 @@ final class HTTPClients: Sendable {
     private let state = Mutex(State())
     private let alone = Turns(aloneLimit)
 
-    /// How many of a kind are kept or in use.
+    /// Returns the number of clients of a kind.
     func count(of kind: Kind) -> Int { state.withLock { $0.kinds[kind]?.count ?? 0 } }
 
-    /// - Parameter isAlone: until ``hasConnected(_:)`` nobody else makes a connection in the client, so that a failure is one's own.
+    /// - Parameter isAlone: whether no other request may connect in the client until ``hasConnected(_:)``. Then every
+    ///   failure belongs to this request.
     func withClient<Outcome>(
         _ kind: Kind, isAlone: Bool = false, _ body: (HTTPClient) async throws -> Outcome
     ) async throws -> Outcome {
@@ -68,12 +68,12 @@ final class HTTPClients: Sendable {
         let outcome: Result<Outcome, any Error>
         do { outcome = .success(try await body(client)) } catch { outcome = .failure(error) }
         hasConnected(client)
-        // Nobody uses that one; its own failure has no bearing on the outcome.
+        // The removed client is unused, so a failure of its shutdown does not matter.
         try? await giveBack(client)?.shutdown()
         return try outcome.get()
     }
 
-    /// The connection is there: another may make one.
+    /// Reports that the connection exists, so that another request may connect.
     func hasConnected(_ client: HTTPClient) {
         let wasAlone = state.withLock { state in
             let wasAlone = state.entries[ObjectIdentifier(client)]?.isConnecting ?? false
@@ -83,7 +83,7 @@ final class HTTPClients: Sendable {
         if wasAlone { alone.pass() }
     }
 
-    /// Whether others may have waited for connections in this client since it was taken.
+    /// Whether other requests may have waited for connections in this client since it was taken.
     func isShared(_ client: HTTPClient) -> Bool {
         state.withLock { $0.entries[ObjectIdentifier(client)]?.isShared ?? false }
     }
@@ -108,7 +108,7 @@ final class HTTPClients: Sendable {
         }
     }
 
-    /// - Returns: the client that has not been used for longest, where there are too many.
+    /// - Returns: the least recently used client to remove, if there are too many.
     private func giveBack(_ client: HTTPClient) -> HTTPClient? {
         state.withLock { state in
             let id = ObjectIdentifier(client)
@@ -136,19 +136,19 @@ final class HTTPClients: Sendable {
         configuration.decompression = .disabled
         configuration.httpVersion = .http1Only
         configuration.timeout = .init(connect: kind.connectTimeout)
-        // Trying again is the machine's: it says so in the log.
+        // The machine decides about retries, which are in the log.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // Each attempt has its own connection, which its failures and its device's network are about.
+        // Each attempt has its own connection, because its failures and its device's network affect only this attempt.
         configuration.maximumUsesPerConnection = 1
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = Movers.limit
         var tls = TLSConfiguration.makeClientConfiguration()
-        // As App Transport Security wants it.
+        // App Transport Security requires it.
         tls.minimumTLSVersion = .tlsv12
         tls.trustRoots = kind.trustRoots
         tls.certificateVerification = kind.verification == .system ? .fullVerification : .none
         configuration.tlsConfiguration = tls
         configuration.http1_1ConnectionDebugInitializer = { channel in
-            // Before anything is sent.
+            // Runs before the client sends anything.
             channel.eventLoop.submit {
                 let pipeline = channel.pipeline.syncOperations
                 do {

@@ -1,15 +1,15 @@
 import AsyncHTTPClient
 import NIOCore
 
-/// Ends a connection on which the other side owes us something, bytes or room for ours, and nothing has moved for too long.
+/// Closes a connection if the other side neither sends nor takes bytes for too long.
 ///
-/// While we ourselves are slow no time counts: nothing is asked of the other side then.
+/// Time counts only while this side waits for the other side.
 final class IdleHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
 
     private let limit: TimeAmount
-    /// Of a connection that is there, the first bytes were asked for before this handler came.
+    /// True at first, because the channel reads before this handler is added.
     private var isReading = true
     private var unsent = 0
     private var last = NIODeadline.now()

@@ -2,12 +2,11 @@ import Foundation
 import NIOHTTP1
 import RawStructuredFieldValues
 
-/// What a server promises the whole file to be (RFC 9530 section 3), as far as its algorithms are known here.
+/// The digests of `Repr-Digest` with supported algorithms (RFC 9530 section 3).
 struct ReprDigest: Equatable {
     private(set) var digests: [DigestAlgorithm: [UInt8]] = [:]
 
-    /// - Returns: nil where nothing is promised that can be checked. A field that is no dictionary of byte sequences (RFC 9651)
-    ///   counts as none.
+    /// - Returns: nil without a supported digest, or if the field is not a dictionary of byte sequences (RFC 9651).
     init?(_ headers: HTTPHeaders) {
         let fields = headers["Repr-Digest"]
         guard !fields.isEmpty else { return nil }

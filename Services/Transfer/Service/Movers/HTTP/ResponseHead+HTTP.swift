@@ -4,12 +4,12 @@ import NIOHTTP1
 import Timeline
 
 extension ResponseHead {
-    /// What of an answer's head matters.
+    /// Reads the relevant headers of a response.
     ///
-    /// - Parameter askedForRange: without it, `Content-Range` means nothing.
+    /// - Parameter askedForRange: whether `Content-Range` counts.
     init(_ response: HTTPClientResponse, askedForRange: Bool) {
         self.init()
-        /// What is too long to be kept is as if it were not there.
+        /// A field of more than 256 bytes counts as absent.
         func field(_ name: String) -> String? {
             response.headers.first(name: name).flatMap { $0.utf8.count <= 256 ? $0 : nil }
         }
@@ -17,7 +17,7 @@ extension ResponseHead {
         status = Int(response.status.code)
         etag = field("ETag")
         lastModified = field("Last-Modified").flatMap { text in
-            // Within the second in which it was sent a resource may change once more (RFC 9110 section 8.8.2.2).
+            // The resource may change again within the second of the response (RFC 9110 section 8.8.2.2).
             guard let date = field("Date").flatMap({ HTTPDate.instant($0, now: now) }) else { return text }
             return HTTPDate.instant(text, now: now).map { $0 < date } ?? false ? text : nil
         }
@@ -34,9 +34,9 @@ extension ResponseHead {
     }
 }
 
-/// A number of bytes that something can have; nil for anything else.
+/// Returns a number of bytes; nil for anything else.
 private func byteCount(_ digits: some StringProtocol) -> Int? {
-    // Up to a petabyte: sums of such never overflow.
+    // At most 15 digits, so that sums do not overflow.
     guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
         return nil
     }

@@ -2,8 +2,8 @@ import NIOCore
 import ServiceKit
 import TransferMachine
 
-/// Where this service fetches from on behalf of callers. Origins that are listed may be anywhere; with `*` every other one may
-/// be fetched too whose addresses are all public.
+/// The origins that tasks may use. Listed origins may have any address. With `*`, tasks may also use every other origin
+/// whose addresses are all public.
 struct AllowedOrigins: Sendable {
     private let listed: Set<WebOrigin>
     private let allowsPublic: Bool
@@ -11,9 +11,9 @@ struct AllowedOrigins: Sendable {
     private let isPublic: @Sendable (SocketAddress) -> Bool
 
     /// - Parameters:
-    ///   - text: origins with commas between them, and `*`.
-    ///   - resolve: asked once for each connection to an origin that is not listed.
-    ///   - isPublic: which addresses may be connected to without being listed.
+    ///   - text: comma-separated origins and `*`.
+    ///   - resolve: called once for each connection to an origin that is not listed.
+    ///   - isPublic: whether an origin that is not listed may have this address.
     init(
         _ text: String, resolve: @escaping Resolver = resolveBySystem,
         isPublic: @escaping @Sendable (SocketAddress) -> Bool = { $0.isPublic }
@@ -34,14 +34,14 @@ struct AllowedOrigins: Sendable {
         self.isPublic = isPublic
     }
 
-    /// Whether a URL may be fetched as far as it tells by itself.
+    /// Whether a URL with this origin is allowed before its name is resolved.
     func mayFetch(_ origin: WebOrigin) -> Bool { allowsPublic || listed.contains(origin) }
 
-    /// How to reach an origin.
+    /// The way to connect to an origin.
     enum Way: Equatable {
-        /// By its name, resolved as usual.
+        /// By its name.
         case direct
-        /// By one of these addresses: those that were looked at, so that the name can't change its mind.
+        /// By one of these checked addresses, because a second resolution could return others.
         case pinned([String])
         case refused
         case unresolvable

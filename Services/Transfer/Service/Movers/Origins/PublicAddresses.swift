@@ -2,10 +2,10 @@ import Glibc
 import NIOCore
 
 extension SocketAddress {
-    /// Whether an address is of the public internet: none of those that IANA's registries of special-purpose addresses
-    /// (RFC 6890) keep for private, local, shared, reserved, documentary or translating use, and no multicast.
+    /// Whether an address is on the public internet: not multicast, and not in IANA's registries of special-purpose
+    /// addresses (RFC 6890) for private, local, shared, reserved, documentation or translation use.
     ///
-    /// IPv4 in an IPv6 address, mapped or translated by the well-known prefix, is as public as itself.
+    /// An IPv6 address with an IPv4 address, mapped or with the well-known prefix, is public if the IPv4 address is.
     var isPublic: Bool {
         ipAddress.flatMap { bytes(of: $0) }.map { Self.isPublic($0) } ?? false
     }
@@ -16,8 +16,9 @@ extension SocketAddress {
         return !special.contains { $0.contains(address) }
     }
 
-    /// What IPv6 has given out so far (RFC 4291 section 2.4). Outside of it are `::`, `::1`, IPv4-compatible addresses, the
-    /// local-use translation prefix, the discard prefix, segment routing, unique-local, link-local and multicast.
+    /// The global unicast addresses assigned so far (RFC 4291 section 2.4). They exclude `::`, `::1`, IPv4-compatible
+    /// addresses, the local-use translation prefix, the discard prefix, segment routing, unique-local, link-local and
+    /// multicast.
     private static let globalUnicast = AddressBlock("2000::", 3)
 
     private static let translations = [AddressBlock("::ffff:0.0.0.0", 96), AddressBlock("64:ff9b::", 96)]
@@ -26,11 +27,11 @@ extension SocketAddress {
         // "This network", private use, shared (RFC 6598), loopback, link-local.
         AddressBlock("0.0.0.0", 8), AddressBlock("10.0.0.0", 8), AddressBlock("100.64.0.0", 10),
         AddressBlock("127.0.0.0", 8), AddressBlock("169.254.0.0", 16), AddressBlock("172.16.0.0", 12),
-        // Protocol assignments, documentation, the former relays of 6to4, private use, benchmarks, documentation.
+        // Protocol assignments, documentation, former 6to4 relays, private use, benchmarks, documentation.
         AddressBlock("192.0.0.0", 24), AddressBlock("192.0.2.0", 24), AddressBlock("192.88.99.0", 24),
         AddressBlock("192.168.0.0", 16), AddressBlock("198.18.0.0", 15), AddressBlock("198.51.100.0", 24),
         AddressBlock("203.0.113.0", 24),
-        // Multicast; reserved, with broadcast.
+        // Multicast, and reserved addresses with broadcast.
         AddressBlock("224.0.0.0", 4), AddressBlock("240.0.0.0", 4),
         // Protocol assignments with Teredo, documentation, 6to4, documentation.
         AddressBlock("2001::", 23), AddressBlock("2001:db8::", 32), AddressBlock("2002::", 16),
@@ -38,13 +39,13 @@ extension SocketAddress {
     ]
 }
 
-/// Addresses that begin alike.
+/// A block of addresses with a common prefix.
 private struct AddressBlock {
     private let first: [UInt8]
     private let bits: Int
 
     init(_ first: String, _ bits: Int) {
-        guard let bytes = bytes(of: first) else { preconditionFailure("\(first) is no address") }
+        guard let bytes = bytes(of: first) else { preconditionFailure("\(first) is not an address") }
         self.first = bytes
         self.bits = bits
     }
@@ -58,7 +59,7 @@ private struct AddressBlock {
     }
 }
 
-/// The 4 or 16 bytes of an address in its usual notation.
+/// Returns the 4 or 16 bytes of an address in text form.
 private func bytes(of address: String) -> [UInt8]? {
     let isLong = address.contains(":")
     var bytes = [UInt8](repeating: 0, count: isLong ? 16 : 4)

@@ -2,12 +2,12 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// All addresses of a host, by preference; none where it is not found. A host is a name, or an address in any notation.
+/// Returns all addresses of a host by preference; none if it is not found. A host is a name or an address in text form.
 typealias Resolver = @Sendable (_ host: String) async throws -> [SocketAddress]
 
-/// What the system resolves a host to. It takes every notation of an address that a connection would take: `0x7f.1` too.
+/// Resolves a host by the system. It accepts every text form of an address that a connection accepts, even `0x7f.1`.
 @Sendable func resolveBySystem(_ host: String) async throws -> [SocketAddress] {
-    // Blocks, and so it runs there.
+    // `getaddrinfo` blocks its thread.
     try await NIOThreadPool.singleton.runIfActive { addresses(of: host) }
 }
 

@@ -1,13 +1,13 @@
 import Contracts
 
-/// What a network is like for the transfers of a device.
+/// The bandwidth, delay and loss of a network.
 struct LinkProfile: Sendable, Equatable {
     /// In bytes per second.
     var down: Int
     var up: Int
     var downDelay: Duration
     var upDelay: Duration
-    /// The share of pieces that are lost and sent again, from 0 to 1.
+    /// The share of portions that are lost and sent again, from 0 to 1.
     var loss = 0.0
 
     /// - Parameters: rates in kbit/s, delays in milliseconds.
@@ -19,8 +19,8 @@ struct LinkProfile: Sendable, Equatable {
         self.loss = loss
     }
 
-    /// The profiles of Apple's Network Link Conditioner of these names; `lossy` is its "Very Bad Network". It has none for 5G:
-    /// those numbers are our own.
+    /// The profiles of Apple's Network Link Conditioner with these names; `lossy` is its "Very Bad Network". It has no
+    /// profile for 5G, so those numbers are our own.
     init(_ shape: NetworkShape) {
         switch shape {
         case .edge: self.init(kilobits: 240, 200, delays: 400, 440)

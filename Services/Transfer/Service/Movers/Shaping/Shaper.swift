@@ -1,27 +1,27 @@
 import Contracts
 import Synchronization
 
-/// One device's network: what all its transfers in this process get through together.
+/// The network of one device. All its transfers in this process share its bandwidth.
 ///
-/// Bytes pass in small portions, first come, first served, so transfers that run side by side share fairly.
+/// Bytes pass in small portions, first come, first served, so concurrent transfers get fair shares.
 final class Shaper: Sendable {
     enum Direction: Sendable { case down, up }
 
-    /// A transfer sends or gets so much of a second at once, and so much may be made up for after a pause.
+    /// The time of one portion, and the unused time that a direction can catch up after a pause.
     static let portion = Duration.milliseconds(50)
-    /// Least time-out after which what was lost is sent again (RFC 6298 section 2.4).
+    /// The minimum retransmission timeout (RFC 6298 section 2.4).
     static let retransmission = Duration.seconds(1)
     private static let smallestPortion = 1024
-    /// Whoever waits longer looks after so much time whether the network is another one.
+    /// A longer wait checks after this time whether the network has changed.
     private static let longestSleep = Duration.milliseconds(250)
 
     private struct State {
         var profile: LinkProfile?
-        /// How often the device was heard to have changed its network.
+        /// The number of network changes that were reported.
         var heard = 0
-        /// Counts the networks: what was waited for on one does not matter on the next.
+        /// The number of the network. A change voids all waits on the former network.
         var network = 0
-        /// When a direction is free again.
+        /// When each direction is free again.
         var free: (down: Duration, up: Duration)
         var random: any RandomNumberGenerator & Sendable
 
@@ -46,7 +46,7 @@ final class Shaper: Sendable {
         state = Mutex(State(profile: shape.map { LinkProfile($0) }, free: (now, now), random: random))
     }
 
-    /// The device is on another network, or on one without a shape; transfers under way feel it at once.
+    /// Changes the network, also for running transfers. Nil is a network without a shape.
     func change(to shape: NetworkShape?) {
         let now = clock.now()
         state.withLock { state in
@@ -55,7 +55,7 @@ final class Shaper: Sendable {
         }
     }
 
-    /// Asks for something that tells what the network is like. What is heard of the network meanwhile is newer.
+    /// Takes the shape of the network from an answer, unless ``change(to:)`` reports a newer one meanwhile.
     func learn<Answer>(
         _ shape: (Answer) -> NetworkShape?, from ask: () async throws -> Answer
     ) async rethrows -> Answer {
@@ -68,18 +68,18 @@ final class Shaper: Sendable {
         return answer
     }
 
-    /// Returns when the first byte can have come over a new connection.
+    /// Waits the round trip of a new connection.
     func connect() async throws {
         guard let delay = state.withLock({ $0.profile?.roundTrip }) else { return }
         try await clock.sleep(delay)
     }
 
-    /// How many bytes are best passed at once.
+    /// The number of bytes in one portion.
     func portion(_ direction: Direction) -> Int {
         state.withLock { $0.profile.map { Self.portion(of: $0, direction) } ?? .max }
     }
 
-    /// Returns when so many bytes have got through.
+    /// Returns when this number of bytes has passed.
     func pass(_ count: Int, _ direction: Direction) async throws {
         var rest = count
         while rest > 0 {
@@ -88,7 +88,7 @@ final class Shaper: Sendable {
         }
     }
 
-    /// A portion's place in the queue.
+    /// A portion in the queue of a direction.
     private struct Turn {
         var count: Int
         var end: Duration
@@ -105,7 +105,7 @@ final class Shaper: Sendable {
             let end = max(free, now - Self.portion) + .nanoseconds(Int64(count) * 1_000_000_000 / Int64(rate))
             if direction == .down { state.free.down = end } else { state.free.up = end }
             var turn = Turn(count: count, end: end, network: state.network)
-            // Lost on the way: the link has carried it, but this transfer waits until it is sent again.
+            // A lost portion occupies the link, and its transfer waits for the retransmission.
             if profile.loss > 0, Double.random(in: 0..<1, using: &state.random) < profile.loss {
                 turn.end += max(Self.retransmission, profile.roundTrip)
             }
@@ -113,7 +113,7 @@ final class Shaper: Sendable {
         }
     }
 
-    /// - Returns: whether the portion has got through; not when the network is another one since.
+    /// - Returns: whether the portion has passed; false if the network has changed.
     private func isOver(_ turn: Turn) async throws -> Bool {
         while true {
             let wait = turn.end - clock.now()
@@ -129,9 +129,9 @@ final class Shaper: Sendable {
     }
 }
 
-/// What time a shaper goes by.
+/// The clock of a shaper.
 struct ShapingClock: Sendable {
-    /// Since some moment.
+    /// The time since an arbitrary start.
     let now: @Sendable () -> Duration
     let sleep: @Sendable (Duration) async throws -> Void
 

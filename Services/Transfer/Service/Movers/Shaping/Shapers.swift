@@ -2,7 +2,7 @@ import Contracts
 import Machines
 import Synchronization
 
-/// The networks of the devices whose transfers move in this process.
+/// The shapers of the devices with running attempts in this process.
 final class Shapers: Sendable {
     private struct Shared {
         var shaper: Shaper
@@ -11,7 +11,7 @@ final class Shapers: Sendable {
 
     private let shapers = Mutex<[AggregateKey: Shared]>([:])
 
-    /// Lets a transfer move over its device's network, with whichever others move there. From here on changes are heard of.
+    /// Runs `body` with the device's shaper, which all its attempts share and which gets changes from now on.
     func share<Outcome>(
         _ device: AggregateKey, _ body: (Shaper) async throws -> Outcome
     ) async rethrows -> Outcome {
@@ -29,7 +29,7 @@ final class Shapers: Sendable {
         return try await body(shaper)
     }
 
-    /// A device is on another network.
+    /// Changes the network of a device.
     func change(_ device: AggregateKey, to shape: NetworkShape?) {
         shapers.withLock { $0[device]?.shaper }?.change(to: shape)
     }
