@@ -36,7 +36,7 @@ extension Problem {
         .badRequest, "body_cut", "Request body is cut off", detail: "Nothing is stored. Send the whole body again.")
     static let contentChanged = Problem.preconditionFailed.because("The file does not meet the preconditions.")
 
-    /// With the size, so that the client can ask again.
+    /// Returns the problem with the size, so that the client can correct its range.
     static func rangeNotSatisfiable(size: Int) -> Problem {
         var problem = rangeNotSatisfiable
         problem.headers[.contentRange] = "bytes */\(size)"

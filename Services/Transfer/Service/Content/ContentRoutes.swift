@@ -78,11 +78,11 @@ struct ContentRoutes: Sendable {
         RouteParameter(name, in: .header, summary, ["type": "string"])
     }
 
-    /// Removes a file that no path names any more. Whoever reads it reads on.
+    /// Removes a file that no path refers to. Open files stay readable.
     func discard(_ file: String) async {
         do { try await storage.remove(file, from: .contents) } catch {
-            // Only its space is lost.
-            logger.warning("a file of a content could not be removed", metadata: ["error": "\(error)"])
+            // The file only wastes space.
+            logger.warning("failed to remove a file of content, the sweep will retry", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -18,7 +18,7 @@ extension Problem {
         detail: "tus needs \(TusRoutes.mediaType), the IETF draft needs \(DraftRoutes.mediaType).")
     /// In most cases the client has gone before it can read this.
     static let uploadCut = Problem(
-        .badRequest, "upload_cut", "Request body is cut off", detail: "HEAD returns how many bytes are stored.")
+        .badRequest, "upload_cut", "Upload body is cut off", detail: "HEAD returns how many bytes are stored.")
     static let uploadFinal = Problem(
         .forbidden, "upload_final", "Upload is final", detail: "A concatenated upload takes no more bytes.")
     static let uploadChecksum = Problem(
@@ -37,7 +37,7 @@ extension Problem {
     static let inconsistentLength = Problem(
         .badRequest, "inconsistent_upload_length", "Length differs from the announced length")
     static let mismatchingOffset = Problem(
-        .conflict, "mismatching_upload_offset", "Upload-Offset does not match")
+        .conflict, "mismatching_upload_offset", "Offset is not the end of the upload")
 
     /// Returns the same problem with a header.
     func with(_ name: HTTPField.Name, _ value: String) -> Problem {
