@@ -82,7 +82,5 @@ struct MoverTable: Sendable {
 /// The state of a device has another machine version.
 struct StateUnreadable: Error, CustomStringConvertible {
     let key: String
-    var description: String {
-        "the state of \(key) is unreadable; another machine version wrote it"
-    }
+    var description: String { "the state of \(key) is unreadable; another machine version wrote it" }
 }
