@@ -2,34 +2,39 @@ public import Contracts
 public import Machines
 public import Timeline
 
-/// Why a command was refused. Nothing is changed then.
+/// A reason why the machine refuses a command. A refused command changes nothing.
 public enum PushRefusal: MachineRefusal, Equatable, CustomStringConvertible {
+    /// The device is not registered at `lifecycle`.
     case deviceNotRegistered
+    /// The device does not have this app.
     case appNotInstalled(String)
     /// The app has no device token.
     case notRegistered(String)
+    /// The device is switched off.
     case deviceOff
     /// The device has no network to connect over.
     case noNetwork
     /// The device is not connected.
     case notConnected
-    /// The device does not show it.
+    /// The device does not show this notification.
     case notificationNotShown(String)
     /// No device has this token in this environment.
     case badDeviceToken
+    /// The token belongs to another app.
     case deviceTokenNotForTopic
-    /// No app of the device hears this channel.
+    /// The app is not subscribed to the channel.
     case notSubscribed
-    /// The token is void since then.
+    /// The token became inactive at this time.
     case unregistered(since: Instant)
-    /// The token is void for longer than void tokens are told from expired ones.
+    /// The token has been inactive for at least ``PushPolicy/tokenExpiry``.
     case expiredToken(since: Instant)
-    /// Another service's event that can't be read.
+    /// The machine can't read an event of another service.
     case unreadableEvent(ContractError)
 
+    /// The error of an unreadable event; nil for other refusals.
     public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
-    /// The stable word for it in error documents.
+    /// The stable problem code.
     public var code: String {
         switch self {
         case .deviceNotRegistered: "device_not_registered"
@@ -50,18 +55,18 @@ public enum PushRefusal: MachineRefusal, Equatable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .deviceNotRegistered: "The device is not registered."
-        case .appNotInstalled(let app): "The app \(app) is not installed."
-        case .notRegistered(let app): "The app \(app) has no device token."
-        case .deviceOff: "The device is switched off."
-        case .noNetwork: "The device has no network."
-        case .notConnected: "The device is not connected: it has neither a stream nor polls."
+        case .deviceNotRegistered: "The device is not registered. Register it at lifecycle first."
+        case .appNotInstalled(let app): "The app \(app) is not installed on the device."
+        case .notRegistered(let app): "The app \(app) has no device token. Register the app for notifications first."
+        case .deviceOff: "The device is switched off. Switch it on first."
+        case .noNetwork: "The device has no network. Report one to lifecycle first."
+        case .notConnected: "The device is not connected. Open a stream or poll first."
         case .notificationNotShown(let id): "The device does not show the notification \(id)."
-        case .badDeviceToken: "No device has this token."
+        case .badDeviceToken: "No device has this token in this environment."
         case .deviceTokenNotForTopic: "The token belongs to another app."
         case .notSubscribed: "The app is not subscribed to this channel."
-        case .unregistered(let since): "The token is void since \(since)."
-        case .expiredToken(let since): "The token expired; it is void since \(since)."
+        case .unregistered(let since): "The token has been inactive since \(since)."
+        case .expiredToken(let since): "The token has been inactive since \(since) and is expired."
         case .unreadableEvent(let error): error.description
         }
     }

@@ -4,14 +4,14 @@ import PushMachine
 import Records
 import ServiceKit
 
-/// A key that a team's providers sign with.
+/// A key with which providers of a team sign their tokens.
 struct ProviderKeyDocument: Record, Equatable {
     var keyID = ""
     var teamID = ""
-    /// PEM, P-256.
+    /// A P-256 public key in PEM.
     var publicKey = ""
     var environment = PushEnvironment.sandbox
-    /// Bundle identifiers; empty for all of the team's.
+    /// Bundle identifiers; empty for all topics of the team.
     var topics: [String] = []
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -25,7 +25,9 @@ struct ProviderKeyDocument: Record, Equatable {
 
 extension Rule where T == String {
     fileprivate static var providerIdentifier: Rule<String> {
-        Rule("must have ten of A-Z 0-9", keywords: [("pattern", "^[A-Z0-9]{10}$")]) { isProviderIdentifier($0) }
+        Rule("must be ten characters of A-Z 0-9", keywords: [("pattern", "^[A-Z0-9]{10}$")]) {
+            isProviderIdentifier($0)
+        }
     }
 
     fileprivate static var publicKey: Rule<String> {
@@ -45,12 +47,12 @@ struct ProviderKeyList: Record {
     }
 }
 
-/// What an app asks for with `registerForRemoteNotifications()`.
+/// The registration that an app requests with `registerForRemoteNotifications()`.
 struct RegistrationDocument: Record {
-    /// So many channels an app may hear. Our choice.
+    /// The largest number of channels of an app. Our choice.
     static let channelLimit = 100
 
-    /// The broadcast channels that it hears from now on; nil leaves them as they are.
+    /// All broadcast channels of the app from now on; nil keeps the current ones.
     var channels: [String]?
     var environment = PushEnvironment.sandbox
 
@@ -63,7 +65,7 @@ struct RegistrationDocument: Record {
 extension Rule where T == [String] {
     fileprivate static var channels: Rule<[String]> {
         Rule(
-            "must have up to \(RegistrationDocument.channelLimit) channel ids, each 16 bytes in Base64",
+            "must be at most \(RegistrationDocument.channelLimit) channel ids, each 16 bytes in Base64",
             keywords: [("maxItems", .int(RegistrationDocument.channelLimit))]
         ) { $0.count <= RegistrationDocument.channelLimit && $0.allSatisfy { ChannelID($0)?.isComplete ?? false } }
     }

@@ -6,58 +6,60 @@ import PushMachine
 import Timeline
 public import ServiceKit
 
-/// The service `push`, put together: the one place that knows all its parts.
+/// The service `push`, assembled from its parts.
 public enum Push {
+    /// The name of the service.
     public static let name = PushMachine.name
+    /// The default port of the service.
     public static let port = 8083
 
-    /// The service's own settings.
+    /// The settings that only this service has.
     public static let settings = [
         Setting.choice(
             "APNS_ENVIRONMENT", PushEnvironment.sandbox.rawValue, PushEnvironment.allCases.map(\.rawValue),
-            "which of APNs's environments the provider endpoint is"),
+            "APNs environment that the provider endpoint represents"),
         Setting(
-            "APNS_BROADCAST", "all", "apps that may broadcast: all, none, or bundle identifiers with commas",
-            mustBe: "all, none, or bundle identifiers with commas"
+            "APNS_BROADCAST", "all", "apps that may broadcast: all, none, or bundle identifiers separated by commas",
+            mustBe: "all, none, or bundle identifiers separated by commas"
         ) { BroadcastFeature($0) != nil },
-        .number("APNS_PORT", 2197, 0...65535, "port of the provider endpoint, HTTP/2 over TLS; 0 takes any"),
+        .number("APNS_PORT", 2197, 0...65535, "port of the provider endpoint, HTTP/2 over TLS; 0 selects a free port"),
         Setting("APNS_TLS_CERTIFICATE", nil, "PEM file with the provider endpoint's certificate chain"),
         Setting("APNS_TLS_KEY", nil, "PEM file with the key of that certificate"),
         Setting(
             "APNS_CERTIFICATES", certificateFolder,
-            "folder of a development authority, made on first start; clients trust its ca.pem"),
+            "folder of the development authority, created on first start; clients trust its ca.pem"),
         Setting(
             "APNS_NAMES", "localhost,127.0.0.1,::1,push",
-            "names and addresses by which providers reach the endpoint, for its development certificate"),
+            "host names and addresses of the endpoint, for its development certificate"),
         Setting(
             "APNS_CLIENT_AUTHORITY", nil,
-            "PEM file with who issues providers' certificates, if another; each that it issued is trusted, so it must be"
-                + " an authority for this alone"),
+            "PEM file of the authority that issues providers' certificates, if not the development authority; all its"
+                + " certificates are trusted, so use an authority for this alone"),
         .number(
-            "RETENTION_DAYS", 30, 1...3650, "days for which counts are kept, as the log keeps its events"),
-        .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider's connection is closed"),
+            "RETENTION_DAYS", 30, 1...3650, "days that notification counts are kept"),
+        .number("APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider connection is closed"),
     ]
 
-    /// Where the development authority is, unless it is set.
+    /// The default of `APNS_CERTIFICATES`.
     static let certificateFolder = ".dormouse/apns"
 
-    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
+    /// Creates or updates the database objects of the service: log, schema, consumer and role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(
             PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
     }
 
-    /// Compares the database with this program, and changes nothing.
+    /// Checks that the database fits this program. Changes nothing.
     ///
-    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
+    /// - Throws: a one-line error with the remedy, if the database does not fit.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(
             PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
     }
 
-    /// Serves until a signal ends it.
+    /// Serves until a signal stops the process.
     ///
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    /// - Throws: a one-line error with the remedy, if the service can't start.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = PushPolicy(partitions: configuration.partitions)
         let environment = configuration["APNS_ENVIRONMENT"].flatMap { PushEnvironment(rawValue: $0) } ?? .sandbox
@@ -86,7 +88,7 @@ public enum Push {
                 host: configuration.host, port: configuration.number("APNS_PORT") ?? 2197,
                 tls: tls)
             FileHandle.standardOutput.write(
-                Data("push takes providers on https://\(configuration.host):\(port)\n".utf8))
+                Data("push accepts providers on https://\(configuration.host):\(port)\n".utf8))
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(

@@ -38,7 +38,7 @@ struct Upkeep: Service {
                     if Task.isCancelled { return }
                     pause = streak.fail(within: .seconds(600))
                     logger.log(
-                        level: streak.level, "upkeep failed, old counts and channels stay",
+                        level: streak.level, "failed to delete old counts and subscriptions, will retry",
                         metadata: [LogKey.error: "\(error)", "failures": "\(streak.count)"])
                 }
             }
@@ -88,7 +88,8 @@ struct Upkeep: Service {
                 // Whoever is gone hears nothing.
             } catch {
                 logger.warning(
-                    "a device can't leave a channel", metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
+                    "failed to unsubscribe device from deleted channel, will retry",
+                    metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
                 continue
             }
             told.append(key)

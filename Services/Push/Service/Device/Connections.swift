@@ -67,7 +67,7 @@ final class Connections: Service {
             try await table.remove(held)
         } catch {
             own.withLock { $0.unnoted.append(held) }
-            logger.warning("a device's disconnection is not noted yet", metadata: [LogKey.error: "\(error)"])
+            logger.warning("failed to record disconnection, will retry", metadata: [LogKey.error: "\(error)"])
         }
     }
 
@@ -92,11 +92,11 @@ final class Connections: Service {
             await withTaskGroup { group in
                 // A long sweep must not let the own lease lapse.
                 group.addTask {
-                    await self.again("the lease on connections") { try await self.renew() }
+                    await self.again("renew lease") { try await self.renew() }
                 }
                 // Nor must the ends of many streams.
-                group.addTask { await self.again("ended connections") { await self.note() } }
-                group.addTask { await self.again("lost connections") { try await self.sweep() } }
+                group.addTask { await self.again("record disconnections") { await self.note() } }
+                group.addTask { await self.again("sweep lost connections") { try await self.sweep() } }
             }
         }
         try? await table.bury(holder, leaves: true)
@@ -134,7 +134,9 @@ final class Connections: Service {
         repeat {
             do { try await round() } catch {
                 if Task.isCancelled { return }
-                logger.warning("could not attend to \(what)", metadata: [LogKey.error: "\(error)"])
+                logger.warning(
+                    "failed to maintain connections, will retry",
+                    metadata: [LogKey.error: "\(error)", "task": "\(what)"])
             }
         } while (try? await Task.sleep(for: Self.renewal)) != nil
     }
@@ -146,7 +148,7 @@ final class Connections: Service {
         while let dead = try await table.claim(by: holder) {
             // A device that is parked keeps its holder for long: that is said once.
             if own.withLock({ $0.told.insert(dead).inserted }) {
-                logger.notice("a process is lost; its connections end", metadata: ["holder": "\(dead)"])
+                logger.notice("disconnect devices of lost process", metadata: ["holder": "\(dead)"])
             }
             var last: UUID?
             while let page = try await table.page(of: dead, after: last, limit: Self.page), let end = page.last {
@@ -164,10 +166,11 @@ final class Connections: Service {
             do {
                 let lost = try await table.restore(in: partition)
                 guard lost > 0 else { continue }
-                logger.notice("connections had no holder", metadata: ["count": "\(lost)", "partition": "\(partition)"])
+                logger.notice(
+                    "restored rows of connections", metadata: ["count": "\(lost)", "partition": "\(partition)"])
             } catch {
                 logger.warning(
-                    "connections without a holder are not looked for",
+                    "failed to restore rows of connections, will retry",
                     metadata: [LogKey.error: "\(error)", "partition": "\(partition)"])
             }
         }
@@ -179,7 +182,9 @@ final class Connections: Service {
             for held in page {
                 group.addTask {
                     do { try await self.disconnect(held, .processLost) } catch {
-                        self.logger.warning("a lost connection did not end", metadata: [LogKey.error: "\(error)"])
+                        self.logger.warning(
+                            "failed to disconnect device of lost process, will retry",
+                            metadata: [LogKey.error: "\(error)"])
                         return nil
                     }
                     return held.connection

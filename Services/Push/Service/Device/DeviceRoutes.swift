@@ -8,7 +8,7 @@ import Records
 import ServiceKit
 import Timeline
 
-/// What devices and those who look at them ask. Each decodes, makes one command, and encodes.
+/// The routes of devices and their apps.
 struct DeviceRoutes: Sendable {
     let commands: Commands<PushMachine>
     let stream: NotificationStream
@@ -25,7 +25,8 @@ struct DeviceRoutes: Sendable {
     private func addApps(_ table: inout RouteTable) {
         let app = "/v1/devices/{device}/apps/{app}"
         table.add(
-            .put, app + "/registration", "Registers an app for notifications", request: RegistrationDocument.self,
+            .put, app + "/registration", "Registers an app and returns its device token",
+            request: RegistrationDocument.self,
             response: TokenDocument.self,
             problems: refusals(.deviceNotRegistered, .appNotInstalled("…")) + [.unknownChannel]
         ) { request, context in
@@ -38,7 +39,7 @@ struct DeviceRoutes: Sendable {
             }
         }
         table.add(
-            .delete, app + "/registration", "Makes the token of an app void", status: .noContent,
+            .delete, app + "/registration", "Invalidates the device token of an app", status: .noContent,
             problems: refusals(.deviceNotRegistered, .appNotInstalled("…"), .notRegistered("…"))
         ) { request, context in
             let app = try context.parameters.identifier("app")
@@ -47,14 +48,14 @@ struct DeviceRoutes: Sendable {
             ) { _, _ in [] }
         }
         table.add(
-            .get, app + "/explain", "Why notifications of an app fare as they do, and what would happen to one now",
+            .get, app + "/explain", "Explains an app's budget and power state, and forecasts a push of each type",
             response: Explanation.self, problems: refusals(.deviceNotRegistered, .appNotInstalled("…"))
         ) { request, context in
             let app = try context.parameters.identifier("app")
             let found = try await device(request, context)
             guard let record = found.aggregate.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
             let explanation = Explanation(app, record, found.aggregate, at: max(clock.now, found.aggregate.now), policy)
-            // No ETag: it changes with time alone.
+            // No ETag: the explanation changes with time alone.
             return Response(explanation)
         }
     }
@@ -63,8 +64,8 @@ struct DeviceRoutes: Sendable {
         let device = "/v1/devices/{device}"
         table.add(
             .get, device + "/notifications",
-            "The device's connection: server-sent events, or with ?wait=seconds one answer",
-            parameters: [.number("wait", 0...60, "Answers once, after so many seconds at the latest")],
+            "Connects the device by a stream of server-sent events, or polls with `wait`",
+            parameters: [.number("wait", 0...60, "Polls instead: one answer within this number of seconds")],
             response: NotificationList.self, text: .events(example: NotificationStream.example),
             problems: refusals(.deviceNotRegistered, .deviceOff, .noNetwork) + [.invalidQuery]
         ) { request, context in
@@ -80,7 +81,7 @@ struct DeviceRoutes: Sendable {
                 try await stream.poll(key, after: found.version, wait: .seconds(Int64(wait)), context))
         }
         table.add(
-            .post, device + "/notifications/{notification}/ack", "The device has a notification", status: .noContent,
+            .post, device + "/notifications/{notification}/ack", "Acknowledges a notification", status: .noContent,
             problems: refusals(.deviceNotRegistered)
         ) { request, context in
             let id = try context.parameters.identifier("notification")
@@ -89,7 +90,7 @@ struct DeviceRoutes: Sendable {
             ) { _, _ in [] }
         }
         table.add(
-            .post, device + "/keep-alive", "The heartbeat of the connection; answers what rode along",
+            .post, device + "/keep-alive", "Sends a heartbeat and returns the notifications that it released",
             response: NotificationList.self, problems: refusals(.deviceNotRegistered, .notConnected)
         ) { request, context in
             try await commands.submit(.keepAlive, to: key(context), request, context) { aggregate, events in
@@ -113,20 +114,21 @@ struct DeviceRoutes: Sendable {
             }
         }
         table.add(
-            .get, "/v1/notifications/{notification}", "What happened to a notification, by either of its ids",
+            .get, "/v1/notifications/{notification}",
+            "The timeline of a notification, by `apns-unique-id` or `apns-id`",
             response: TimelineDocument.self, problems: [.invalidHeader, .behind, .placeBeyondLog]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
             var own: AggregateKey?
             if case .device(let device, _) = try context.requireCaller() { own = .device(device) }
             guard let timeline = try await timelines.find(id, of: own) else { throw Problem.notFound }
-            // Another's notification is as if it were not there.
+            // Answers 404 for a notification that the caller may not read.
             _ = try await commands.read(timeline.key, request, context)
             return Response(timeline.document, etag: timeline.etag)
         }
     }
 
-    /// The rows that lead from channels to the device come first: what is broadcast right after the registration finds it.
+    /// Subscribes the device before the registration, so that a broadcast right after it reaches the device.
     private func prepare(
         _ document: RegistrationDocument, _ app: String, _ request: Request, _ context: ServiceContext
     ) async throws {
@@ -135,7 +137,10 @@ struct DeviceRoutes: Sendable {
         let isKnown = try await device(request, context) { $0.apps[app] != nil }.aggregate.state.apps[app] != nil
         guard isKnown else { throw PushRefusal.appNotInstalled(app).problem }
         let unknown = try await channels.unknown(of: wanted, app, document.environment)
-        guard unknown.isEmpty else { throw Problem.unknownChannel.because(unknown.sorted().joined(separator: ", ")) }
+        guard unknown.isEmpty else {
+            let names = unknown.sorted().joined(separator: ", ")
+            throw Problem.unknownChannel.because("The app does not have these channels in this environment: \(names)")
+        }
         try await channels.subscribe(key(context), app, to: wanted)
     }
 
@@ -143,7 +148,7 @@ struct DeviceRoutes: Sendable {
         .device(try context.parameters.identifier("device"))
     }
 
-    /// A registered device that the caller may see.
+    /// Returns a registered device that the caller may read.
     private func device(
         _ request: Request, _ context: ServiceContext, suffices: @Sendable (PushMachine) -> Bool = { $0.isKnown }
     ) async throws -> (aggregate: Aggregate<PushMachine>, version: Int) {
@@ -156,6 +161,6 @@ struct DeviceRoutes: Sendable {
 }
 
 extension Problem {
-    /// Of the app, in the environment that it registers with.
-    static let unknownChannel = Problem(.unprocessableContent, "unknown_channel", "There is no such channel")
+    /// A channel that the app does not have in the environment of the registration.
+    static let unknownChannel = Problem(.unprocessableContent, "unknown_channel", "Channel does not exist")
 }

@@ -6,7 +6,7 @@ import PushMachine
 import Records
 import ServiceKit
 
-/// What becomes of notifications on their device, and what became of them.
+/// The routes that open notifications and list their history.
 struct NotificationRoutes: Sendable {
     let commands: Commands<PushMachine>
     let history: NotificationHistory
@@ -14,7 +14,7 @@ struct NotificationRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/notifications/{notification}/opened",
-            "The user opened a notification that the device shows: its app comes on screen", status: .noContent,
+            "Opens a notification that the device shows and brings its app to the foreground", status: .noContent,
             problems: [PushRefusal.deviceNotRegistered, .deviceOff, .notificationNotShown("…")].map(\.problem)
         ) { request, context in
             let id = try context.parameters.identifier("notification")
@@ -24,11 +24,12 @@ struct NotificationRoutes: Sendable {
         }
         table.add(
             .get, "/v1/devices/{device}/apps/{app}/notifications",
-            "The notifications of an app, newest first, each with the last word on it",
+            "The notifications of an app, newest first, each with its latest status",
             parameters: [
-                RouteParameter("status", in: .query, "Only those whose last word it is", ConsoleStatus.schema),
-                .number("limit", 1...200, "At most so many; 50 where it is missing"),
-                .number("cursor", 1...Int.max, "The `next` of the former answer: what comes after it"),
+                RouteParameter(
+                    "status", in: .query, "Only notifications with this latest status", ConsoleStatus.schema),
+                .number("limit", 1...200, "The largest number of notifications; 50 by default"),
+                .number("cursor", 1...Int.max, "The `next` of the previous page"),
             ],
             response: NotificationPage.self, problems: [PushRefusal.deviceNotRegistered.problem, .invalidQuery]
         ) { request, context in
@@ -40,7 +41,7 @@ struct NotificationRoutes: Sendable {
             guard let found = try await commands.read(key, request, context), found.aggregate.state.isKnown else {
                 throw PushRefusal.deviceNotRegistered.problem
             }
-            // What is uninstalled has a history, too.
+            // An uninstalled app still has a history.
             return Response(
                 try await history.page(key, app: app, status: status, before: cursor, limit: limit))
         }
@@ -52,9 +53,9 @@ struct NotificationRoutes: Sendable {
 }
 
 extension Request {
-    /// A word of the query; nil where it is missing.
+    /// Returns a query parameter; nil if it is absent.
     ///
-    /// - Throws: `invalid_query`, with the words that there are.
+    /// - Throws: `invalid_query` with the allowed values.
     func query<W: Word>(_ name: String, of type: W.Type) throws(Problem) -> W? {
         guard let text = uri.queryParameters[name[...]] else { return nil }
         guard let word = W(rawValue: String(text)) else {

@@ -5,29 +5,29 @@ import Records
 import ServiceKit
 import Timeline
 
-/// What operators ask of all notifications together.
+/// The route of the notification counts.
 struct MetricsRoutes: Sendable {
     let counts: NotificationCounts
     let clock: any SuiteClock
 
-    /// More are not answered at once.
+    /// The largest number of counts in an answer.
     static let limit = 10_000
-    /// Longer times are not asked for at once, in hours.
+    /// The longest range, in hours.
     static let longest = 31 * 24
 
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/metrics/notifications",
-            "How often notifications came to each status, by hour, topic and type; a second behind at most",
+            "Counts of notification statuses by hour, topic and type, about one second behind",
             access: .scope(.read),
             parameters: [
-                RouteParameter("app", in: .query, "Of this app only", String.schema),
-                RouteParameter("type", in: .query, "Of this type only", PushType.schema),
+                RouteParameter("app", in: .query, "Only this app", String.schema),
+                RouteParameter("type", in: .query, "Only this push type", PushType.schema),
                 RouteParameter(
-                    "from", in: .query, "From the hour of this moment on; 24 hours before `to` where it is missing",
+                    "from", in: .query, "The first hour is the one of this time; by default 24 hours before `to`",
                     Instant.schema),
                 RouteParameter(
-                    "to", in: .query, "Up to the hour of this moment; now where it is missing", Instant.schema),
+                    "to", in: .query, "The last hour is the one of this time; now by default", Instant.schema),
             ],
             response: NotificationCountList.self, problems: [.invalidQuery]
         ) { request, _ in
@@ -36,14 +36,15 @@ struct MetricsRoutes: Sendable {
             let from = try instant(query["from"], "from") ?? to - .hours(24)
             let hours = hour(from)..<max(hour(from), hour(to) + 1)
             guard from <= to, hours.count <= Self.longest + 1 else {
-                throw Problem.invalidQuery.because("from must be before to, by 31 days at most")
+                throw Problem.invalidQuery.because("from must not be after to, and the range is at most 31 days")
             }
             let type = try request.query("type", of: PushType.self)
             var list = NotificationCountList()
             list.items = try await counts.find(
                 hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
             guard list.items.count <= Self.limit else {
-                throw Problem.invalidQuery.because("there are more than \(Self.limit) counts: ask for less")
+                throw Problem.invalidQuery.because(
+                    "more than \(Self.limit) counts: choose a shorter range, an app or a type")
             }
             return Response(list)
         }
@@ -52,7 +53,7 @@ struct MetricsRoutes: Sendable {
     private func instant(_ text: Substring?, _ name: String) throws(Problem) -> Instant? {
         guard let text else { return nil }
         guard let instant = Instant(String(text)) else {
-            throw .invalidQuery.because("\(name) must be a moment such as 2026-11-21T07:40:00Z")
+            throw .invalidQuery.because("\(name) must be a time such as 2026-11-21T07:40:00Z")
         }
         return instant
     }
@@ -60,9 +61,9 @@ struct MetricsRoutes: Sendable {
     private func hour(_ instant: Instant) -> Int { Int(instant.milliseconds / Interval.hours(1).milliseconds) }
 }
 
-/// How often notifications of an app and a type came to a status within an hour.
+/// The number of times that notifications of an app and a type reached a status within an hour.
 struct NotificationCount: Record {
-    /// When it began.
+    /// The start of the hour.
     var hour = Instant.epoch
     var app = ""
     var topic = ""

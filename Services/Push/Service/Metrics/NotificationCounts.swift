@@ -80,7 +80,7 @@ struct NotificationCounts: Service {
             while (try? await Task.sleep(for: pause)) != nil {
                 do { pause = try await round() ? .milliseconds(50) : .seconds(1) } catch {
                     if Task.isCancelled { return }
-                    logger.warning("notifications could not be counted", metadata: [LogKey.error: "\(error)"])
+                    logger.warning("failed to count notifications, will retry", metadata: [LogKey.error: "\(error)"])
                     pause = .seconds(1)
                 }
             }
@@ -141,6 +141,6 @@ struct NotificationCounts: Service {
 extension Metric {
     /// Each process counts what it projected; together they count each once.
     static let notifications = Metric(
-        "dormouse_push_notifications_total", "Statuses that notifications came to, in the words of the console.",
+        "dormouse_push_notifications_total", "Status changes of notifications, by status.",
         .counter)
 }

@@ -19,7 +19,7 @@ extension BroadcastRelay {
                     } catch {
                         guard !Self.endsRetry(error) else { throw error }
                         logger.warning(
-                            "retry undelivered broadcast failed",
+                            "failed to retry undelivered broadcast, will retry",
                             metadata: Self.metadata(of: device, error: "\(error)"))
                     }
                 }
@@ -28,7 +28,7 @@ extension BroadcastRelay {
             metrics.set(.broadcastsUndelivered, to: Double(try await outbox.undelivered()))
         } catch {
             guard !Task.isCancelled else { return }
-            logger.warning("retry undelivered broadcasts failed", metadata: [LogKey.error: "\(error)"])
+            logger.warning("failed to retry undelivered broadcasts, will retry", metadata: [LogKey.error: "\(error)"])
         }
     }
 
@@ -58,13 +58,13 @@ extension BroadcastRelay {
     private func drop(_ device: BroadcastOutbox.Undelivered) async throws {
         guard try await outbox.settle(device) else { return }
         metrics.add(to: .broadcastsDropped, ["reason": "expired"])
-        logger.notice("drop expired broadcast", metadata: Self.metadata(of: device))
+        logger.notice("dropped expired broadcast", metadata: Self.metadata(of: device))
     }
 
     private func giveUp(_ device: BroadcastOutbox.Undelivered, _ reason: String) async throws {
         guard try await outbox.giveUp(device, reason) else { return }
         metrics.add(to: .broadcastsDropped, ["reason": "gave_up"])
-        logger.error("give up broadcast, device misses it", metadata: Self.metadata(of: device, error: reason))
+        logger.error("gave up on broadcast, device misses it", metadata: Self.metadata(of: device, error: reason))
     }
 
     /// Whether an error concerns all devices: the process stops, or the database is lost.
@@ -94,7 +94,7 @@ extension BroadcastRelay {
 extension Metric {
     static let broadcastsUndelivered = Metric(
         "dormouse_push_broadcasts_undelivered",
-        "Broadcasts that wait for a device, each counted for each device, over all replicas.", .gauge)
+        "Broadcasts that wait for a device, one count for each device, over all replicas.", .gauge)
     static let broadcastsDropped = Metric(
         "dormouse_push_broadcasts_dropped_total",
         "Broadcasts that a device misses, over all devices, by reason: expired, or gave_up.", .counter)

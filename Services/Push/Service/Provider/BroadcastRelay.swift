@@ -83,7 +83,7 @@ final class BroadcastRelay: Service {
             return relays
         } catch {
             if !Task.isCancelled {
-                logger.warning("claim broadcasts failed", metadata: [LogKey.error: "\(error)"])
+                logger.warning("failed to claim broadcasts, will retry", metadata: [LogKey.error: "\(error)"])
             }
             return []
         }
@@ -105,7 +105,7 @@ final class BroadcastRelay: Service {
         } catch {
             if !Task.isCancelled {
                 logger.warning(
-                    "relay broadcast failed, retry in a second",
+                    "failed to relay broadcast, will retry",
                     metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
             }
             // Where this fails the lease runs out.
@@ -146,7 +146,7 @@ final class BroadcastRelay: Service {
                 case .undelivered(let reason):
                     outcomes.waiting.append(.init(key: key, reason: reason, wasTried: true))
                     logger.error(
-                        "keep a broadcast for a device that can't take it",
+                        "failed to submit broadcast to device, will retry",
                         metadata: [
                             LogKey.error: "\(reason)", "device": "\(key)", "broadcast": "\(relay.broadcast)",
                         ])

@@ -2,10 +2,10 @@ import HTTPTypes
 import Records
 import ServiceKit
 
-// What the API description says of the calls that are APNs's.
+// The API description of the calls that APNs defines.
 
 extension APNsReason {
-    /// Those of requests by whoever may not send, or not this. Over TLS with a certificate, over HTTP/2, or with a token.
+    /// The reasons that any request may get, over any transport and with any credential.
     private static let ofAnyRequest: [APNsReason] = [
         .duplicateHeaders, .badMessageID, .idleTimeout, .badCertificate, .badCertificateEnvironment,
         .expiredProviderToken, .invalidProviderToken, .missingProviderToken, .unrelatedKeyIDInToken,
@@ -20,10 +20,10 @@ extension APNsReason {
             .tooManyRequests,
         ]
 
-    /// Those of all calls about channels.
+    /// The reasons that any call about channels may get.
     static let ofChannels: [APNsReason] = ofAnyRequest + [.featureNotEnabled, .topicMismatch]
 
-    /// By status, in words.
+    /// Groups reasons by status.
     static func described(_ reasons: [APNsReason]) -> [Int: [String]] {
         Dictionary(grouping: reasons, by: \.status).mapValues { $0.map(\.rawValue).sorted() }
     }
@@ -35,19 +35,20 @@ extension [RouteParameter] {
     }
 
     private static let common = [
-        header("authorization", "`bearer` and the provider's token; not looked at beside a client certificate"),
-        header("apns-expiration", "Seconds since 1970; 0 is never stored"), header("apns-priority", "10, 5 or 1"),
+        header("authorization", "`bearer` and the provider's token; ignored with a client certificate"),
+        header("apns-expiration", "Seconds since 1970; with 0 the notification is never stored"),
+        header("apns-priority", "10, 5 or 1"),
     ]
 
     static let ofNotifications =
         common + [
             header("apns-topic", "The app's bundle identifier, with the suffix of the push type"),
-            header("apns-push-type", "By the payload where it is missing"),
-            header("apns-id", "A lower-case UUID, which the answer has; a new one where it is missing"),
-            header("apns-collapse-id", "Up to 64 bytes; what has the same replaces the one before"),
+            header("apns-push-type", "Derived from the payload by default"),
+            header("apns-id", "A lower-case UUID, repeated in the answer; a new one by default"),
+            header("apns-collapse-id", "Up to 64 bytes; a notification replaces the former one with the same id"),
         ]
 
-    static let ofChannels = [common[0], header("apns-request-id", "A lower-case UUID, which the answer has")]
+    static let ofChannels = [common[0], header("apns-request-id", "A lower-case UUID, repeated in the answer")]
     static let ofOneChannel = ofChannels + [header("apns-channel-id", "The channel")]
     static let ofBroadcasts = ofOneChannel + common.dropFirst() + [header("apns-push-type", "`liveactivity`")]
 }
@@ -67,7 +68,8 @@ struct ChannelCall {
 
     static let all = [
         ChannelCall(
-            method: .post, path: channels, summary: "Makes a broadcast channel, as APNs does", parameters: .ofChannels,
+            method: .post, path: channels, summary: "Creates a broadcast channel, as APNs does",
+            parameters: .ofChannels,
             status: .created,
             reasons: APNsReason.ofChannels + [
                 .badRequestPayload, .badRequestParams, .missingPushType, .invalidPushType, .payloadTooLarge,
@@ -84,7 +86,8 @@ struct ChannelCall {
             parameters: .ofChannels, response: JSON.self, reasons: APNsReason.ofChannels),
         ChannelCall(
             method: .post, path: "/4/broadcasts/apps/{app}",
-            summary: "Sends a notification to all who hear the channel in apns-channel-id", parameters: .ofBroadcasts,
+            summary: "Sends a notification to all subscribers of the channel in apns-channel-id",
+            parameters: .ofBroadcasts,
             reasons: ofOne + [
                 .badExpirationDate, .badPriority, .missingPushType, .invalidPushType, .payloadEmpty, .payloadTooLarge,
                 .tooManyRequests,

@@ -8,7 +8,7 @@ import Records
 import ServiceKit
 import Synchronization
 
-/// The provider endpoint over HTTP/1.1, and the registration of its keys.
+/// The routes of the provider endpoint over HTTP/1.1 and of provider keys.
 struct ProviderRoutes: Sendable {
     let endpoint: ProviderEndpoint
     let tables: PushTables
@@ -26,14 +26,14 @@ struct ProviderRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let path = "/3/device/{token}"
         table.add(
-            .post, path, "Sends a notification, as APNs takes it", access: .open, parameters: .ofNotifications,
+            .post, path, "Sends a notification, as APNs does", access: .open, parameters: .ofNotifications,
             reasons: APNsReason.described(APNsReason.ofNotifications)
         ) { try await answer($0, $1) }
-        // Everything else under /3 gets APNs's errors, not problem documents: stock clients read those.
+        // All other paths and methods under /3 answer with APNs's errors, which stock clients can read.
         for method in Self.methods {
             if method != .post { refuse(method, path, &table) }
             refuse(method, "/3/**", &table)
-            // A node of the path above, so the router does not come back to the wildcard from it.
+            // A node of the path above: the router does not fall back from it to the wildcard.
             refuse(method, "/3/device", &table)
         }
         addChannels(&table)
@@ -53,7 +53,7 @@ struct ProviderRoutes: Sendable {
                 response: call.response, status: call.status, reasons: APNsReason.described(call.reasons)
             ) { try await answer($0, $1) }
         }
-        // As above: the rest gets APNs's errors.
+        // Other methods and paths answer with APNs's errors, as above.
         for path in Set(ChannelCall.all.map(\.path)).sorted() {
             let own = ChannelCall.all.filter { $0.path == path }.map(\.method)
             for method in Self.methods where !own.contains(method) { refuse(method, path, &table) }
@@ -80,32 +80,32 @@ struct ProviderRoutes: Sendable {
     private func addKeys(_ table: inout RouteTable) {
         let path = "/v1/provider-keys"
         table.add(
-            .post, path, "Registers a key that a team's providers sign with", access: .scope(.operate),
+            .post, path, "Registers a key with which providers of a team sign their tokens", access: .scope(.operate),
             request: ProviderKeyDocument.self, response: ProviderKeyDocument.self, status: .created,
             problems: [.providerKeyExists, .tooManyProviderKeys]
         ) { request, context in
             let key = try await request.document(as: ProviderKeyDocument.self)
             let idempotency = try request.idempotency(of: try context.requireCaller(), context)
             do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
-            // It is committed; that it is not read at once costs a few seconds.
+            // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
             return Response(key, status: .created)
         }
         table.add(
-            .get, path, "The registered keys", access: .scope(.read), response: ProviderKeyList.self
+            .get, path, "The registered keys of all teams", access: .scope(.read), response: ProviderKeyList.self
         ) { _, _ in
             var list = ProviderKeyList()
             list.items = try await tables.allKeys()
             return Response(list)
         }
         table.add(
-            .delete, path + "/{team}/{key}", "Removes a key", access: .scope(.operate), status: .noContent
+            .delete, path + "/{team}/{key}", "Removes a provider key", access: .scope(.operate), status: .noContent
         ) { _, context in
             let team = try context.parameters.identifier("team")
             guard try await tables.removeKey(try context.parameters.identifier("key"), team: team) else {
                 throw Problem.notFound
             }
-            // It is committed; that it is not read at once costs a few seconds.
+            // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
             return Response(status: .noContent)
         }
@@ -122,13 +122,16 @@ struct ProviderRoutes: Sendable {
 }
 
 extension Problem {
-    static let providerKeyExists = Problem(.conflict, "provider_key_exists", "The key is registered already")
-    /// Apple: two keys a team for all its topics, in each environment.
+    static let providerKeyExists = Problem(
+        .conflict, "provider_key_exists", "Provider key exists",
+        detail: "The team has a key with this id in this environment. Remove it before you register another one.")
+    /// Apple: a team has two keys for all its topics in each environment.
     static let tooManyProviderKeys = Problem(
-        .conflict, "too_many_provider_keys", "The team has two keys for all its topics in this environment")
+        .conflict, "too_many_provider_keys", "Too many provider keys",
+        detail: "A team has at most two keys for all topics in an environment. Remove one, or name topics.")
 }
 
-/// What providers have shown on the connections that are open.
+/// The provider state of open HTTP/1.1 connections.
 private final class ProviderConnections: Sendable {
     private let open = Mutex<[ObjectIdentifier: ProviderConnection]>([:])
 

@@ -164,7 +164,7 @@ final class ProviderServer: Service {
 
 extension Metric {
     static let providerConnections = Metric(
-        "dormouse_push_provider_connections", "Connections of providers over HTTP/2 that are open.", .gauge)
+        "dormouse_push_provider_connections", "Open HTTP/2 connections of providers.", .gauge)
     static let providerAnswers = Metric(
         "dormouse_push_provider_answers_total", "Answers to providers over HTTP/2, by status.", .counter)
 }

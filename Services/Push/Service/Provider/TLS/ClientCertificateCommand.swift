@@ -3,29 +3,30 @@ import Contracts
 import Foundation
 import Records
 
-/// `push client-certificate`: issues a certificate that a provider can send with instead of a token.
+/// `push client-certificate`: issues a client certificate, which a provider uses instead of a token.
 public struct ClientCertificateCommand: ParsableCommand {
+    /// The name of the command.
     public static let name = "client-certificate"
     public static let configuration = CommandConfiguration(
         commandName: name,
-        abstract: "Issues a certificate that a provider sends with instead of a token.",
+        abstract: "Issues a client certificate, which a provider uses instead of a token.",
         usage: "push client-certificate --topic <bundle id> [options]",
         discussion: """
-            The development authority of the provider endpoint signs it: the one in --apns-certificates, which \
-            `push serve` trusts unless it was given another with --apns-client-authority. The file gets the \
-            certificate and its key, and can be read by its owner alone.
+            The development authority in --apns-certificates signs the certificate. `push serve` trusts this \
+            authority unless --apns-client-authority names another one. The command writes the certificate and its \
+            key to a file that only its owner can read.
             """)
 
-    /// Both environments, as Apple's certificates of today.
+    /// The environments of a certificate. Apple's certificates are for both.
     enum Environment: String, ExpressibleByArgument, CaseIterable { case sandbox, production, both }
 
-    @Option(help: .init("The bundle identifier that it stands for.", valueName: "bundle id"))
+    @Option(help: .init("The bundle identifier of the app.", valueName: "bundle id"))
     var topic: String
-    @Option(help: .init("What it is for: sandbox, production or both.", valueName: "word"))
+    @Option(help: .init("The environment: sandbox, production or both.", valueName: "word"))
     var environment = Environment.both
-    @Option(help: .init("How long it is good for.", valueName: "number"))
+    @Option(help: .init("The validity in days.", valueName: "number"))
     var days = 397
-    @Option(help: .init("The file that gets it; <bundle id>.pem without it.", valueName: "file"))
+    @Option(help: .init("The output file; <bundle id>.pem by default.", valueName: "file"))
     var out: String?
     @Option(help: .init("The folder of the development authority.", valueName: "folder"))
     var apnsCertificates = Push.certificateFolder
@@ -45,12 +46,12 @@ public struct ClientCertificateCommand: ParsableCommand {
         let issued = try authority.issueClientCertificate(topic: topic, environments: environments, days: days)
         let file = out ?? "\(topic).pem"
         guard PrivateFile.write(issued.certificate + "\n" + issued.key + "\n", to: file) else {
-            throw ValidationError("can't write \(file): name a file in a folder that is there with --out")
+            throw ValidationError("can't write \(file): name a file in an existing folder with --out")
         }
-        print("\(file) has the certificate and its key")
+        print("wrote the certificate and its key to \(file)")
     }
 
-    /// Runs it and ends the process, as `push client-certificate` does.
+    /// Runs the command and ends the process.
     public static func run(_ arguments: [String]) -> Never {
         main(arguments)
         Foundation.exit(0)

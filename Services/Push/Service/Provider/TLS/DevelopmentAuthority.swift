@@ -38,8 +38,8 @@ struct DevelopmentAuthority: Sendable {
                     key.publicKey == certificate.publicKey, certificate.notValidAfter > Date()
                 else {
                     throw ConfigurationError(
-                        "APNS_CERTIFICATES (--apns-certificates): \(folder.path) holds no authority that is still good;"
-                            + " remove the folder, and a new one is made")
+                        "APNS_CERTIFICATES (--apns-certificates): \(folder.path) has no valid authority; remove the"
+                            + " folder, and the service creates a new authority")
                 }
                 return DevelopmentAuthority(folder: folder, certificate: certificate, key: key)
             }
@@ -170,8 +170,8 @@ struct DevelopmentAuthority: Sendable {
 
     private static func unwritable(_ folder: URL) -> ConfigurationError {
         ConfigurationError(
-            "APNS_CERTIFICATES (--apns-certificates): can't write \(folder.path); name a folder that this process may"
-                + " write, or give APNS_TLS_CERTIFICATE and APNS_TLS_KEY")
+            "APNS_CERTIFICATES (--apns-certificates): can't write \(folder.path); name a writable folder, or set"
+                + " APNS_TLS_CERTIFICATE and APNS_TLS_KEY")
     }
 }
 

@@ -64,10 +64,10 @@ extension ProviderTLS {
                 chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path,
                 names: authority.names, logger: logger, adapt: Self.adapt)
             authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
-            logger.info("providers trust the development authority in \(authority.caFile.path)")
+            logger.info("use development authority", metadata: ["file": "\(authority.caFile.path)"])
         default:
             throw ConfigurationError(
-                "APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY (--apns-tls-key) need one another")
+                "APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY (--apns-tls-key) must be set together")
         }
     }
 
@@ -77,7 +77,7 @@ extension ProviderTLS {
         }
         guard let found, !found.isEmpty else {
             throw ConfigurationError(
-                "APNS_CLIENT_AUTHORITY (--apns-client-authority): the file that it names has no certificate in PEM")
+                "APNS_CLIENT_AUTHORITY (--apns-client-authority): the file has no certificate in PEM")
         }
         return found
     }
@@ -172,7 +172,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     /// Says what is wrong to whoever came with another protocol, in the one that they most likely speak.
     private static func refuse(_ channel: any Channel) {
-        let words = "This port speaks HTTP/2 only (ALPN h2), as APNs does.\n"
+        let words = "This port supports HTTP/2 only (ALPN h2), as APNs does.\n"
         let answer =
             "HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\nContent-Type: text/plain\r\n"
             + "Content-Length: \(words.utf8.count)\r\n\r\n\(words)"
