@@ -6,12 +6,12 @@ import PushMachine
 import Records
 import Timeline
 
-/// Why notifications of an app fare as they do now.
+/// The budget and power state of an app's notifications, and a forecast for each push type.
 struct Explanation: Record {
     struct Budget: Record {
         var capacity = 0
         var left = 0
-        /// When spent budgets, the app's and the device's, have something again; nil where they have, and for apps long unused.
+        /// When the budgets of app and device next allow a push; nil if they do now, or if the app is long unused.
         var nextReleaseAt: Instant?
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -21,10 +21,10 @@ struct Explanation: Record {
         }
     }
 
-    /// What would happen to a push that came now.
+    /// The outcome of a push that arrives now.
     struct Outcome: Record {
         var status = ConsoleStatus.received
-        /// Until when it would wait there, as far as known.
+        /// The end of the wait in this status, if known.
         var until: Instant?
         var cause: String?
 
@@ -45,12 +45,12 @@ struct Explanation: Record {
     var wakes = false
     var notifications = Switch.on
     var budget = Budget()
-    /// By push type; `alert` at priority 10, and as `alertByPower` at 5, as `alertWithoutWaking` at 1. Empty without a token.
+    /// By push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Empty without a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
 
     init() {}
 
-    /// - Parameter aggregate: of a device on which the app is installed.
+    /// - Parameter aggregate: a device on which the app is installed.
     init(_ app: String, _ record: PushedApp, _ aggregate: Aggregate<PushMachine>, at now: Instant, _ policy: PushPolicy)
     {
         let state = aggregate.state
@@ -91,7 +91,7 @@ struct Explanation: Record {
         fields.field("wakes", &wakes)
     }
 
-    /// A push of each type as providers send them, without the app and its token.
+    /// A sample push of each type, without app and token.
     private static let samples: [(name: String, push: IncomingPush)] =
         [("alertByPower", sample(.alert, priority: 5)), ("alertWithoutWaking", sample(.alert, priority: 1))]
         + PushType.allCases.map { ($0.rawValue, sample($0, priority: $0 == .background ? 5 : 10)) }
@@ -108,7 +108,7 @@ struct Explanation: Record {
             priority: priority, collapseID: nil, expiration: nil, neverStored: false, payload: payload)
     }
 
-    /// Decides about a push on a copy of the state: what it says is what would happen.
+    /// Returns the outcome of a push, decided on a copy of the state.
     private static func outcome(
         of push: IncomingPush, _ aggregate: Aggregate<PushMachine>, _ now: Instant, _ policy: PushPolicy
     ) -> Outcome? {

@@ -6,7 +6,7 @@ import Postgres
 import PushMachine
 import Timeline
 
-/// The SQL of provider keys, and of the way from a token to its device.
+/// The SQL of provider keys, and of the search for the device of a token.
 struct PushTables: Sendable {
     let pool: ConnectionPool
     let partitions: Int
@@ -32,7 +32,7 @@ struct PushTables: Sendable {
         WHERE partition = $1 AND substr(sha256(key::bytea), 1, 14) BETWEEN $2 AND $3 ORDER BY key
         """)
 
-    /// The devices whose locator begins with these bytes: as a rule one.
+    /// Returns the devices whose locator begins with these bytes, usually one.
     func devices(in partition: Int, locator prefix: [UInt8]) async throws(PostgresError) -> [AggregateKey] {
         let rest = 14 - prefix.count
         let rows = try await pool.run(
@@ -56,7 +56,7 @@ struct PushTables: Sendable {
         FROM unnest($1::int4[], $2::text[]) AS a (partition, team) JOIN push.provider_keys AS k USING (partition, team)
         ORDER BY k.team, k.created_at, k.key_id
         """)
-    // The two slots are what keeps a team to two keys: of two that register at once, one meets the constraint.
+    // The two slots limit a team to two keys: of two concurrent registrations, one violates the constraint.
     private static let addKey = Statement(
         """
         INSERT INTO push.provider_keys (partition, team, environment, key_id, public_key, topics, slot)
@@ -82,8 +82,8 @@ struct PushTables: Sendable {
         return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
     }
 
-    /// - Parameter request: given when the caller may repeat it: it adds the key once.
-    /// - Throws: SQLSTATE 23505 where the key is registered, 23514 or 23505 where the team has two keys for all topics;
+    /// - Parameter request: the idempotency key of a repeatable request.
+    /// - Throws: SQLSTATE 23505 if the key exists, 23514 or 23505 if the team has two keys for all topics;
     ///   `IdempotencyConflict`.
     func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
         let call = Call(
@@ -96,12 +96,12 @@ struct PushTables: Sendable {
             _ = try await pool.run(call)
             return
         }
-        // The same request has the same answer, the key itself: there is none to keep.
+        // The answer is the key itself, so no answer is stored.
         let book = RequestBook(service: PushMachine.name, partition: home(ofTeam: key.teamID))
         _ = try await book.once(request, answer: [], pool, [call])
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the key existed.
     func removeKey(_ id: String, team: String) async throws(PostgresError) -> Bool {
         let rows = try await pool.run(Call(Self.removeKey, [partition(ofTeam: team), .text(team), .text(id)]))
         return rows.affected > 0

@@ -8,20 +8,20 @@ import ServiceKit
 import ServiceLifecycle
 import Timeline
 
-/// Forgets what is of no use any more: old counts, and channels that are gone, where devices still hear them. Each pass does a
-/// bounded part of it; any number of processes may do it at once.
+/// Deletes old counts, and unsubscribes devices from deleted channels. Each pass does a bounded part. Any number of
+/// processes may run it at once.
 struct Upkeep: Service {
     let counts: NotificationCounts
     let channels: ChannelTables
     let commands: Commands<PushMachine>
     let clock: any SuiteClock
-    /// How long counts are kept, by the suite's clock.
+    /// How long counts are kept, in suite time.
     let retention: Interval
     let logger: Logger
-    /// At most so many rows of each kind in a pass.
+    /// The largest number of rows of each kind in a pass.
     var limit = 500
 
-    /// Works until graceful shutdown or cancellation: on while there is something to do, then again in ten minutes.
+    /// Runs until graceful shutdown or cancellation: a pass each second while work is left, else every ten minutes.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var place: ChannelTables.Audience?
@@ -45,9 +45,9 @@ struct Upkeep: Service {
         }
     }
 
-    /// Forgets counts of hours that are out of the retention.
+    /// Deletes counts of hours before the retention.
     ///
-    /// - Returns: whether there may be more.
+    /// - Returns: whether more may be left.
     func forgetCounts() async throws -> Bool {
         let hour = Int((clock.now - retention).milliseconds / Interval.hours(1).milliseconds)
         var left = false
@@ -58,9 +58,9 @@ struct Upkeep: Service {
         return left
     }
 
-    /// Tells devices that a channel is gone which they may hear, and forgets that they may.
+    /// Unsubscribes devices from deleted channels.
     ///
-    /// - Returns: where to go on, from the beginning where that is nil; and whether all are through.
+    /// - Returns: the audience to continue after (nil: from the beginning), and whether the pass reached the end.
     func leaveChannels(
         after place: ChannelTables.Audience?
     ) async throws -> (place: ChannelTables.Audience?, isThrough: Bool) {
@@ -68,16 +68,16 @@ struct Upkeep: Service {
         for audience in try await channels.withoutChannel(audiences) {
             let keys = try await channels.orphans(audience, limit: limit)
             let told = await tell(keys, audience)
-            // Those that can be told nothing now must not keep the others waiting.
+            // Devices that can take no command now must not delay other audiences.
             guard !told.isEmpty else { continue }
             try await channels.forget(told, of: audience)
-            // There may be more of this one: it comes first in the next pass.
+            // The audience may have more devices: the next pass begins with it.
             guard keys.count < limit else { return (place, false) }
         }
         return audiences.count < limit ? (nil, true) : (audiences.last, false)
     }
 
-    /// Those that know now. A device that is parked is told another time.
+    /// Returns the devices that are unsubscribed now. A later pass retries a parked device.
     private func tell(_ keys: [AggregateKey], _ audience: ChannelTables.Audience) async -> [AggregateKey] {
         var told: [AggregateKey] = []
         for key in keys {
@@ -85,7 +85,7 @@ struct Upkeep: Service {
                 let command = PushCommand.forgetChannel(app: audience.app, channel: audience.channel)
                 try await commands.submit(command, to: key, origin: Origin(id: UUID.random()))
             } catch PushRefusal.deviceNotRegistered {
-                // Whoever is gone hears nothing.
+                // A removed device has no subscriptions.
             } catch {
                 logger.warning(
                     "failed to unsubscribe device from deleted channel, will retry",

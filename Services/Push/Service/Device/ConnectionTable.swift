@@ -3,7 +3,7 @@ import EventLog
 import Foundation
 import Postgres
 
-/// The SQL of connections and of the processes that hold them. All leases are by the database's clock.
+/// The SQL of connections and of the processes that hold them. Leases use the database's clock.
 struct ConnectionTable: Sendable {
     struct Held: Sendable, Equatable {
         let key: AggregateKey
@@ -12,7 +12,7 @@ struct ConnectionTable: Sendable {
 
     let pool: ConnectionPool
     let partitions: Int
-    /// How long a lease lasts that is not renewed, in seconds.
+    /// The duration of a lease, in seconds.
     let lease: Double
 
     private static let renew = Statement(
@@ -26,7 +26,7 @@ struct ConnectionTable: Sendable {
         "SELECT FROM push.connections WHERE partition = $1 AND key = $2 AND connection = $3")
     private static let remove = Statement(
         "DELETE FROM push.connections WHERE partition = $1 AND key = $2 AND connection = $3")
-    // Dead is dead for all: whoever comes first has the sweep for as long as it goes on.
+    // One process claims the sweep of a dead holder, and keeps it while it continues.
     private static let claim = Statement(
         """
         UPDATE push.holders SET swept_until = clock_timestamp() + make_interval(secs => $1) WHERE holder = (
@@ -59,7 +59,7 @@ struct ConnectionTable: Sendable {
     func add(_ held: Held, of holder: UUID) async throws(PostgresError) {
         let call = Call(Self.add, place(held) + [.uuid(holder)])
         do throws(PostgresError) { _ = try await pool.run(call) } catch {
-            // A process that was away for long was buried; it lives.
+            // Another process deleted the holder after its lease expired.
             guard error.sqlState == "23503" else { throw error }
             try await renew(holder)
             _ = try await pool.run(call)
@@ -74,12 +74,12 @@ struct ConnectionTable: Sendable {
         _ = try await pool.run(Call(Self.remove, place(held)))
     }
 
-    /// A dead holder that nobody sweeps; nil where there is none. Who asks is not dead, however late its lease.
+    /// Claims the sweep of a holder with an expired lease, never of the sweeper itself. Returns nil if there is none.
     func claim(by sweeper: UUID) async throws(PostgresError) -> UUID? {
         try await pool.run(Call(Self.claim, [.double(lease), .uuid(sweeper)])).first?.uuid(0)
     }
 
-    /// The next connections of a dead holder; nil where it lives again.
+    /// Returns the next connections of a dead holder; nil if it has renewed its lease.
     func page(of holder: UUID, after last: UUID?, limit: Int) async throws(PostgresError) -> [Held]? {
         let first = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
         let answers = try await pool.run([
@@ -96,9 +96,8 @@ struct ConnectionTable: Sendable {
         _ = try await pool.run(Call(Self.forget, [.uuid(holder), .uuids(connections)]))
     }
 
-    // A process that was away can connect a device when its row is swept already, and be killed before it notices. The log tells
-    // of that connection: as long as nothing ended it, the row is put back, and with it a holder that lives as long as it says so
-    // itself. Connections that have their row, as all others have, cost a look at it.
+    // A stalled process can connect a device after a sweep removed its row, and die before it notices. The log has this
+    // connection: if no event ended it, its row is restored. So is its holder, with an expired lease.
     private static let behind = Statement(
         """
         SELECT c.partition::int8 FROM push.connection_positions AS c JOIN bus.partitions AS p USING (partition)
@@ -138,23 +137,22 @@ struct ConnectionTable: Sendable {
         SELECT count(*)::int8 FROM lost
         """)
 
-    /// The partitions whose log has more than was searched.
+    /// Returns the partitions whose log has events that were not searched.
     func behind() async throws(PostgresError) -> [Int] {
         try await pool.run(Call(Self.behind)).map { row throws(PostgresError) in try row.int(0) }
     }
 
-    /// Gives the connections of a partition their rows that the log tells of and that have none, in what was added to the log
-    /// since the last time.
+    /// Restores missing rows of connections, from the events of a partition since the last search.
     ///
-    /// - Returns: how many had none.
+    /// - Returns: the number of connections without a row.
     func restore(in partition: Int) async throws(PostgresError) -> Int {
         let types: [Parameter] = [.text(PushEvent.DeviceConnected.type), .text(PushEvent.DeviceDisconnected.type)]
         return try await pool.run(Call(Self.restore, [.int4(Int32(partition))] + types)).first?.int(0) ?? 0
     }
 
-    /// Forgets a holder that has no connections any more.
+    /// Deletes a holder that has no connections left.
     ///
-    /// - Parameter leaves: it lives, and takes its leave.
+    /// - Parameter leaves: true if the holder shuts down; false requires an expired lease.
     func bury(_ holder: UUID, leaves: Bool) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.bury, [.uuid(holder), .bool(leaves)]))
     }

@@ -9,25 +9,24 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The connections of devices that this process holds, under a lease; and the end of those whose process is no more.
+/// The device connections of this process, held under a lease, and the sweep of connections of lost processes.
 final class Connections: Service {
-    /// Seconds. Short, since a device whose process died is wrongly taken for connected until then.
+    /// Seconds. Short, because a device stays connected until the lease of its dead process expires.
     static let lease = 10.0
     static let renewal = Duration.seconds(3)
-    /// How long others get to renew their leases after this process could.
+    /// Time for other processes to renew their leases after an outage of the database.
     private static let grace = Duration.seconds(6)
     private static let page = 200
 
-    /// This process.
+    /// The id of this process.
     let holder = UUID.random()
     private let commands: Commands<PushMachine>
     private let table: ConnectionTable
     private let logger: Logger
     private let own = Mutex(Own())
 
-    /// How this process stands.
     private struct Own {
-        /// Disconnections that could not be noted yet.
+        /// Disconnections that are not recorded yet.
         var unnoted: [ConnectionTable.Held] = []
         var isRenewed = false
         var told: Set<UUID> = []
@@ -40,8 +39,8 @@ final class Connections: Service {
         self.logger = logger
     }
 
-    /// Connects a device for as long as the body runs. The row that names the process is there before the device is
-    /// connected, and until it is not any more.
+    /// Connects a device while the body runs. The row that names the process exists before the connection begins, and
+    /// until it has ended.
     func hold(
         _ connection: UUID, _ key: AggregateKey, traceparent: String, _ body: () async throws -> Void
     ) async throws {
@@ -50,7 +49,7 @@ final class Connections: Service {
         do {
             let connect = PushCommand.connect(connection: connection.lowercased, holder: holder.lowercased)
             try await commands.submit(connect, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
-            // Were this process away for longer than its lease, others took the row, and found nothing connected yet.
+            // After a stall past the lease, a sweep may have removed the row before the device was connected.
             guard try await table.isThere(held) else { throw LeaseLost() }
             try await body()
         } catch {
@@ -60,7 +59,7 @@ final class Connections: Service {
         await leave(held, .closed, traceparent)
     }
 
-    /// Must not fail the end of a stream: what can't be noted now is noted with the next renewal of the lease.
+    /// Disconnects a device. Must not fail the end of a stream: a failed disconnection is retried later.
     private func leave(_ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
         do {
             try await disconnect(held, cause, traceparent)
@@ -79,22 +78,21 @@ final class Connections: Service {
             try await commands.submit(
                 command, to: held.key, origin: Origin(id: UUID.random(), traceparent: traceparent))
         } catch PushRefusal.deviceNotRegistered {
-            // Whoever is gone is not connected.
+            // A removed device is not connected.
         }
     }
 
     // MARK: The lease
 
-    /// Renews this process's lease and ends what dead ones held, until graceful shutdown. Then no stream is open any more: the
-    /// server is shut down before.
+    /// Renews this process's lease and sweeps connections of dead processes, until graceful shutdown. The server shuts
+    /// down first, so no stream is open then.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withTaskGroup { group in
-                // A long sweep must not let the own lease lapse.
+                // Separate tasks: a long sweep must not delay the renewal of the lease.
                 group.addTask {
                     await self.again("renew lease") { try await self.renew() }
                 }
-                // Nor must the ends of many streams.
                 group.addTask { await self.again("record disconnections") { await self.note() } }
                 group.addTask { await self.again("sweep lost connections") { try await self.sweep() } }
             }
@@ -108,13 +106,13 @@ final class Connections: Service {
             throw error
         }
         own.withLock { own in
-            // Where the database was away, the leases of the living have run out too: they get the time to renew them.
+            // After an outage of the database, leases of live processes have expired too: let them renew first.
             if !own.isRenewed { own.sweepsFrom = .now + Self.grace }
             own.isRenewed = true
         }
     }
 
-    /// Notes the ends of streams that could not be noted when they came.
+    /// Retries disconnections that failed.
     private func note() async {
         var rest = own.withLock { own in
             defer { own.unnoted = [] }
@@ -146,7 +144,7 @@ final class Connections: Service {
         guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
         try await restore()
         while let dead = try await table.claim(by: holder) {
-            // A device that is parked keeps its holder for long: that is said once.
+            // A parked device keeps its holder for a long time: log each holder once.
             if own.withLock({ $0.told.insert(dead).inserted }) {
                 logger.notice("disconnect devices of lost process", metadata: ["holder": "\(dead)"])
             }
@@ -159,8 +157,7 @@ final class Connections: Service {
         }
     }
 
-    /// Looks for connections that have no holder. What can't be searched now holds up neither the other partitions nor the
-    /// sweep.
+    /// Restores missing rows of connections. A failed partition delays neither the other partitions nor the sweep.
     private func restore() async throws {
         for partition in try await table.behind() {
             do {
@@ -176,7 +173,7 @@ final class Connections: Service {
         }
     }
 
-    /// Those of a page that are disconnected now. A device that is parked keeps its row for later.
+    /// Disconnects the devices of a page and returns those that succeeded. A parked device keeps its row for a retry.
     private func disconnected(_ page: [ConnectionTable.Held]) async -> [UUID] {
         await withTaskGroup(of: UUID?.self) { group in
             for held in page {
@@ -195,5 +192,5 @@ final class Connections: Service {
     }
 }
 
-/// The lease of this process lapsed while a device connected.
+/// The lease of this process expired while a device connected.
 private struct LeaseLost: Error {}

@@ -4,14 +4,14 @@ import PushMachine
 import Records
 import Timeline
 
-/// A notification as a device gets it.
+/// A notification in the stream, in a poll and in the answer to a keep-alive.
 struct NotificationDocument: Record {
     var id = ""
     var apnsID = ""
     var app = ""
     var pushType = PushType.alert
     var priority = 10
-    /// The broadcast channel that it came by.
+    /// The channel of a broadcast.
     var channel: String?
     var collapseID: String?
     var payload = JSON.null
@@ -69,7 +69,7 @@ struct NotificationList: Record {
 
     init() {}
 
-    /// Those that a state's device was sent and has not acknowledged.
+    /// The notifications that the device received and has not acknowledged.
     init(inFlight state: PushMachine) {
         items = state.messages.filter { $0.value.place == .inFlight }.map { NotificationDocument($0.key, $0.value) }
     }
@@ -77,7 +77,7 @@ struct NotificationList: Record {
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("items", &items) }
 }
 
-/// What happened to a notification.
+/// The timeline of a notification.
 struct TimelineDocument: Record {
     struct Entry: Record {
         var status = ConsoleStatus.received

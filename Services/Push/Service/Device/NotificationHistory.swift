@@ -3,11 +3,11 @@ import Postgres
 import Records
 import Timeline
 
-/// The notifications of an app on a device, as the log has them: no state keeps what is settled.
+/// The notifications of an app on a device, read from the log: states do not keep settled notifications.
 struct NotificationHistory: Sendable {
-    /// So many events of the device are looked through at a time, and so many times for one page: where the app has few
-    /// notifications, or few with the status, the page is short.
+    /// The number of device events in one search.
     static let window = 5000
+    /// The largest number of searches for a page. A page is short if they find few matching notifications.
     static let windows = 4
 
     let pool: ConnectionPool
@@ -32,7 +32,7 @@ struct NotificationHistory: Sendable {
         """)
     static let lookedThrough = Statement(
         "SELECT coalesce(min(log_offset), 0)::int8, count(*)::int8 FROM (\(recent)) AS recent")
-    /// The last word on each of some notifications, each found by itself as ``NotificationTimeline/history`` is.
+    /// The latest status event of each notification, found by one index search each.
     static let last = Statement(
         """
         SELECT word.* FROM unnest($2::text[]) AS asked (id), LATERAL (
@@ -43,9 +43,9 @@ struct NotificationHistory: Sendable {
             ORDER BY log_offset DESC LIMIT 1) AS word
         """)
 
-    /// Those before a place in the log, newest first.
+    /// Returns a page of notifications before a log offset, newest first.
     ///
-    /// - Parameter status: of those only whose last word it is.
+    /// - Parameter status: the required latest status; nil for any.
     func page(
         _ key: AggregateKey, app: String, status: ConsoleStatus?, before cursor: Int, limit: Int
     ) async throws -> NotificationPage {
@@ -53,7 +53,7 @@ struct NotificationHistory: Sendable {
         var cursor = cursor
         for _ in 0..<Self.windows {
             let (entries, end) = try await entries(key, app: app, before: cursor)
-            // Where all count, no more are asked about than there is room for.
+            // Without a filter, query no more than fit on the page.
             let rest = status == nil ? entries.prefix(limit - page.items.count) : entries[...]
             let words = try await words(on: rest.map(\.event.notification), key)
             for entry in entries {
@@ -72,9 +72,9 @@ struct NotificationHistory: Sendable {
         return page
     }
 
-    /// What the app was sent among the device's events before a place, newest first.
+    /// Returns the received notifications of the app before a log offset, newest first.
     ///
-    /// - Returns: also where the search ended; nil where it was at the beginning of the log.
+    /// - Returns: also the offset where the search ended; nil if it reached the beginning of the log.
     private func entries(
         _ key: AggregateKey, app: String, before cursor: Int
     ) async throws -> (entries: [Entry], end: Int?) {
@@ -94,7 +94,7 @@ struct NotificationHistory: Sendable {
         return (entries, isFull ? try answers[1].first?.int(0) : nil)
     }
 
-    /// So many notifications are read at a time.
+    /// The largest number of notifications in one search.
     private static let step = 200
 
     private func words(on notifications: [String], _ key: AggregateKey) async throws -> Words {
@@ -112,7 +112,7 @@ struct NotificationHistory: Sendable {
     }
 }
 
-/// What became of a notification.
+/// A notification and its latest status.
 struct NotificationItem: Record {
     /// `apns-unique-id`.
     var id = ""
@@ -121,9 +121,9 @@ struct NotificationItem: Record {
     var priority = 10
     var topic = ""
     var receivedAt = Instant.epoch
-    /// The last word on it.
+    /// The latest status.
     var status = ConsoleStatus.received
-    /// When it came to that.
+    /// The time of ``status``.
     var at = Instant.epoch
 
     init() {}
@@ -157,7 +157,7 @@ struct NotificationItem: Record {
 struct NotificationPage: Record {
     /// Newest first.
     var items: [NotificationItem] = []
-    /// Further back: `?cursor=`. A page may be short and have it all the same, where few have the status.
+    /// The `cursor` of the next page. A short page may have one too, if few notifications have the status.
     var next: String?
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {

@@ -12,14 +12,14 @@ import ServiceKit
 import ServiceLifecycle
 import Timeline
 
-/// The persistent connection of a device, in both its forms.
+/// The connection of a device: a stream or polls.
 struct NotificationStream: Sendable {
     let commands: Commands<PushMachine>
     let connections: Connections
     let tail: LogTail
     let metrics: Metrics
 
-    /// What the API description shows of it.
+    /// The example in the API description.
     static let example = """
         : open
 
@@ -32,10 +32,10 @@ struct NotificationStream: Sendable {
 
         """
 
-    /// Opens the stream. The device counts as connected while the answer is being written: a stream whose head never reached
-    /// it connects nothing. What is delivered is read from the log, so it does not matter which replica decides.
+    /// Opens the stream. The device is connected while the body of the answer is being written, so an answer whose head
+    /// fails connects nothing. The stream reads notifications from the log, so any replica can decide.
     ///
-    /// - Parameter offset: of the device's last event before.
+    /// - Parameter offset: the offset of the device's last event before the stream.
     func open(
         _ key: AggregateKey, _ state: PushMachine, after offset: Int, _ request: Request, _ context: ServiceContext
     ) throws -> Response {
@@ -43,11 +43,11 @@ struct NotificationStream: Sendable {
         guard state.conditions.network != .none else { throw PushRefusal.noNetwork.problem }
         let connection = UUID.random()
         let name = connection.lowercased
-        // What was delivered to another connection before this one began is not this one's: it is delivered to this one anew.
+        // Skips deliveries to former connections: the machine delivers those notifications to this one again.
         let events = try tail.events(of: key, after: offset)
             .drop { !isBegin($0, of: name) }.prefix { !isEnd($0, of: name) }.compactMap { told($0) }
         var response = Response(events: events, on: context, metrics: metrics)
-        // Watching for the client's leaving takes the connection: it serves no request after this one.
+        // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let inner = response.body
         let traceparent = context.traceparent.description
@@ -56,7 +56,7 @@ struct NotificationStream: Sendable {
             try await connections.hold(connection, key, traceparent: traceparent) {
                 try await request.body.consumeWithCancellationOnInboundClose { _ in
                     try await inner.write(writer)
-                    // The connection is closed after this; what was written last must have gone out on its loop before.
+                    // The connection closes next, so its loop must send the last bytes first.
                     try await channel.eventLoop.submit {}.get()
                 }
             }
@@ -64,7 +64,7 @@ struct NotificationStream: Sendable {
         return response
     }
 
-    /// Answers what the device was sent and has not acknowledged; where that is nothing, waits for the next notification.
+    /// Returns the notifications that the device has not acknowledged. If there are none, waits for the next one.
     func poll(
         _ key: AggregateKey, after offset: Int, wait: Interval, _ context: ServiceContext
     ) async throws -> NotificationList {
@@ -82,7 +82,7 @@ struct NotificationStream: Sendable {
             let found = try await commands.runtime.state(key)
         else { return list }
         var waiting = NotificationList(inFlight: found.aggregate.state)
-        // Its wake may have been granted since, which settles a silent one; the device has not seen it yet.
+        // A wake granted in the meantime acknowledges a silent notification that the device has not received yet.
         if waiting.items.isEmpty, let document = NotificationDocument(event) { waiting.items = [document] }
         return waiting
     }
@@ -130,7 +130,7 @@ private func told(_ event: Event) -> ServerSentEvent? {
 }
 
 extension NotificationDocument {
-    /// What an event delivers; nil for others.
+    /// The notification of a delivery event; nil for other events.
     fileprivate init?(_ event: Event) {
         guard event.type == PushEvent.NotificationDelivered.type,
             let delivered = try? PushEvent.NotificationDelivered(jsonBytes: event.data, lenient: true)

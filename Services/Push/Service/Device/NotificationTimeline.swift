@@ -5,15 +5,15 @@ import PushMachine
 import ServiceKit
 import Timeline
 
-/// Finds what the log says of a notification.
+/// Reads the timelines of notifications from the log.
 struct NotificationTimeline: Sendable {
     let pool: ConnectionPool
     let partitions: Int
 
     typealias Found = (key: AggregateKey, document: TimelineDocument, etag: ETag)
 
-    // Each is one search of one index, however many events the device has: what is materialized leaves the planner no other,
-    // such as the order of the whole partition.
+    // Each is one index search, however many events the device has. MATERIALIZED keeps the planner from a scan of the
+    // partition in offset order.
     static let received = Statement(
         """
         WITH following AS MATERIALIZED (
@@ -21,7 +21,7 @@ struct NotificationTimeline: Sendable {
         SELECT data ->> 'notification', time FROM following WHERE type = 'push.notification.received'
         ORDER BY log_offset DESC LIMIT 1
         """)
-    // A broadcast's id is that of all who heard it.
+    // All devices that receive a broadcast share its id.
     static let receivedByDevice = Statement(
         """
         WITH following AS MATERIALIZED (
@@ -39,8 +39,8 @@ struct NotificationTimeline: Sendable {
         """)
 
     /// - Parameters:
-    ///   - id: its `apns-unique-id`, or its `apns-id` (of several with the same, the last).
-    ///   - device: whose it is; nil for anyone's.
+    ///   - id: an `apns-unique-id`, or an `apns-id`, which finds its latest notification.
+    ///   - device: limits the search by `apns-id` to a device; nil searches all devices.
     func find(_ id: String, of device: AggregateKey? = nil) async throws -> Found? {
         if let unique = NotificationID(id), let found = try await timeline(unique) { return found }
         guard let apnsID = UUID(uuidString: id), let unique = try await notification(apnsID, of: device) else {
@@ -49,7 +49,7 @@ struct NotificationTimeline: Sendable {
         return try await timeline(unique)
     }
 
-    /// The last notification that was sent with an `apns-id`: what follows from a notification is correlated by that.
+    /// Returns the latest notification with an `apns-id`, which is the correlation id of its events.
     private func notification(_ apnsID: UUID, of device: AggregateKey?) async throws -> NotificationID? {
         let calls =
             if let device {
@@ -76,7 +76,7 @@ struct NotificationTimeline: Sendable {
             let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
             return (event: event, time: Instant(milliseconds: Int64(try row.int(3))))
         }
-        // The document is made of these events alone, so the last one's offset is its version.
+        // The document depends on these events alone, so the last offset is its version.
         let document = TimelineDocument(id.description, events)
         return (AggregateKey(try last.text(5)), document, ETag(version: try last.int(4)))
     }

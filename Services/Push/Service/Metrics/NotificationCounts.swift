@@ -7,14 +7,14 @@ import ServiceKit
 import ServiceLifecycle
 import Timeline
 
-/// Counts the statuses of notifications as the log tells them. Any number of processes may do so at once: a partition's
-/// position is locked by whoever counts there, and moves in the same statement, so that each event counts exactly once.
+/// Counts the statuses of notifications from the log, each event exactly once. Any number of processes may count at
+/// once: one statement locks the position of a partition, counts and moves the position.
 struct NotificationCounts: Service {
     let pool: ConnectionPool
     let metrics: Metrics
     let logger: Logger
 
-    /// All types whose events bring a status.
+    /// The event types that have a status.
     static let types = PushEvent.catalogue.map(\.type).filter {
         $0.hasPrefix("push.notification.") || $0.hasPrefix("push.wake.")
     }
@@ -24,8 +24,8 @@ struct NotificationCounts: Service {
         SELECT c.partition::int8 FROM push.count_positions AS c JOIN bus.partitions AS p USING (partition)
         WHERE p.head > c.log_offset ORDER BY c.partition
         """)
-    // A lock that was waited for could show a position later than the log that this statement sees: nothing is counted and
-    // nothing moves then. Offsets are dense and in the order of the commits, so what is up to the head is all there.
+    // The row lock may return a position that is newer than the statement's snapshot of the log. Then nothing is
+    // counted and nothing moves. Offsets are dense and in commit order, so all events up to the head are visible.
     private static let count = Statement(
         """
         WITH place AS MATERIALIZED (
@@ -66,9 +66,9 @@ struct NotificationCounts: Service {
             AND c.status = old.status
         """)
 
-    /// Forgets the oldest counts of hours before this one, in a partition.
+    /// Deletes the oldest counts of a partition from hours before this one.
     ///
-    /// - Returns: how many, at most the limit.
+    /// - Returns: the number of deleted counts, at most the limit.
     func forget(before hour: Int, in partition: Int, limit: Int) async throws(PostgresError) -> Int {
         try await pool.run(Call(Self.forget, [.int4(Int32(partition)), .int(hour), .int(limit)])).affected
     }
@@ -87,9 +87,9 @@ struct NotificationCounts: Service {
         }
     }
 
-    /// Counts what has come in each partition, as far as others don't.
+    /// Counts the new events of each partition that no other process counts now.
     ///
-    /// - Returns: whether there was any.
+    /// - Returns: whether there were any.
     func round() async throws(PostgresError) -> Bool {
         var counted = false
         for row in try await pool.run(Call(Self.behind)) {
@@ -99,7 +99,7 @@ struct NotificationCounts: Service {
     }
 
     private func count(partition: Int) async throws(PostgresError) -> Bool {
-        // Its event says what it asks for, not how the console calls that.
+        // Events of requested wakes have no status of their own.
         let asked = ConsoleStatus.wakeRequested.rawValue
         let rows = try await pool.run(
             Call(Self.count, [.int4(Int32(partition)), .texts(Self.types), .text(asked)]))
@@ -109,12 +109,11 @@ struct NotificationCounts: Service {
         return !rows.isEmpty
     }
 
-    /// The counts of whole hours.
+    /// Returns the counts of whole hours since 1970.
     ///
     /// - Parameters:
-    ///   - hours: since 1970.
-    ///   - app: of this app only.
-    ///   - type: of this type only.
+    ///   - app: nil for all apps.
+    ///   - type: nil for all types.
     func find(
         _ hours: Range<Int>, app: String?, type: PushType?, limit: Int
     ) async throws(PostgresError) -> [NotificationCount] {
@@ -139,7 +138,7 @@ struct NotificationCounts: Service {
 }
 
 extension Metric {
-    /// Each process counts what it projected; together they count each once.
+    /// Each process reports the events that it counted. Their sum counts each event once.
     static let notifications = Metric(
         "dormouse_push_notifications_total", "Status changes of notifications, by status.",
         .counter)

@@ -1,5 +1,5 @@
-/// Why APNs turns a request away: the words of Apple's "Handling notification responses from APNs" and "Handling error responses
-/// from Apple Push Notification service", each with its status.
+/// A reason of an APNs error. Sources: Apple, "Handling notification responses from APNs" and "Handling error responses
+/// from Apple Push Notification service".
 enum APNsReason: String, Error, Sendable, CaseIterable {
     case badCollapseID = "BadCollapseId"
     case badDeviceToken = "BadDeviceToken"
@@ -33,7 +33,7 @@ enum APNsReason: String, Error, Sendable, CaseIterable {
     case internalServerError = "InternalServerError"
     case serviceUnavailable = "ServiceUnavailable"
     case shutdown = "Shutdown"
-    // Of channels and broadcasts alone.
+    // Reasons of channels and broadcasts.
     case featureNotEnabled = "FeatureNotEnabled"
     case missingChannelID = "MissingChannelId"
     case badChannelID = "BadChannelId"

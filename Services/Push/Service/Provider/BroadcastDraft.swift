@@ -1,9 +1,9 @@
 import Records
 
-/// A broadcast as its provider sent it, held to the rules of Apple's "Sending broadcast push notification requests to APNs".
+/// A validated broadcast request. Source: Apple, "Sending broadcast push notification requests to APNs".
 struct BroadcastDraft: Sendable, Equatable {
     var channel: ChannelID
-    /// Real seconds since 1970; nil where the header is absent.
+    /// Seconds of real time since 1970; nil without the header.
     var expiration: Int64?
     var priority: Int
     var payload: JSON
@@ -13,10 +13,10 @@ struct BroadcastDraft: Sendable, Equatable {
         expiration = try ProviderRules.expiration(request)
         priority = try ProviderRules.priority(request) ?? 10
         guard let type = request.header("apns-push-type"), !type.isEmpty else { throw .missingPushType }
-        // Apple's pages write it in both ways.
+        // Apple's pages use both spellings.
         guard type == "liveactivity" || type == "LiveActivity" else { throw .invalidPushType }
         guard let body = request.body, body.count <= ProviderRequest.bodyLimit else { throw .payloadTooLarge }
-        // Apple names no reason for a body that is not a JSON object: it has no payload in it.
+        // Apple defines no reason for a body that is not a JSON object.
         guard let payload = try? JSON(received: body), payload.members != nil else { throw .payloadEmpty }
         self.payload = payload
     }

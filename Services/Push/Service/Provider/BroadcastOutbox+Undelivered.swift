@@ -2,7 +2,7 @@ import Contracts
 import Postgres
 import PushMachine
 
-/// Broadcasts that wait for a device: it could not take them, or an older one of the channel waits for it.
+/// Broadcasts that wait for a device: it failed to take them, or an older broadcast of the channel waits.
 extension BroadcastOutbox {
     /// A broadcast that waits for one device, while this process submits it again.
     struct Undelivered: Sendable {
@@ -10,7 +10,7 @@ extension BroadcastOutbox {
         var key: AggregateKey
         /// Whether APNs would not deliver it any more.
         var isExpired: Bool
-        /// Whether it has waited for so long that the next failure is the last.
+        /// Whether the next failure is the last one.
         var isOverdue: Bool
     }
 
@@ -18,17 +18,18 @@ extension BroadcastOutbox {
     struct Waiting: Sendable {
         var key: AggregateKey
         var reason: String
-        /// False where the broadcast waits behind an older one: it is due as soon as that one is settled.
+        /// False if the broadcast waits behind an older one. It is due as soon as that one is settled.
         var wasTried: Bool
     }
 
-    /// Hours after which a failure is the last (Apple, "Sending channel management requests to APNs": stored for 8 hours).
+    /// Hours after which a failure is the last one (Apple, "Sending channel management requests to APNs": stored for 8
+    /// hours).
     private static let storedHours = 8
-    /// Minutes for which a broadcast that is never stored waits: one retry. Our choice.
+    /// Minutes that a never-stored broadcast waits: one retry. Our choice.
     private static let fleetingMinutes = 2
 
-    // Only the owner of the relay adds rows. After a stall past its lease the channel's next broadcast may be delivered already.
-    // The row lock delays the end of the relay, and with it the next broadcast.
+    // Only the owner of the relay adds rows. After a stall past its lease the channel's next broadcast may be delivered
+    // already. The row lock delays the end of the relay, and with it the next broadcast.
     private static let keep = Statement(
         """
         INSERT INTO push.undelivered_broadcasts (partition, key, channel, broadcast, reason, kept_time, retry_at)
@@ -91,7 +92,7 @@ extension BroadcastOutbox {
         "DELETE FROM push.broadcast_dead_letters WHERE given_up_at < clock_timestamp() - interval '30 days'")
     private static let count = Statement("SELECT count(*) FROM push.undelivered_broadcasts")
 
-    /// Keeps a broadcast for devices that it has to wait for. Does nothing where another process has taken the relay over.
+    /// Keeps a broadcast for devices. Does nothing if another process has claimed the relay.
     func keep(_ relay: Relay, for devices: [Waiting]) async throws(PostgresError) {
         guard !devices.isEmpty else { return }
         _ = try await pool.run(
@@ -106,7 +107,8 @@ extension BroadcastOutbox {
 
     /// Returns the devices that an older broadcast of the channel waits for.
     ///
-    /// The answer holds while the caller owns the relay: a relay is claimed only after the older ones of its channel have ended.
+    /// The answer holds while the caller owns the relay: a relay is claimed only after the older ones of its channel
+    /// have ended.
     func devicesBehind(_ relay: Relay, among keys: [AggregateKey]) async throws(PostgresError) -> Set<AggregateKey> {
         let rows = try await pool.run(
             Call(
@@ -128,14 +130,14 @@ extension BroadcastOutbox {
         [.int4(Int32(device.relay.partition)), .int(device.relay.broadcast), .text(device.key.description)]
     }
 
-    /// Notes why a device did not take its broadcast.
+    /// Records why a device did not take its broadcast.
     func note(_ reason: String, _ device: Undelivered) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.note, place(of: device) + [.text(reason)]))
     }
 
     /// Ends the wait for a device.
     ///
-    /// - Returns: false where another process has ended it.
+    /// - Returns: false if another process has ended it.
     @discardableResult
     func settle(_ device: Undelivered) async throws(PostgresError) -> Bool {
         let broadcast = Parameter.int(device.relay.broadcast)
@@ -147,7 +149,7 @@ extension BroadcastOutbox {
 
     /// Ends the wait for a device, and records its broadcast as a dead letter.
     ///
-    /// - Returns: false where another process has ended the wait.
+    /// - Returns: false if another process has ended the wait.
     func giveUp(_ device: Undelivered, _ reason: String) async throws(PostgresError) -> Bool {
         let broadcast = Parameter.int(device.relay.broadcast)
         let rows = try await pool.run([

@@ -6,23 +6,23 @@ import PushMachine
 import Records
 import Timeline
 
-/// What is still to be handed to devices of the broadcasts that were answered for.
+/// The transactional outbox of accepted broadcasts.
 struct BroadcastOutbox: Sendable {
-    /// A part of a broadcast, for one partition, while this process works on it.
+    /// The part of a broadcast for one partition, leased by this process.
     struct Relay: Sendable {
         var broadcast: Int
         var partition: Int
-        /// The devices up to this key have it.
+        /// The last device key that is done.
         var after: String
         var message: IncomingBroadcast
         var traceparent: String
     }
 
     let pool: ConnectionPool
-    /// Who works here.
+    /// The id of this process as the owner of leases.
     let owner = UUID.random()
 
-    /// How long others leave to its owner what was claimed or came further.
+    /// The lease of a claimed relay. Progress renews it.
     private static let lease = "interval '10 seconds'"
 
     /// The columns of a message.
@@ -31,7 +31,7 @@ struct BroadcastOutbox: Sendable {
             b.traceparent
         """
 
-    // Of each channel the oldest broadcast goes first in each partition, so that the latest is what a device stores.
+    // The oldest broadcast of a channel goes first in each partition, so that devices store the latest one.
     private static let claim = Statement(
         """
         WITH free AS (
@@ -59,7 +59,7 @@ struct BroadcastOutbox: Sendable {
         """)
     private static let finish = Statement(
         "DELETE FROM push.broadcast_relays WHERE partition = $1 AND broadcast = $2 AND owner = $3")
-    // Of two that finish the last parts at once, the second waits here, and sees then that nothing is left.
+    // Serializes the ends of the last two relays, so that the second one deletes the broadcast.
     static let lock = Statement("SELECT FROM push.broadcasts WHERE broadcast = $1 FOR UPDATE")
     static let sweep = Statement(
         """
@@ -72,14 +72,14 @@ struct BroadcastOutbox: Sendable {
         SELECT key FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key > $4
         ORDER BY key LIMIT $5
         """)
-    // A registration takes down its row before it is one, and none takes ten minutes.
+    // A registration writes its row first, and takes less than ten minutes.
     private static let forget = Statement(
         """
         DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key = ANY ($4)
             AND touched_at < clock_timestamp() - interval '10 minutes'
         """)
 
-    /// Takes on what nobody works on.
+    /// Claims relays that no process works on.
     func claim(limit: Int) async throws -> [Relay] {
         try await pool.run(Call(Self.claim, [.uuid(owner), .int(limit)])).map { try Relay($0) }
     }
@@ -92,31 +92,31 @@ struct BroadcastOutbox: Sendable {
         [.int4(Int32(relay.partition)), .text(relay.message.app), .text(relay.message.channel)]
     }
 
-    /// The next devices that may hear the channel.
+    /// Returns the next possible subscribers of the channel.
     func candidates(_ relay: Relay, limit: Int) async throws(PostgresError) -> [AggregateKey] {
         let rows = try await pool.run(Call(Self.candidates, channel(relay) + [.text(relay.after), .int(limit)]))
         return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
     }
 
-    /// Forgets devices that do not hear the channel.
+    /// Deletes the subscriptions of devices that are not subscribed to the channel.
     func forget(_ keys: [AggregateKey], _ relay: Relay) async throws(PostgresError) {
         guard !keys.isEmpty else { return }
         _ = try await pool.run(Call(Self.forget, channel(relay) + [.texts(keys.map(\.description))]))
     }
 
-    /// Notes how far a relay has come.
+    /// Records the progress of a relay and renews its lease.
     ///
-    /// - Returns: false where another has taken it over.
+    /// - Returns: false if another process has claimed it.
     func advance(_ relay: Relay) async throws(PostgresError) -> Bool {
         try await pool.run(Call(Self.advance, place(relay) + [.text(relay.after)])).affected > 0
     }
 
-    /// Lets others try, in a second.
+    /// Shortens the lease, so that any process can retry in a second.
     func release(_ relay: Relay) async throws(PostgresError) {
         _ = try await pool.run(Call(Self.release, place(relay)))
     }
 
-    /// All devices have it.
+    /// Deletes a completed relay, and its broadcast after the last one.
     func finish(_ relay: Relay) async throws(PostgresError) {
         let broadcast = Parameter.int(relay.broadcast)
         _ = try await pool.run([
@@ -126,7 +126,7 @@ struct BroadcastOutbox: Sendable {
 }
 
 extension BroadcastOutbox.Relay {
-    /// - Parameter row: partition, broadcast, the key after which it goes on, and ``BroadcastOutbox/columns``.
+    /// - Parameter row: partition, broadcast, the last key that is done, and ``BroadcastOutbox/columns``.
     init(_ row: Row) throws {
         let message = IncomingBroadcast(
             app: try row.text(4), channel: try row.text(5),

@@ -8,7 +8,7 @@ import ServiceKit
 extension BroadcastRelay {
     /// Submits the undelivered broadcasts that are due.
     ///
-    /// A device that fails keeps its broadcast and does not end the retry of the others. A lost database ends it.
+    /// A failing device does not end the retry of the others. A lost database does.
     func retry() async {
         do {
             while true {

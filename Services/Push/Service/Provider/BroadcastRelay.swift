@@ -11,20 +11,20 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Hands broadcasts to their devices, in each process: those of its own at once, those that others left over soon after.
+/// Submits broadcasts to their devices: its own at once, those of lost processes when their leases expire.
 ///
-/// A device takes each broadcast once, however often it is handed to it: the submission names the broadcast and the device, and
-/// the runtime keeps that name with what it did. So it does not matter where a process ends between the two.
+/// A device takes each broadcast once: the idempotency key of the submission names both. So a process may stop and
+/// another one may repeat the submission at any time.
 final class BroadcastRelay: Service {
-    /// So many partitions' worth of broadcasts at a time.
+    /// The largest number of concurrent relays.
     private static let relayLimit = 8
-    /// So many devices of one relay at a time.
+    /// The largest number of concurrent submissions of a relay.
     static let deviceLimit = 32
-    /// So many devices between two notes of how far a relay has come.
+    /// The number of devices between two records of progress.
     private static let page = 128
     private static let poll = Duration.milliseconds(500)
 
-    /// Pause between two looks for undelivered broadcasts.
+    /// The pause between two searches for undelivered broadcasts.
     private static let retryPause = Duration.seconds(5)
 
     let outbox: BroadcastOutbox
@@ -41,10 +41,10 @@ final class BroadcastRelay: Service {
         self.logger = logger
     }
 
-    /// There is something new.
+    /// Starts a search for broadcasts now.
     func wake() { signal.continuation.yield() }
 
-    /// Runs until graceful shutdown or cancellation. What is left over then others take on.
+    /// Runs until graceful shutdown or cancellation. Other processes continue its relays.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
@@ -108,7 +108,7 @@ final class BroadcastRelay: Service {
                     "failed to relay broadcast, will retry",
                     metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
             }
-            // Where this fails the lease runs out.
+            // If this fails, the lease expires.
             try? await outbox.release(relay)
         }
     }
@@ -116,15 +116,15 @@ final class BroadcastRelay: Service {
     /// The outcome of a broadcast at one device.
     enum Outcome {
         case taken
-        /// It does not hear the channel.
+        /// The device is not subscribed to the channel.
         case stranger
-        /// It can't take anything now.
+        /// The device can take no command now.
         case undelivered(String)
     }
 
     private typealias Outcomes = (strangers: [AggregateKey], waiting: [BroadcastOutbox.Waiting])
 
-    /// - Throws: what may pass: the whole page is then to be handed over again.
+    /// - Throws: a temporary error. The whole page is then submitted again.
     private func submit(_ relay: BroadcastOutbox.Relay, to keys: [AggregateKey]) async throws -> Outcomes {
         // An older broadcast must not follow this one and replace it on the device.
         let behind = try await outbox.devicesBehind(relay, among: keys)
@@ -157,12 +157,12 @@ final class BroadcastRelay: Service {
         }
     }
 
-    /// - Throws: an error that may pass.
+    /// - Throws: a temporary error.
     func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Outcome {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
             derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
-        // By this the timeline finds it by its `apns-request-id`.
+        // The timeline finds a broadcast by its `apns-request-id` as the correlation id.
         origin.correlation = UUID(uuidString: relay.message.requestID) ?? origin.id
         let submission = Submission<PushMachine>(
             key: key, command: .receiveBroadcast(relay.message), origin: origin,
@@ -175,10 +175,10 @@ final class BroadcastRelay: Service {
             return .stranger
         } catch let error as RuntimeError {
             switch error {
-            // A newer program has the device: one of its replicas goes on with the broadcast.
+            // newerState: a replica with a newer version of the program continues with the broadcast.
             case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown, .newerState: throw error
             case .failed, .idempotencyConflict, .parked, .malformedState, .stateTooLarge:
-                // A device that can take nothing must not keep the broadcast from the others.
+                // A failing device must not keep the broadcast from the others.
                 return .undelivered("\(error)")
             }
         }

@@ -5,14 +5,14 @@ import PushMachine
 import Records
 import Timeline
 
-/// What the provider endpoint needs for channels.
+/// The parts of the provider endpoint for channels.
 struct ProviderChannels: Sendable {
     let tables: ChannelTables
     let feature: BroadcastFeature
     let relay: BroadcastRelay
 }
 
-/// The management of channels and the sending of broadcasts, for any transport.
+/// Manages channels and accepts broadcasts, over any transport.
 extension ProviderEndpoint {
     func answerOfChannels(
         _ request: ProviderRequest, on connection: ProviderConnection, traceparent: String
@@ -65,7 +65,7 @@ extension ProviderEndpoint {
         }
     }
 
-    /// Once this returns the broadcast is committed, with what is left to do for it.
+    /// Commits a broadcast and its relays.
     private func publish(
         _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ traceparent: String
     ) async throws(APNsReason) {
@@ -77,7 +77,7 @@ extension ProviderEndpoint {
             priority: draft.priority, expiration: suiteTime(ofExpiration: draft.expiration),
             neverStored: !configuration.stores || draft.expiration == 0, payload: draft.payload)
         let isTaken = try await stored { try await channels.tables.publish(broadcast, traceparent: traceparent) }
-        // It was deleted meanwhile.
+        // The channel was deleted in the meantime.
         guard isTaken else { throw .channelNotRegistered }
         channels.relay.wake()
     }
@@ -100,7 +100,7 @@ extension ProviderAnswer {
         ProviderAnswer(status: 200, headers: [Header("content-type", "application/json")], body: json.bytes)
     }
 
-    /// A reason of Apple's "Handling error responses from Apple Push Notification service".
+    /// An answer of Apple's "Handling error responses from Apple Push Notification service".
     static func refusedOfChannels(_ reason: APNsReason, requestID: String) -> ProviderAnswer {
         let body: JSON = ["reason": .string(reason.rawValue)]
         return ProviderAnswer(
@@ -109,7 +109,7 @@ extension ProviderAnswer {
             body: body.bytes)
     }
 
-    /// A refusal by the transport, in the form of what was asked for.
+    /// A refusal by the transport, with the id header of the requested API.
     static func refused(_ reason: APNsReason, _ request: ProviderRequest) -> ProviderAnswer {
         guard ChannelRequest.isMeant(by: request.path) else {
             return .refused(reason, apnsID: ProviderRules.answeredID(request))

@@ -5,17 +5,17 @@ struct ChannelID: Sendable, Hashable, CustomStringConvertible {
     static let length = 16
 
     let description: String
-    /// Whether it is as long as those that are given out; a shorter one names no channel.
+    /// Whether it has all 16 bytes. A shorter id is valid Base64 but names no channel.
     let isComplete: Bool
 
-    /// A new one.
+    /// Creates a random id.
     init() {
         var generator = SystemRandomNumberGenerator()
         description = Data((0..<Self.length).map { _ in generator.next() }).base64EncodedString()
         isComplete = true
     }
 
-    /// Reads one; nil where the text is not Base64 in its canonical form, or stands for more than 16 bytes.
+    /// Parses an id; nil unless the text is canonical Base64 of 1 to 16 bytes.
     init?(_ text: String) {
         guard let data = Data(base64Encoded: text), !data.isEmpty, data.count <= Self.length,
             data.base64EncodedString() == text

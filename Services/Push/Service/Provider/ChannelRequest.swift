@@ -3,11 +3,11 @@ import Foundation
 import PushMachine
 import Records
 
-/// What a provider asks of the channels of an app, and the rules that such requests must keep, in the order in which they are
-/// held against them: method and path, (authentication), request id, app, feature, then those of the single request.
+/// A provider's request about the channels of an app. Validation order: method and path, (authentication), request id,
+/// app, feature, then the rules of each action.
 ///
-/// Sources: Apple, "Sending channel management requests to APNs", "Sending broadcast push notification requests to APNs" and
-/// "Handling error responses from Apple Push Notification service". The order is our choice.
+/// Sources: Apple, "Sending channel management requests to APNs", "Sending broadcast push notification requests to
+/// APNs" and "Handling error responses from Apple Push Notification service". The order is our choice.
 struct ChannelRequest: Sendable, Equatable {
     enum Action: Sendable, Equatable { case create, read, delete, list, broadcast }
 
@@ -15,7 +15,7 @@ struct ChannelRequest: Sendable, Equatable {
     /// The bundle identifier in the path.
     var app: String
 
-    /// Whether a path is of this family: its answers carry `apns-request-id`.
+    /// Returns whether a path belongs to the channel API, whose answers have `apns-request-id`.
     static func isMeant(by path: String) -> Bool { path.hasPrefix("/1/") || path.hasPrefix("/4/") }
 
     init(_ request: ProviderRequest) throws(APNsReason) {
@@ -38,16 +38,16 @@ struct ChannelRequest: Sendable, Equatable {
         self.action = action
     }
 
-    /// The `apns-request-id`: as it was sent, or a new one.
+    /// Returns the `apns-request-id` of the request, or a new one without the header.
     ///
-    /// - Throws: where it is not a lower-case UUID; the answer then carries a new one.
+    /// - Throws: `BadMessageId` if it is not a lower-case UUID. The answer then has a new one.
     static func requestID(_ request: ProviderRequest) throws(APNsReason) -> String {
         guard let text = request.header("apns-request-id") else { return UUID.random().lowercased }
         guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
         return text
     }
 
-    /// - Parameter grant: what the provider may send.
+    /// Refuses an app that the credential or the deployment does not allow.
     func requireApp(of grant: ProviderGrant, _ feature: BroadcastFeature) throws(APNsReason) {
         let suffixes = PushType.allCases.map(\.topicSuffix).filter { !$0.isEmpty }
         // Apple: "Ensure that no push type suffix is added to the bundle ID."
@@ -66,14 +66,14 @@ struct ChannelRequest: Sendable, Equatable {
     }
 }
 
-/// How a channel is set up; it never changes.
+/// The configuration of a channel, which never changes.
 struct ChannelConfiguration: Sendable, Equatable {
     /// `message-storage-policy` 1: the most recent message is stored.
     var stores: Bool
 
     init(stores: Bool) { self.stores = stores }
 
-    /// Reads the body of a request for a channel.
+    /// Parses the body of a request that creates a channel.
     init(_ body: [UInt8]?) throws(APNsReason) {
         guard let body else { throw .payloadTooLarge }
         guard let members = (try? JSON(received: body))?.members else { throw .badRequestPayload }
@@ -95,8 +95,8 @@ struct ChannelConfiguration: Sendable, Equatable {
     var json: JSON { ["message-storage-policy": .int(stores ? 1 : 0), "push-type": "LiveActivity"] }
 }
 
-/// The apps that may broadcast. Apple has its developers switch it on for each of them ("Setting up broadcast push
-/// notifications"); here they all may unless a deployment names some. Our choice.
+/// The apps that may broadcast. At Apple, developers enable the feature for each app ("Setting up broadcast push
+/// notifications"). Here all apps may broadcast, unless a deployment names some. Our choice.
 struct BroadcastFeature: Sendable, Equatable {
     private var isForAll = true
     private var apps: Set<String> = []
@@ -105,7 +105,7 @@ struct BroadcastFeature: Sendable, Equatable {
 
     private init() {}
 
-    /// Reads `all`, `none`, or bundle identifiers with commas between them; nil for anything else.
+    /// Parses `all`, `none`, or bundle identifiers separated by commas; nil for anything else.
     init?(_ text: String) {
         guard text != "all" else { return }
         isForAll = false

@@ -2,16 +2,16 @@ import Contracts
 import Foundation
 import Postgres
 
-// The rows of subscriptions whose channel is gone: they lead to the devices that are to be told.
+// Subscriptions of deleted channels: they name the devices to unsubscribe.
 extension ChannelTables {
-    /// The devices of a partition that may hear a channel.
+    /// The possible subscribers of a channel in a partition.
     struct Audience: Sendable, Equatable {
         var partition: Int
         var app: String
         var channel: String
     }
 
-    // One search of the index for each, however many devices it has.
+    // One index search for each audience, however many devices it has.
     private static let walk = Statement(
         """
         WITH RECURSIVE walk AS (
@@ -33,7 +33,7 @@ extension ChannelTables {
                 AND c.app = a.app AND c.channel = a.channel)
         ORDER BY a.n
         """)
-    // Nothing is under way to its devices, and no registration that looked at the channel before it went.
+    // Skips devices that a broadcast or a registration from before the deletion may still reach.
     private static let orphans = Statement(
         """
         SELECT key FROM push.subscriptions
@@ -46,7 +46,7 @@ extension ChannelTables {
     private static let forget = Statement(
         "DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key = ANY ($4)")
 
-    /// The next audiences in one order.
+    /// Returns the next audiences in key order.
     func audiences(after last: Audience?, limit: Int) async throws(PostgresError) -> [Audience] {
         let parameters: [Parameter] = [
             .int4(Int32(last?.partition ?? -1)), .text(last?.app ?? ""), .text(last?.channel ?? ""), .int(limit),
@@ -56,7 +56,7 @@ extension ChannelTables {
         }
     }
 
-    /// Those whose channel is gone.
+    /// Returns the audiences whose channel is deleted.
     func withoutChannel(_ audiences: [Audience]) async throws(PostgresError) -> [Audience] {
         let homes = audiences.map { Int32(AggregateKey("app:" + $0.app).partition(of: partitions)) }
         let rows = try await pool.run(
@@ -64,7 +64,7 @@ extension ChannelTables {
         return try rows.map { row throws(PostgresError) in audiences[try row.int(0) - 1] }
     }
 
-    /// Devices of an audience without a channel.
+    /// Returns devices of an audience without a channel.
     func orphans(_ audience: Audience, limit: Int) async throws(PostgresError) -> [AggregateKey] {
         try await pool.run(Call(Self.orphans, place(audience) + [.int(limit)])).map { row throws(PostgresError) in
             AggregateKey(try row.text(0))

@@ -6,12 +6,13 @@ import PushMachine
 import Records
 import Timeline
 
-/// The channels of apps, who may hear them, and the taking in of broadcasts.
+/// The SQL of channels, subscriptions and accepted broadcasts.
 struct ChannelTables: Sendable {
-    /// So many channels an app has in each environment (Apple, "Sending channel management requests to APNs").
+    /// The largest number of channels of an app in each environment (Apple, "Sending channel management requests to
+    /// APNs").
     static let channelLimit = 10_000
 
-    /// So many broadcasts of a channel may wait for devices. Our choice.
+    /// The largest number of waiting broadcasts of a channel. Our choice.
     static let waitingLimit = 1000
 
     let pool: ConnectionPool
@@ -52,7 +53,7 @@ struct ChannelTables: Sendable {
         WHERE partition = $1 AND environment = $2 AND app = $3 ORDER BY created_at, channel
         """)
 
-    /// - Returns: false where the app has all the channels that it may have.
+    /// - Returns: false if the app has ``channelLimit`` channels.
     func add(
         _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Bool {
@@ -62,10 +63,10 @@ struct ChannelTables: Sendable {
         return try await pool.run(Call(Self.add, place(app, environment) + rest)).affected > 0
     }
 
-    /// What is on its way to devices still reaches them ("Deleting a channel doesn't discard pending messages immediately"): who
-    /// heard it is told later.
+    /// Deletes a channel. Pending broadcasts still reach their devices (Apple: "Deleting a channel doesn't discard
+    /// pending messages immediately"). ``Upkeep`` unsubscribes the devices later.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether the channel existed.
     func remove(
         _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Bool {
@@ -80,7 +81,7 @@ struct ChannelTables: Sendable {
         return try rows.first.map { row throws(PostgresError) in ChannelConfiguration(stores: try row.int(1) == 1) }
     }
 
-    /// Those of the channels that there are not.
+    /// Returns the channels that do not exist.
     func unknown(
         of channels: [String], _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Set<String> {
@@ -89,7 +90,7 @@ struct ChannelTables: Sendable {
         return Set(channels).subtracting(try rows.map { row throws(PostgresError) in try row.text(0) })
     }
 
-    /// All channels of an app, the oldest first.
+    /// Returns all channels of an app, the oldest first.
     func channels(of app: String, _ environment: PushEnvironment) async throws(PostgresError) -> [String] {
         let rows = try await pool.run(Call(Self.all, place(app, environment)))
         return try rows.map { row throws(PostgresError) in try row.text(0) }
@@ -103,9 +104,9 @@ struct ChannelTables: Sendable {
         ON CONFLICT (partition, app, channel, key) DO UPDATE SET touched_at = clock_timestamp()
         """)
 
-    /// Takes down that a device may hear channels, before it does.
+    /// Records that a device may be subscribed to channels, before its registration.
     func subscribe(_ key: AggregateKey, _ app: String, to channels: [String]) async throws(PostgresError) {
-        // In one order everywhere, so that two devices' rows never wait for each other in a ring.
+        // A fixed order prevents deadlocks between row locks.
         let sorted = Array(Set(channels)).sorted()
         guard !sorted.isEmpty else { return }
         let partition = Parameter.int4(Int32(key.partition(of: partitions)))
@@ -120,8 +121,8 @@ struct ChannelTables: Sendable {
         SELECT coalesce(max(n), 0)::int8 FROM generate_series(0, $2 - 1) AS p, LATERAL (SELECT count(*) AS n FROM (
             SELECT FROM push.broadcast_relays AS r WHERE r.partition = p AND r.channel = $1 LIMIT $3) AS few) AS counted
         """)
-    // One statement, so one transaction: the broadcast, and what is left to do for it in each partition that has a device that
-    // may hear it. The channel's lock makes the numbers of its broadcasts ascend in the order of their commits.
+    // One statement, so one transaction: the broadcast, and a relay for each partition with a possible subscriber. The
+    // row lock of the channel makes the numbers of its broadcasts ascend in commit order.
     private static let publish = Statement(
         """
         WITH channel AS (
@@ -141,7 +142,7 @@ struct ChannelTables: Sendable {
         SELECT channel FROM channel
         """)
 
-    /// Whether so many broadcasts of a channel wait for their devices that no more may come now.
+    /// Returns whether a channel has ``waitingLimit`` waiting broadcasts in a partition.
     func isFull(_ channel: ChannelID) async throws(PostgresError) -> Bool {
         let limit = Parameter.int(Self.waitingLimit)
         let rows = try await pool.run(
@@ -149,9 +150,9 @@ struct ChannelTables: Sendable {
         return try rows[0].int(0) >= Self.waitingLimit
     }
 
-    /// Commits a broadcast.
+    /// Commits a broadcast and its relays.
     ///
-    /// - Returns: false where there is no such channel.
+    /// - Returns: false if the channel does not exist.
     func publish(_ broadcast: IncomingBroadcast, traceparent: String) async throws -> Bool {
         let expiration = broadcast.expiration.map { Int($0.milliseconds) }
         let rest: [Parameter] = [

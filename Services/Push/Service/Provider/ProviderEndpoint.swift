@@ -8,26 +8,26 @@ import ServiceKit
 import Synchronization
 import Timeline
 
-/// What a connection of a provider is to the endpoint.
+/// The state of a provider's connection.
 final class ProviderConnection: Sendable {
     let session = Mutex(ProviderSession())
-    /// What the client showed in the handshake; nil where it showed none.
+    /// The client certificate of the handshake; nil if the client has none.
     let certificate: ClientCertificate?
 
     init(certificate: ClientCertificate? = nil) { self.certificate = certificate }
 
-    /// Whether a valid credential was seen.
+    /// Whether the connection has shown a valid credential.
     var isAdmitted: Bool { certificate?.topic != nil || session.withLock { $0.team } != nil }
 }
 
-/// Takes providers' requests of any transport: holds them to the rules, finds the device, and hands the notification to it.
+/// Answers providers' requests over any transport: validates them, finds the device, and submits the notification.
 struct ProviderEndpoint: Sendable {
     let environment: PushEnvironment
     let commands: Commands<PushMachine>
     let tables: PushTables
     let keys: ProviderKeys
     let channels: ProviderChannels
-    /// The suite's time.
+    /// Suite time.
     let clock: any SuiteClock
     /// Real time.
     let real: any SuiteClock
@@ -53,7 +53,7 @@ struct ProviderEndpoint: Sendable {
         guard !ChannelRequest.isMeant(by: request.path) else {
             return await answerOfChannels(request, on: connection, traceparent: traceparent)
         }
-        // Without a usable one in the request the answer carries a new one.
+        // The answer has a new id if the request has no valid one.
         var apnsID = ProviderRules.answeredID(request)
         do throws(APNsReason) {
             let text = try ProviderRules.token(request)
@@ -75,7 +75,7 @@ struct ProviderEndpoint: Sendable {
     func admit(
         _ request: ProviderRequest, on connection: ProviderConnection
     ) async throws(APNsReason) -> ProviderGrant {
-        // A token beside a certificate is not looked at.
+        // A token is ignored if the connection has a certificate.
         if let certificate = connection.certificate { return try certificate.grant(in: environment) }
         let header = request.header("authorization")
         let read = connection.session.withLock { session in
@@ -128,7 +128,7 @@ struct ProviderEndpoint: Sendable {
         let push = draft.push(
             as: id, to: token, in: environment, expiration: suiteTime(ofExpiration: draft.expiration))
         var origin = Origin(id: UUID.random(), traceparent: traceparent)
-        // By this the timeline finds a notification by its `apns-id`.
+        // The timeline finds a notification by its `apns-id` as the correlation id.
         origin.correlation = UUID(uuidString: draft.apnsID) ?? origin.id
         do {
             for device in try await devices(of: token) {
@@ -151,7 +151,7 @@ struct ProviderEndpoint: Sendable {
         }
     }
 
-    /// A token leads to the same device always, so what was found once is kept.
+    /// Returns the candidate devices of a token. Cached, because the device of a token never changes.
     private func devices(of token: PushToken) async throws -> [AggregateKey] {
         guard token.partition < tables.partitions else { return [] }
         if let known = located.devices(token) { return known }
@@ -190,7 +190,7 @@ struct ProviderEndpoint: Sendable {
     }
 }
 
-/// Which devices tokens lead to, as far as they were asked for.
+/// A cache of the devices of tokens.
 private final class Located: Sendable {
     private static let limit = 100_000
     private let known = Mutex<[PushToken: [AggregateKey]]>([:])

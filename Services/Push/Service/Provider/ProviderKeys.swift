@@ -6,11 +6,11 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The registered keys of all teams, in memory: a token that they admit needs no query.
+/// The registered keys of all teams, in memory. A token that they accept needs no query.
 ///
-/// If they refuse a token, the service reads the keys from the database and judges again. So every replica accepts a
-/// key as soon as its registration is answered. Callers share paced reads: invented tokens cost at most twenty reads a
-/// second. The other replicas accept a removed key for another ``ProviderKeys/freshness``.
+/// If they refuse a token, the service reads the keys from the database and decides again. So every replica accepts a
+/// key as soon as its registration is answered. Callers share paced reads: unknown tokens cost at most 20 reads a
+/// second. Other replicas accept a removed key for another ``ProviderKeys/freshness``.
 final class ProviderKeys: Service {
     static let freshness = Duration.seconds(5)
     /// The shortest time between two reads, however many tokens arrive.
@@ -25,17 +25,18 @@ final class ProviderKeys: Service {
         reading = FreshReading(pause: Self.pause) { try await book.read() }
     }
 
-    /// Reads them every ``freshness`` until graceful shutdown. While the database is away, what was read last stands.
+    /// Reads the keys every ``freshness`` until graceful shutdown. During an outage the keys of the last read stay
+    /// valid.
     func run() async throws {
         await cancelWhenGracefulShutdown {
             repeat { try? await self.refresh() } while (try? await Task.sleep(for: Self.freshness)) != nil
         }
     }
 
-    /// Returns the keys of a team that are in memory, of any environment.
+    /// Returns the keys of a team in memory, of any environment.
     func known(ofTeam team: String) -> [ProviderKey] { book.keys(ofTeam: team) }
 
-    /// Returns the keys of a team that the database has now, of any environment.
+    /// Returns the keys of a team in the database, of any environment.
     func current(ofTeam team: String) async throws -> [ProviderKey] {
         book.want(team: team)
         try await reading.value()

@@ -1,24 +1,24 @@
 import Records
 
-/// A request of a provider, whatever transport it came by.
+/// A provider's request, independent of its transport.
 struct ProviderRequest: Sendable {
     var method: String
     /// Without the query.
     var path: String
     /// Names in lower case.
     var headers: [(name: String, value: String)]
-    /// Nil where it is larger than any payload may be.
+    /// Nil if it exceeds ``bodyLimit``.
     var body: [UInt8]?
 
-    /// The largest payload in bytes, but for those that Apple gives more room ("Generating a remote notification": 4 KB).
+    /// The largest payload in bytes, except `voip` and broadcasts (Apple, "Generating a remote notification": 4 KB).
     static let payloadLimit = 4096
-    /// The largest payload of any kind, in bytes: of `voip` and of broadcasts (5 KB).
+    /// The largest payload of any kind, in bytes: `voip` and broadcasts (5 KB).
     static let bodyLimit = 5120
 
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// What a provider is answered, whatever transport takes it.
+/// An answer to a provider, independent of its transport.
 struct ProviderAnswer: Sendable, Equatable {
     var status: Int
     /// Names in lower case.
@@ -36,13 +36,13 @@ struct ProviderAnswer: Sendable, Equatable {
         }
     }
 
-    /// - Parameter uniqueID: only in the sandbox.
+    /// - Parameter uniqueID: set only in the sandbox.
     static func taken(apnsID: String, uniqueID: String?) -> ProviderAnswer {
         let unique = uniqueID.map { [Header("apns-unique-id", $0)] } ?? []
         return ProviderAnswer(status: 200, headers: [Header("apns-id", apnsID)] + unique)
     }
 
-    /// - Parameter timestamp: with status 410: since when the token is void, in milliseconds of real time since 1970.
+    /// - Parameter timestamp: when the token became inactive, in milliseconds of real time since 1970; for status 410.
     static func refused(_ reason: APNsReason, apnsID: String, timestamp: Int64? = nil) -> ProviderAnswer {
         var members = [JSON.Member("reason", .string(reason.rawValue))]
         if let timestamp { members.append(JSON.Member("timestamp", .int(Int(timestamp)))) }

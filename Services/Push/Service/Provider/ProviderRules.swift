@@ -4,15 +4,15 @@ import PushMachine
 import Records
 import Timeline
 
-/// The rules that a provider's request must keep, in the order in which they are held against it: method and path,
-/// (authentication), id, expiration, priority, collapse id, push type, topic, payload, token.
+/// Validates a provider's request in this order: method and path, (authentication), id, expiration, priority, collapse
+/// id, push type, topic, payload, token.
 ///
 /// Source: Apple, "Sending notification requests to APNs". The order is our choice.
 struct ProviderRules: Sendable {
-    /// What the headers and the payload ask for.
+    /// The validated headers and payload.
     struct Draft: Sendable, Equatable {
         var apnsID: String
-        /// Real seconds since 1970; nil where the header is absent.
+        /// Seconds of real time since 1970; nil without the header.
         var expiration: Int64?
         var priority: Int
         var collapseID: String?
@@ -24,7 +24,7 @@ struct ProviderRules: Sendable {
 
         /// Returns the notification that the device receives.
         ///
-        /// - Parameter expiration: by the suite's clock.
+        /// - Parameter expiration: in suite time.
         func push(
             as notification: String, to token: PushToken, in environment: PushEnvironment, expiration: Instant?
         ) -> IncomingPush {
@@ -35,12 +35,11 @@ struct ProviderRules: Sendable {
         }
     }
 
-    /// Converts an expiration from real time, which providers use, to the suite's time. Only the distance to now
-    /// counts.
+    /// Converts an expiration from real time, which providers use, to suite time. The distance to now stays the same.
     ///
     /// - Parameters:
-    ///   - seconds: of real time since 1970.
-    ///   - now: the suite's time at the moment `real`.
+    ///   - seconds: seconds of real time since 1970.
+    ///   - now: the suite time at the real time `real`.
     static func suiteTime(ofExpiration seconds: Int64?, at now: Instant, real: Instant) -> Instant? {
         guard let seconds, seconds > 0 else { return nil }
         let latest = real + .days(31)
@@ -48,7 +47,7 @@ struct ProviderRules: Sendable {
         return now + (moment - real)
     }
 
-    /// The token's text in the path.
+    /// Returns the device token in the path.
     static func token(_ request: ProviderRequest) throws(APNsReason) -> String {
         let place = "/3/device"
         guard request.path.hasPrefix(place) else { throw .badPath }
@@ -61,7 +60,7 @@ struct ProviderRules: Sendable {
         return String(Substring(token))
     }
 
-    /// Headers that bear on a notification may stand once.
+    /// Refuses repeated `apns-*` and `authorization` headers.
     static func requireSingleHeaders(_ request: ProviderRequest) throws(APNsReason) {
         var seen: Set<String> = []
         for header in request.headers where header.name.hasPrefix("apns-") || header.name == "authorization" {
@@ -69,33 +68,32 @@ struct ProviderRules: Sendable {
         }
     }
 
-    /// The `apns-id`: as it was sent, or a new one.
+    /// Returns the `apns-id` of the request, or a new one without the header.
     ///
-    /// - Throws: where it is not a lower-case UUID; the answer then carries a new one.
+    /// - Throws: `BadMessageId` if it is not a lower-case UUID. The answer then has a new one.
     static func apnsID(_ request: ProviderRequest) throws(APNsReason) -> String {
         guard let text = request.header("apns-id") else { return UUID.random().lowercased }
         guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
         return text
     }
 
-    /// The `apns-id` of the answer, also to a request whose own can't be used.
+    /// Returns the `apns-id` of the answer: a new one if the request has no valid one.
     static func answeredID(_ request: ProviderRequest) -> String {
         (try? apnsID(request)) ?? UUID.random().lowercased
     }
 
-    /// - Parameter grant: what the provider may send.
     static func draft(_ request: ProviderRequest, apnsID: String, grant: ProviderGrant) throws(APNsReason) -> Draft {
         let expiration = try expiration(request)
         let priority = try priority(request)
         let collapseID = request.header("apns-collapse-id")
         guard collapseID.map(isCollapseID) ?? true else { throw .badCollapseID }
-        // The payload is judged last, but the type of a push that does not name it follows from its payload.
+        // The payload is validated last, but a push without a type gets the type of its payload.
         let payload = request.body.flatMap { try? JSON(received: $0) }
         let pushType = try pushType(request, payload, priority, grant)
         let (topic, app) = try topic(request, pushType, grant)
         let limit = pushType == .voip ? ProviderRequest.bodyLimit : ProviderRequest.payloadLimit
         guard let body = request.body, body.count <= limit else { throw .payloadTooLarge }
-        // Apple names no reason for a body that is not a JSON object: it has no payload in it.
+        // Apple defines no reason for a body that is not a JSON object.
         guard let payload, payload.members != nil else { throw .payloadEmpty }
         return Draft(
             apnsID: apnsID, expiration: expiration, priority: priority ?? (pushType == .background ? 5 : 10),
@@ -115,7 +113,7 @@ struct ProviderRules: Sendable {
         return seconds
     }
 
-    /// Nil where the header is absent.
+    /// Returns nil without the header.
     static func priority(_ request: ProviderRequest) throws(APNsReason) -> Int? {
         guard let text = request.header("apns-priority") else { return nil }
         guard let priority = ["10": 10, "5": 5, "1": 1][text] else { throw .badPriority }
@@ -133,13 +131,13 @@ struct ProviderRules: Sendable {
         }
         guard let type = PushType(rawValue: word) else { throw .invalidPushType }
         _ = try allowed(type, priority)
-        // Apple: the topic of `mdm` comes from the certificate, and `location` is for tokens alone.
+        // Apple: the topic of `mdm` comes from the certificate, and `location` requires a token.
         guard type != (grant.certificateTopic == nil ? .mdm : .location) else { throw .forbidden }
         return type
     }
 
-    /// Apple: "Specify 5 for background; using 10 is an error", whether the type is named or follows from the payload. What the
-    /// payload of a background push has besides is not held against it: the device goes by that.
+    /// Apple: "Specify 5 for background; using 10 is an error", for a named type and for the type of the payload. A
+    /// background push with an alert, a sound or a badge is allowed: the device treats it according to its payload.
     private static func allowed(_ type: PushType, _ priority: Int?) throws(APNsReason) -> PushType {
         guard type != .background || priority != 10 else { throw .badPriority }
         return type
@@ -148,7 +146,7 @@ struct ProviderRules: Sendable {
     private static func topic(
         _ request: ProviderRequest, _ type: PushType, _ grant: ProviderGrant
     ) throws(APNsReason) -> (topic: String, app: String) {
-        // A certificate stands for one bundle identifier, which need not be named.
+        // A certificate has one bundle identifier, so the topic is optional.
         let implied = grant.certificateTopic.map { $0 + type.topicSuffix }
         guard let topic = request.header("apns-topic") ?? implied, !topic.isEmpty else { throw .missingTopic }
         guard isIdentifier(topic), topic.hasSuffix(type.topicSuffix) else { throw .badTopic }

@@ -3,24 +3,24 @@ import Crypto
 import Foundation
 import Timeline
 
-/// What a provider's connection has shown so far, and what it may show next. Times are real.
+/// The token state of a provider's connection. All times are real time.
 ///
 /// Source: Apple, "Establishing a token-based connection to APNs".
 struct ProviderSession: Sendable {
-    /// A token is good for so long after `iat`.
+    /// The validity of a token after `iat`.
     static let lifetime = Interval.hours(1)
-    /// A connection takes a new token at most so often.
+    /// The shortest time between two new tokens of a connection.
     static let updateInterval = Interval.minutes(20)
-    /// How far ahead a provider's clock may be. Our choice.
+    /// The largest tolerated lead of a provider's clock. Our choice.
     static let skew = Interval.minutes(1)
 
     /// The team that the connection is bound to; nil before its first valid token.
     private(set) var team: String?
     private var current: (token: String, key: ProviderKey, since: Instant)?
-    /// What was read last. Nearly all requests of a connection carry the same.
+    /// The last parsed header. Nearly all requests of a connection have the same one.
     private var read: (header: String, token: ProviderToken)?
 
-    /// Reads the token of an `authorization` header.
+    /// Parses the token of an `authorization` header.
     mutating func token(_ header: String?) throws(APNsReason) -> ProviderToken {
         if let header, let read, read.header == header { return read.token }
         let token = try Self.token(header)
@@ -38,7 +38,7 @@ struct ProviderSession: Sendable {
 
     /// Admits a request by its token, and binds the connection to its team.
     ///
-    /// - Parameter keys: those registered for the token's team, of any environment.
+    /// - Parameter keys: the registered keys of the token's team, of any environment.
     mutating func admit(
         _ token: ProviderToken, keys: [ProviderKey], environment: PushEnvironment, now: Instant
     ) throws(APNsReason) -> ProviderKey {
@@ -47,7 +47,7 @@ struct ProviderSession: Sendable {
         guard let key = named.first(where: { $0.environment == environment.rawValue }) else {
             throw .badEnvironmentKeyIDInToken
         }
-        // A token that this connection has shown with this key needs no second look at its signature.
+        // The signature of the current token was already verified with this key.
         let isKnown = current?.token == token.text && current?.key.point == key.point
         guard isKnown || token.isSigned(by: key.publicKey) else { throw .invalidProviderToken }
         let issued = token.issuedAt.multipliedReportingOverflow(by: 1000)

@@ -3,15 +3,15 @@ import Foundation
 import Records
 import Timeline
 
-/// A key that providers sign with.
+/// A key with which providers of a team sign their tokens.
 struct ProviderKey: Sendable {
     var keyID: String
     var teamID: String
     var environment: String
-    /// Empty: all of the team's.
+    /// Bundle identifiers or topics; empty for all topics of the team.
     var topics: [String]
     let publicKey: P256.Signing.PublicKey
-    /// The key's point, by which two of the same name are told apart.
+    /// The raw representation, for comparing keys.
     let point: Data
 
     init(keyID: String, teamID: String, environment: String, topics: [String], publicKey: P256.Signing.PublicKey) {
@@ -26,8 +26,8 @@ struct ProviderKey: Sendable {
 
 /// A provider's token: a JSON Web Token (RFC 7519) signed with ES256.
 ///
-/// Read here and not by the JWT library: one algorithm, four members, and no suspension, so that the rules of a connection
-/// stay a plain value.
+/// Parsed without the JWT library: one algorithm, four members and no suspension keep ``ProviderSession`` a plain
+/// value.
 struct ProviderToken: Sendable {
     let text: String
     /// `kid`.
@@ -39,7 +39,7 @@ struct ProviderToken: Sendable {
     private let signed: [UInt8]
     private let signature: [UInt8]
 
-    /// Reads the header, the claims and the form of the signature; nil where any is not what it has to be.
+    /// Parses header, claims and signature; nil if any is malformed. Does not verify the signature.
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard text.utf8.count <= 4096, parts.count == 3, let header = Self.json(parts[0]),
@@ -89,7 +89,7 @@ struct ProviderToken: Sendable {
     }
 }
 
-/// True for the ten characters by which Apple names keys and teams.
+/// Returns whether the text is an Apple key or team id: ten characters of A-Z and 0-9.
 func isProviderIdentifier(_ text: String) -> Bool {
     text.utf8.count == 10 && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
 }

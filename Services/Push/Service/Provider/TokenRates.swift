@@ -2,18 +2,18 @@ import PushMachine
 import Synchronization
 import Timeline
 
-/// Holds back providers that send to one device token without pause: `TooManyRequests`.
+/// Limits the requests for each device token (`TooManyRequests`): a token bucket in each process, in real time.
 ///
-/// Apple gives no number. Ours: a hundred at once, then ten a second, in real time and for each process.
+/// Apple documents no numbers. Our choice: a burst of 100, then ten a second.
 final class TokenRates: Sendable {
     private static let burst: Int64 = 100
     private static let refill = Interval.milliseconds(100)
     private static let limit = 100_000
 
-    /// When the bucket of each token is full again.
+    /// The time when the bucket of each device token is full again.
     private let fullAt = Mutex<[PushToken: Instant]>([:])
 
-    /// Whether one more may go to the token now.
+    /// Returns whether the limit admits one more request now, and counts it.
     func admit(_ token: PushToken, now: Instant) -> Bool {
         fullAt.withLock { fullAt in
             if fullAt.count >= Self.limit { fullAt = fullAt.filter { $0.value > now } }

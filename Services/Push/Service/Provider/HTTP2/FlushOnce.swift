@@ -1,14 +1,14 @@
 import NIOCore
 
-/// Sends what many streams have answered in one go: answers come in by the batch, and each of them would otherwise cost a
-/// record of TLS and a call of the system. Between the HTTP/2 handler and the network.
+/// Combines the flushes of many streams. Answers arrive in batches, and each flush costs a TLS record and a system
+/// call. Placed between the HTTP/2 handler and the network.
 final class FlushOnce: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private var isPending = false
 
-    /// At the end of what the loop has to do now.
+    /// Flushes at the end of the current turn of the event loop.
     func flush(context: ChannelHandlerContext) {
         guard !isPending else { return }
         isPending = true
@@ -16,7 +16,7 @@ final class FlushOnce: ChannelOutboundHandler {
         context.eventLoop.execute { bound.value.0.pass(bound.value.1) }
     }
 
-    /// Whoever closes has said all that is to be read before.
+    /// Flushes pending answers before the close.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         pass(context)
         context.close(mode: mode, promise: promise)

@@ -2,15 +2,15 @@ import NIOCore
 import NIOHTTP2
 import Records
 
-/// What concerns a provider's connection as a whole: how many requests it may have under way, when it is idle for too long,
-/// and how it ends. Behind the HTTP/2 handler, on the connection's loop.
+/// Limits the concurrent requests of a provider's connection, closes it when it is idle, and shuts it down. Placed
+/// behind the HTTP/2 handler, on the connection's event loop.
 final class ProviderConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// The service stops.
+    /// The user event by which the service stops.
     struct Drain: Sendable {}
 
     private let limits: ProviderServer.Limits
@@ -18,7 +18,7 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private var streams = 0
     private var lastStream = HTTP2StreamID.rootStream
     private var isWide = false
-    /// Whether the client was told that the connection ends.
+    /// Whether the connection has sent GOAWAY.
     private(set) var isLeaving = false
     private var idle: Scheduled<Void>?
 
@@ -39,14 +39,14 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// A client that does not read its answers gets no further request read.
+    /// Back-pressure: stops reading requests while the client does not read its answers.
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         _ = context.channel.setOption(.autoRead, value: context.channel.isWritable)
         context.fireChannelWritabilityChanged()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A fault of one stream ends that stream alone; the HTTP/2 handler has said so to the client.
+        // An error of one stream ends that stream alone. The HTTP/2 handler has reset it.
         if error is NIOHTTP2Errors.StreamError { return }
         context.close(promise: nil)
     }
@@ -68,7 +68,7 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         if isLeaving { close() } else { wait() }
     }
 
-    /// The client has shown a valid credential.
+    /// Raises the stream limit after a valid credential.
     func widen() {
         guard !isWide, let context else { return }
         isWide = true
@@ -76,7 +76,7 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         write(.settings(.settings([setting])), context)
     }
 
-    /// Tells the client that the connection ends, with the reason in APNs's form. What is under way is still answered.
+    /// Sends GOAWAY with the reason in APNs's form. Requests in progress are still answered.
     func goAway(_ reason: APNsReason) {
         guard !isLeaving, let context else { return }
         isLeaving = true
@@ -90,7 +90,7 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: payload)), promise: nil)
     }
 
-    /// After the last answer of a stream is on its way: its frames are written in this turn of the loop.
+    /// Closes in the next turn of the event loop: the frames of the last answer are written in this one.
     private func close() {
         guard let context else { return }
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
@@ -101,7 +101,7 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         guard let context else { return }
         idle?.cancel()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // Who has not asked for anything yet has as long as for a request.
+        // Before the first request, the timeout is the one of the handshake.
         let time = lastStream == .rootStream ? limits.handshake : limits.idle
         idle = context.eventLoop.scheduleTask(in: time) { bound.value.goAway(.idleTimeout) }
     }

@@ -10,24 +10,23 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// What answers a provider's request: the endpoint, or in a benchmark something plain.
+/// Answers a provider's request: the endpoint, or a stub in benchmarks.
 typealias ProviderAnswering = @Sendable (ProviderRequest, ProviderConnection) async -> ProviderAnswer
 
-/// The provider endpoint over HTTP/2: over TLS on a port of its own, and in the clear on connections that the service's
-/// port hands over.
+/// The provider endpoint over HTTP/2: with TLS on its own port, and without TLS on the service's port.
 ///
 /// Source of what clients expect: Apple, "Communicating with APNs", "Sending notification requests to APNs".
 final class ProviderServer: Service {
     struct Limits: Sendable {
-        /// Requests under way on a connection that has shown a valid credential. Our choice.
+        /// Concurrent requests of a connection with a valid credential. Our choice.
         var streams = 1000
-        /// For the handshake of TLS.
+        /// The timeout of the TLS handshake.
         var handshake: TimeAmount = .seconds(10)
-        /// For the rest of a request whose head has come.
+        /// The timeout of a request after its head.
         var request: TimeAmount = .seconds(10)
-        /// A connection without a request under way is closed after so long.
+        /// The time after which a connection without requests is closed.
         var idle: TimeAmount = .hours(1)
-        /// Of a request's headers, decoded, in bytes.
+        /// The largest size of decoded request headers, in bytes.
         var headers = 16 * 1024
     }
 
@@ -55,7 +54,7 @@ final class ProviderServer: Service {
         self.answering = answering
     }
 
-    /// The server of an endpoint, with the limits of a configuration.
+    /// Creates the server of an endpoint, with the limits of a configuration.
     convenience init(
         _ configuration: ServiceConfiguration, _ endpoint: ProviderEndpoint, metrics: Metrics, logger: Logger
     ) {
@@ -71,10 +70,10 @@ final class ProviderServer: Service {
         }
     }
 
-    /// Listens with TLS. Connections are taken from now on.
+    /// Listens with TLS, and accepts connections from now on.
     ///
     /// - Returns: the port.
-    /// - Throws: ``StartupError`` where the port can't be had.
+    /// - Throws: ``StartupError`` if the port is in use or forbidden.
     @discardableResult
     func listen(host: String, port: Int, tls: ProviderTLS) async throws -> Int {
         do {
@@ -100,16 +99,16 @@ final class ProviderServer: Service {
         }
     }
 
-    /// Speaks HTTP/2 on a connection from its preface on. To be called on the connection's loop.
+    /// Adds HTTP/2 to a connection, before its preface is read. Call it on the connection's event loop.
     ///
-    /// - Parameter certificate: what the client showed; nil where it showed none.
+    /// - Parameter certificate: the client certificate; nil if the client has none.
     func accept(_ channel: any Channel, certificate: ClientCertificate? = nil) throws {
         let provider = ProviderConnection(certificate: certificate)
         let handler = ProviderConnectionHandler(limits: limits)
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [
-            // Apple: one stream until a valid credential was seen.
+            // Apple: one stream until a valid credential.
             HTTP2Setting(parameter: .maxConcurrentStreams, value: provider.isAdmitted ? limits.streams : 1),
             HTTP2Setting(parameter: .maxHeaderListSize, value: limits.headers),
         ]
@@ -143,7 +142,7 @@ final class ProviderServer: Service {
         if isDraining { handler.value.goAway(.shutdown) }
     }
 
-    /// Runs until graceful shutdown: then says goodbye to every connection, and waits until what is under way was answered.
+    /// Runs until graceful shutdown. Then sends GOAWAY to every connection, and waits for the requests in progress.
     func run() async throws {
         try? await gracefulShutdown()
         let (listener, connections) = open.withLock { open in

@@ -3,7 +3,7 @@ import NIOHPACK
 import NIOHTTP2
 import ServiceKit
 
-/// One request of a provider, from its head to its answer. On the connection's loop.
+/// One request of a provider, from its head to its answer. Runs on the connection's event loop.
 final class ProviderStreamHandler: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias OutboundOut = HTTP2Frame.FramePayload
@@ -48,7 +48,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
             hasEnded = frame.endStream
             begin(ProviderRequest(frame.headers), context)
         case (.headers(let frame), .reading):
-            // Trailers: nothing that APNs knows of.
+            // Trailers, which APNs does not use.
             hasEnded = frame.endStream
             if hasEnded { end(context) }
         case (.data(let frame), .reading(let request, var body)):
@@ -73,7 +73,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         }
     }
 
-    /// The request is whole, or already too large.
+    /// Answers a request that is complete or already too large.
     private func end(_ context: ChannelHandlerContext) {
         guard case .reading(var request, let body) = state else { return }
         state = .answering
@@ -86,7 +86,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let loop = context.eventLoop
         let (asked, provider, answering) = (request, provider, answering)
-        // It ends by itself, soon: what was asked is decided and stored also when the client has gone.
+        // Not cancelled when the client closes: the request is still decided and stored.
         Task {
             let answer = await answering(asked, provider)
             loop.execute { bound.value.0.write(answer, bound.value.1) }
@@ -100,7 +100,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         if provider.isAdmitted { connection.value.widen() }
         var headers = HPACKHeaders([(":status", String(answer.status))])
         for header in answer.headers { headers.add(name: header.name, value: header.value) }
-        // The end is on the head of an answer without a body: some clients fail at an empty frame of data behind it.
+        // An answer without a body ends with its head: some clients fail at an empty data frame.
         let written = context.eventLoop.makePromise(of: Void.self)
         let head = wrapOutboundOut(.headers(.init(headers: headers, endStream: answer.body.isEmpty)))
         context.write(head, promise: answer.body.isEmpty ? written : nil)
@@ -111,8 +111,8 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         }
         context.flush()
         guard !hasEnded else { return }
-        // RFC 9113 section 8.1: who answers before the end of the request asks for no more of it. Only behind the answer: a
-        // reset overtakes data.
+        // RFC 9113 section 8.1: after an early answer, RST_STREAM asks the client to stop the request. It follows the
+        // answer, because a reset overtakes data.
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         written.futureResult.whenSuccess {
             let (handler, context) = bound.value
@@ -122,7 +122,7 @@ final class ProviderStreamHandler: ChannelInboundHandler {
 }
 
 extension ProviderRequest {
-    /// The head of a request, without a body yet.
+    /// Creates a request from its head, without a body.
     init(_ headers: HPACKHeaders) {
         let path = headers.first(name: ":path") ?? ""
         self.init(

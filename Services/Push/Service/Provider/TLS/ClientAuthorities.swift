@@ -3,16 +3,15 @@ import SwiftASN1
 import Synchronization
 import X509
 
-/// Who may have issued the certificates of clients, and what leads from those to it.
+/// The authorities of client certificates, and the intermediate certificates seen in valid chains.
 final class ClientAuthorities: Sendable {
     private let roots: CertificateStore
-    /// What lay between a client's certificate and a root, of every chain that was valid. Only an authority can make one, so
-    /// they are few.
+    /// The intermediate certificates of all valid chains. They are few, because only an authority can issue one.
     private let intermediates = Mutex<Set<Certificate>>([])
 
     init(_ roots: [Certificate]) { self.roots = CertificateStore(roots) }
 
-    /// Looks at a chain as the client sent it: its own certificate first.
+    /// Verifies a chain from a handshake, with the client certificate first.
     func judge(_ chain: [NIOSSLCertificate]) async -> ClientCertificate {
         guard let certificates = Self.read(chain), let leaf = certificates.first else { return .invalid }
         let (certificate, path) = await ClientCertificate.judge(
@@ -22,8 +21,8 @@ final class ClientAuthorities: Sendable {
         return certificate
     }
 
-    /// Looks at the certificate of a session that a client resumes: of the chain that it showed at first, the session has only
-    /// the beginning. A session is resumed where it was made, so the rest of a chain that was valid is known here.
+    /// Verifies the client certificate of a resumed session, which does not have the rest of its chain. The session
+    /// began in this process, so the intermediate certificates of a valid chain are known.
     func judge(resumed certificate: NIOSSLCertificate) async -> ClientCertificate {
         guard let leaf = Self.read([certificate])?.first else { return .invalid }
         let known = intermediates.withLock { Array($0) }

@@ -3,21 +3,21 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// What a client's certificate says: it is not valid, or it stands for a topic.
+/// The result of the verification of a client certificate: invalid, or valid for a topic.
 ///
-/// Source: Apple, "Establishing a certificate-based connection to APNs": the subject's user ID is the bundle identifier.
+/// Source: Apple, "Establishing a certificate-based connection to APNs": the subject's user ID is the bundle
+/// identifier.
 struct ClientCertificate: Sendable, Equatable {
-    /// Nil where the certificate is not valid.
+    /// The bundle identifier; nil if the certificate is invalid.
     let topic: String?
-    /// Those that it is for; a certificate that names none is for both.
+    /// The environments of the certificate. A certificate without a marker extension is for both.
     let environments: Set<PushEnvironment>
 
     static let invalid = ClientCertificate(topic: nil, environments: [])
 
-    /// Looks at a client's certificate.
+    /// Verifies a client certificate.
     ///
-    /// - Parameter roots: who may have issued it.
-    /// - Returns: what it says, and what leads from it to a root, itself and the root included; nothing where it is not valid.
+    /// - Returns: the result, and the path from the certificate to the root, both included; empty if it is invalid.
     static func judge(
         _ leaf: Certificate, intermediates: [Certificate], roots: CertificateStore
     ) async -> (certificate: ClientCertificate, path: [Certificate]) {
@@ -35,7 +35,7 @@ struct ClientCertificate: Sendable, Equatable {
     }
 }
 
-/// Certificates that say what they are for must be for clients: the client's own, and those that issued it but for the root.
+/// Requires client authentication of each extended key usage in the chain, except the root's.
 ///
 /// Source: RFC 5280 section 4.2.1.12.
 private struct ClientUsagePolicy: VerifierPolicy {
@@ -55,9 +55,10 @@ private struct ClientUsagePolicy: VerifierPolicy {
 }
 
 extension PushEnvironment {
-    /// The extension by which Apple's certificates name their environments.
+    /// The extension that marks an environment in Apple's certificates.
     ///
-    /// Source: Apple, "Certification Practice Statement, Worldwide Developer Relations", marker OIDs of push certificates.
+    /// Source: Apple, "Certification Practice Statement, Worldwide Developer Relations", marker OIDs of push
+    /// certificates.
     var certificateExtension: ASN1ObjectIdentifier {
         switch self {
         case .sandbox: [1, 2, 840, 113635, 100, 6, 3, 1]

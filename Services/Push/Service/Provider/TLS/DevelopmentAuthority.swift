@@ -6,10 +6,11 @@ import ServiceKit
 import SwiftASN1
 import X509
 
-/// A certificate authority for development, kept in a folder: made on first start, so that clients have TLS to trust without
-/// anybody's certificate. It issues the endpoint's certificate, and clients' ones.
+/// A certificate authority for development, created in a folder on first start. It issues the certificates of the
+/// endpoint and of clients.
 ///
-/// The folder has `ca.pem`, which clients trust, and beside it what stays secret: `ca-key.pem`, `server.pem`, `server-key.pem`.
+/// Clients trust the folder's `ca.pem`. The other files belong to the service: `ca-key.pem`, `server.pem`,
+/// `server-key.pem`.
 struct DevelopmentAuthority: Sendable {
     let folder: URL
     let certificate: Certificate
@@ -18,15 +19,15 @@ struct DevelopmentAuthority: Sendable {
     var caFile: URL { folder.appending(path: "ca.pem") }
     var serverFile: URL { folder.appending(path: "server.pem") }
     var serverKeyFile: URL { folder.appending(path: "server-key.pem") }
-    /// What is said of the endpoint's certificate names what was set.
+    /// The names of the setting and the files for error messages about the endpoint's certificate.
     var names: ServerCertificate.Names {
         .folder(
             "APNS_CERTIFICATES", chain: serverFile.lastPathComponent, key: serverKeyFile.lastPathComponent)
     }
 
-    /// Reads the authority of a folder, or makes one there. Processes that share the folder take turns.
+    /// Reads the authority of a folder, or creates it. A file lock serializes processes that share the folder.
     ///
-    /// - Throws: where the folder can't be written, or what it holds can't be read, in one line.
+    /// - Throws: a one-line error if the folder is not writable or its authority is invalid.
     static func open(_ folder: URL) throws -> DevelopmentAuthority {
         try locked(folder) {
             let (file, keyFile) = (folder.appending(path: "ca.pem"), folder.appending(path: "ca-key.pem"))
@@ -57,11 +58,11 @@ struct DevelopmentAuthority: Sendable {
         }
     }
 
-    /// Sees to it that the folder has the endpoint's certificate for these names: DNS names and addresses.
+    /// Issues the endpoint's certificate for these DNS names and addresses, unless the folder has a valid one.
     func provideServerCertificate(_ names: [String]) throws {
         try Self.locked(folder) {
             let wanted = try Self.names(names)
-            // A file may be there and hold nothing.
+            // The file may exist and have no certificate.
             let known = (try? String(contentsOf: serverFile, encoding: .utf8)).flatMap {
                 try? PEMDocument.parseMultiple(pemString: $0).first.map { try Certificate(pemDocument: $0) }
             }
@@ -89,11 +90,11 @@ struct DevelopmentAuthority: Sendable {
         }
     }
 
-    /// A client's certificate and its key, in PEM.
+    /// Issues a client certificate and its key, in PEM.
     ///
     /// - Parameters:
-    ///   - topic: the bundle identifier that it stands for.
-    ///   - environments: those that it is for; empty names none, which is both.
+    ///   - topic: the bundle identifier of the app.
+    ///   - environments: the environments to mark; a certificate without a mark is for both.
     func issueClientCertificate(
         topic: String, environments: [PushEnvironment], days: Int = 397
     ) throws -> (certificate: String, key: String) {
@@ -108,7 +109,7 @@ struct DevelopmentAuthority: Sendable {
             try ExtendedKeyUsage([.clientAuth])
         }
         for environment in environments {
-            // ASN.1 NULL: that it is there says it.
+            // The value is ASN.1 NULL: the presence of the extension counts.
             try extensions.append(.init(oid: environment.certificateExtension, critical: false, value: [5, 0]))
         }
         let leaf = try Self.issue(
@@ -120,7 +121,7 @@ struct DevelopmentAuthority: Sendable {
         to subject: DistinguishedName, _ publicKey: Certificate.PublicKey, days: Int, by issuer: DistinguishedName,
         _ key: Certificate.PrivateKey, _ extensions: Certificate.Extensions
     ) throws -> Certificate {
-        // From an hour ago: the clocks of containers differ.
+        // Valid from an hour ago, because the clocks of containers differ.
         let now = Date() - 3600
         return try Certificate(
             version: .v3, serialNumber: .init(), publicKey: publicKey,
@@ -137,7 +138,7 @@ struct DevelopmentAuthority: Sendable {
             })
     }
 
-    /// The bytes of an IP address; nil for other names.
+    /// Returns the bytes of an IP address; nil for other names.
     private static func address(_ text: String) -> [UInt8]? {
         var v4 = in_addr()
         if inet_pton(AF_INET, text, &v4) == 1 { return withUnsafeBytes(of: v4) { Array($0) } }
@@ -148,7 +149,7 @@ struct DevelopmentAuthority: Sendable {
 
     // MARK: Files
 
-    /// Runs the body while no other process does so in this folder, which is made where it is not there.
+    /// Runs the body under an exclusive file lock of the folder. Creates a missing folder.
     private static func locked<T>(_ folder: URL, _ body: () throws -> T) throws -> T {
         do {
             try FileManager.default.createDirectory(

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Files with secrets: who may read them is settled before anything is in them.
+/// Writes files with secrets: their permissions are set before their content.
 enum PrivateFile {
-    /// Writes a file anew, to the disk.
+    /// Replaces a file and flushes it to disk.
     ///
-    /// - Returns: whether it is written.
+    /// - Returns: whether the write succeeded.
     static func write(_ text: String, to path: String, mode: mode_t = 0o600) -> Bool {
-        // One of a former try, or of other rights, is not written into.
+        // Never writes into an existing file, which may have other permissions.
         unlink(path)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { return false }

@@ -7,24 +7,25 @@ import ServiceKit
 import SwiftASN1
 import X509
 
-/// TLS of the provider endpoint: HTTP/2 by ALPN, and the certificates of clients that have one.
+/// TLS of the provider endpoint: HTTP/2 by ALPN, and optional client certificates.
 struct ProviderTLS: Sendable {
     let certificate: ServerCertificate
-    /// Who may have issued the certificates of clients.
+    /// The authorities of client certificates.
     let authorities: ClientAuthorities
 
-    /// What makes a server's settings for TLS into those of this endpoint.
+    /// Adapts the TLS settings of a server to this endpoint.
     static func adapt(_ configuration: inout TLSConfiguration) {
         configuration.applicationProtocols = ["h2"]
-        // Whatever a client shows is taken in the handshake and judged behind it, so that it is told `BadCertificate`.
+        // The handshake accepts any client certificate. It is verified later, so that the answer can be
+        // `BadCertificate`.
         configuration.certificateVerification = .optionalVerification
     }
 
-    /// Takes a connection through the handshake.
+    /// Adds the TLS handshake to a connection.
     ///
     /// - Parameters:
-    ///   - time: how long the handshake may take.
-    ///   - accept: goes on with HTTP/2, on the connection's loop.
+    ///   - time: the timeout of the handshake.
+    ///   - accept: continues with HTTP/2, on the connection's event loop.
     func configure(
         _ channel: any Channel, handshake time: TimeAmount, accept: @escaping (ClientCertificate?) throws -> Void
     ) throws {
@@ -41,9 +42,9 @@ struct ProviderTLS: Sendable {
 }
 
 extension ProviderTLS {
-    /// The certificate that is set, or else one of the development authority's, made where there is none yet.
+    /// Reads the configured certificate, or creates one with the development authority.
     ///
-    /// - Throws: where a file can't be read or written, in one line.
+    /// - Throws: a one-line error if a file can't be read or written.
     init(_ configuration: ServiceConfiguration, logger: Logger) throws {
         let (chain, key) = ("APNS_TLS_CERTIFICATE", "APNS_TLS_KEY")
         let clients = configuration["APNS_CLIENT_AUTHORITY"]
@@ -83,8 +84,8 @@ extension ProviderTLS {
     }
 }
 
-/// Waits for the end of the handshake, judges the client's certificate where it has one, and hands the connection on when the
-/// client speaks HTTP/2.
+/// Waits for the end of the handshake, verifies the client certificate, and accepts the connection of a client that
+/// uses HTTP/2.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -95,7 +96,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     private let accept: (ClientCertificate?) throws -> Void
     private var patience: Scheduled<Void>?
     private var early: [NIOAny] = []
-    /// Reads, each of 64 KiB at most.
+    /// The largest number of reads before the handshake ends, each of at most 64 KiB.
     private static let earlyLimit = 32
 
     init(
@@ -116,7 +117,6 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
     func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Nobody has that much to say before he was heard.
         guard early.count < Self.earlyLimit else { return context.close(promise: nil) }
         early.append(data)
     }
@@ -127,7 +127,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         }
         let (chain, authorities) = (shown(), authorities)
         if !chain.isEmpty { return goOn(name, context) { await authorities.judge(chain) } }
-        // A client that resumes a session shows nothing anew.
+        // A client that resumes a session does not send its certificate again.
         if let resumed = try? context.pipeline.syncOperations.nioSSL_peerCertificate() {
             return goOn(name, context) { await authorities.judge(resumed: resumed) }
         }
@@ -140,7 +140,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         let judged = context.eventLoop.makePromise(of: ClientCertificate.self)
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         judged.futureResult.whenSuccess { bound.value.0.goOn(name, $0, bound.value.1) }
-        // It ends with the look at one certificate; the connection waits for it.
+        // The task verifies one chain. The connection waits for it.
         judged.completeWithTask { await judge() }
     }
 
@@ -155,7 +155,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
         } catch { context.close(promise: nil) }
     }
 
-    /// Some clients speak HTTP/2 without having asked for it (aioapns is one): their first bytes tell.
+    /// Detects HTTP/2 by the first bytes: some clients, such as aioapns, use it without ALPN.
     private func look(_ certificate: ClientCertificate?, _ context: ChannelHandlerContext) {
         let channel = context.channel
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -170,7 +170,7 @@ private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHan
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    /// Says what is wrong to whoever came with another protocol, in the one that they most likely speak.
+    /// Refuses another protocol with an HTTP/1.1 answer, which the client most likely understands.
     private static func refuse(_ channel: any Channel) {
         let words = "This port supports HTTP/2 only (ALPN h2), as APNs does.\n"
         let answer =
