@@ -2,22 +2,26 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A notification of a broadcast channel at the door of a device.
+/// A broadcast that arrives at a device.
 public struct IncomingBroadcast: Sendable, Equatable {
     /// The bundle identifier.
     public var app: String
+    /// The channel id, in Base64.
     public var channel: String
-    /// The environment of the endpoint that took it.
+    /// The environment of the provider endpoint.
     public var environment: PushEnvironment
-    /// `apns-request-id` of the provider's request: the same on all devices.
+    /// The `apns-request-id` of the provider's request, the same on all devices.
     public var requestID: String
+    /// 10, 5 or 1.
     public var priority: Int
-    /// By the suite's clock; nil where the provider left it to policy.
+    /// In suite time; nil if the provider named none.
     public var expiration: Instant?
-    /// For devices that are online now: the channel stores nothing, or `apns-expiration` was 0.
+    /// Whether only devices that are online receive it: the channel stores nothing, or `apns-expiration` was 0.
     public var neverStored: Bool
+    /// The JSON object of the request body.
     public var payload: JSON
 
+    /// Creates a broadcast from its members.
     public init(
         app: String, channel: String, environment: PushEnvironment, requestID: String, priority: Int,
         expiration: Instant?, neverStored: Bool, payload: JSON

@@ -1,19 +1,20 @@
 import Contracts
 public import Foundation
 
-/// An `apns-unique-id`: a UUID of version 8 (RFC 9562: its bits are the maker's) that leads to its device.
+/// An `apns-unique-id`: a UUID of version 8 (RFC 9562: a custom layout) that contains the location of its device.
 ///
-/// Bytes 0–1 are the partition (big-endian), bytes 2–5 and 7 the first five bytes of the locator of the device's tokens; the
-/// rest is random but for the version and the variant. Two devices that share the five bytes cost a look at both.
+/// Bytes 0–1 are the partition (big-endian). Bytes 2–5 and 7 are the first five bytes of the locator of the device's
+/// tokens. The rest is random, except version and variant.
 public struct NotificationID: Sendable, Hashable, CustomStringConvertible {
+    /// The partition of the device.
     public let partition: Int
-    /// 5 bytes.
+    /// The first five bytes of the locator of the device.
     public let locatorPrefix: [UInt8]
     public let description: String
 
-    /// A new one for the device of a token.
+    /// Creates an id for the device of a token.
     ///
-    /// - Parameter random: where its random bits come from.
+    /// - Parameter random: the source of its random bits.
     public init(_ token: PushToken, random: UUID) {
         var id = random.uuid
         withUnsafeMutableBytes(of: &id) { bytes in
@@ -29,7 +30,7 @@ public struct NotificationID: Sendable, Hashable, CustomStringConvertible {
         description = UUID(uuid: id).lowercased
     }
 
-    /// Reads the text of one; nil for other texts and for UUIDs of another version.
+    /// Parses an id; nil for other texts and for UUIDs of another version.
     public init?(_ text: String) {
         guard let uuid = UUID(uuidString: text) else { return nil }
         let bytes = withUnsafeBytes(of: uuid.uuid) { Array($0) }

@@ -2,55 +2,66 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// What devices, providers and operators ask of `push`.
+/// A command of a device, a provider or an operator.
 public enum PushCommand: Sendable, Equatable {
-    /// An app asks for its device token, and may say which broadcast channels it wants to hear from now on.
+    /// Registers an app, which gets a device token, and sets its broadcast channels; nil keeps the current ones.
     case register(app: String, PushEnvironment, channels: [String]? = nil)
+    /// Invalidates the device token of an app.
     case unregister(app: String)
-    /// A provider sent a notification that keeps the rules of the endpoint.
+    /// Receives a valid notification of a provider.
     case receive(IncomingPush)
-    /// A provider sent a notification to a channel, and this device may be subscribed to it.
+    /// Receives a broadcast of a channel to which the device may be subscribed.
     case receiveBroadcast(IncomingBroadcast)
-    /// A broadcast channel is gone that an app may hear.
+    /// Unsubscribes an app from a deleted channel.
     case forgetChannel(app: String, channel: String)
-    /// A device opened its stream.
+    /// Connects the device by a stream.
     ///
-    /// - Parameter holder: the process that holds it.
+    /// - Parameter holder: the process that holds the stream.
     case connect(connection: String, holder: String? = nil)
+    /// Ends a connection. Does nothing if the device has another one.
     case disconnect(connection: String, ConnectionEnd = .closed)
-    /// A device without a stream asked what there is; it counts as connected until it fails to ask again.
+    /// Polls. The device stays connected until ``PushPolicy/pollGrace`` after the end of the poll.
     ///
-    /// - Parameter connection: used where it was not connected by polling.
+    /// - Parameter connection: the id of a new connection, unless the device already polls.
     case poll(connection: String, wait: Interval)
+    /// Acknowledges a notification, repeatably.
     case acknowledge(notification: String)
-    /// The user opened a notification.
+    /// Opens a notification that the device shows.
     case open(notification: String)
-    /// The heartbeat of the connection: a moment at which held notifications may ride.
+    /// Sends the heartbeat of the connection, which releases held notifications.
     case keepAlive
     /// Switches the silent budget of the device on or off, as an attached debugger does.
     case setThrottle(Bool)
 }
 
-/// A notification at the door of its device.
+/// A notification that arrives at its device.
 public struct IncomingPush: Sendable, Equatable {
+    /// The device token, 64 hexadecimal digits.
     public var token: String
-    /// The bundle identifier: the topic without the suffix of its type.
+    /// The bundle identifier: ``topic`` without the suffix of ``pushType``.
     public var app: String
+    /// The `apns-topic`.
     public var topic: String
+    /// The `apns-push-type`, named by the provider or derived from the payload.
     public var pushType: PushType
-    /// The environment of the endpoint that took it.
+    /// The environment of the provider endpoint.
     public var environment: PushEnvironment
+    /// The `apns-id`.
     public var apnsID: String
-    /// `apns-unique-id`.
+    /// The `apns-unique-id`.
     public var notification: String
+    /// 10, 5 or 1.
     public var priority: Int
+    /// The `apns-collapse-id`.
     public var collapseID: String?
-    /// By the suite's clock; nil where the provider left it to policy.
+    /// In suite time; nil if the provider named none.
     public var expiration: Instant?
-    /// `apns-expiration` was 0: one attempt.
+    /// Whether `apns-expiration` was 0: one attempt, no storage.
     public var neverStored: Bool
+    /// The JSON object of the request body.
     public var payload: JSON
 
+    /// Creates a notification from its members.
     public init(
         token: String, app: String, topic: String, pushType: PushType, environment: PushEnvironment, apnsID: String,
         notification: String, priority: Int, collapseID: String?, expiration: Instant?, neverStored: Bool,

@@ -4,9 +4,9 @@ import Records
 public import Timeline
 
 extension PushMachine {
-    /// So many void tokens are remembered.
+    /// The number of inactive tokens that a device remembers.
     static let retiredLimit = 32
-    /// So many notifications a device shows at most: our choice. Older ones are forgotten.
+    /// The largest number of shown notifications of a device; the oldest is removed first. Our choice.
     public static let shownLimit = 50
 
     public mutating func apply(_ event: PushEvent, at time: Instant) {
@@ -62,7 +62,7 @@ extension PushMachine {
                 $0.due = event.until
             }
         case .notificationReleased(let event):
-            // What the device has goes nowhere: it is its wake that is asked for.
+            // An acknowledged notification is not sent again: its release only requests a wake.
             change(event.notification) { if $0.onDevice { $0.place = .acknowledged } }
         case .notificationReplaced(let event):
             messages.removeValue(forKey: event.notification)
@@ -74,8 +74,8 @@ extension PushMachine {
                 $0.onDevice = true
                 guard $0.place != .held else { return }
                 $0.place = .acknowledged
-                // What is not silent goes nowhere any more: its wake has been asked for. A silent one may be refused, and
-                // ask again.
+                // An ordinary notification has requested its wake. A silent one may request another after a refusal,
+                // which needs the payload.
                 if !$0.silent { $0.dropPayload() }
             }
             settle(event.notification)
@@ -84,7 +84,7 @@ extension PushMachine {
         case .wakeGranted(let event):
             change(event.notification) { message in
                 message.wake = .granted
-                // A silent notification is nothing but its wake: the app has it.
+                // A granted wake delivers a silent notification to its app.
                 guard message.silent else { return }
                 message.place = .acknowledged
                 message.onDevice = true
@@ -94,7 +94,7 @@ extension PushMachine {
         case .wakeEnded(let event): endWake(event.notification)
         case .wakeRefused(let event):
             change(event.notification) { $0.wake = .none }
-            // The app on screen has it; any other refusal is followed by what becomes of it.
+            // The foreground app has the notification. After other refusals, a later event decides.
             if event.refusal == .inForeground { settle(event.notification) }
         }
     }
@@ -105,7 +105,7 @@ extension PushMachine {
         messages[notification] = message
     }
 
-    /// Forgets what the device has and nothing waits for, but for what it shows.
+    /// Removes an acknowledged notification without a wake, and shows it if it has an alert.
     private mutating func settle(_ notification: String) {
         guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else {
             return
@@ -128,7 +128,7 @@ extension PushMachine {
         registration.environment = event.environment
         registration.at = time
         apps[app]?.registration = registration
-        // The app's own code registers: the user has it in use.
+        // The app's own code registers, so the app is in use.
         apps[app]?.usedAt = time
     }
 
@@ -164,7 +164,6 @@ extension PushMachine {
 }
 
 extension PushMessage {
-    /// Nothing needs it any more.
     fileprivate mutating func dropPayload() {
         payload = .null
         bytes = 0

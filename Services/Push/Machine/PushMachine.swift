@@ -4,10 +4,10 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// The notifications of one device: its tokens, its connection, and what waits for it.
+/// The state and rules of one device: tokens, connection, and notifications that wait or are shown.
 ///
-/// The life of a notification, by its places and by what its events say. One that is `held` may be on the device already:
-/// acknowledged before its wake was refused for now. `crowded`: fifty newer ones are shown; `voided`: its app has no token.
+/// The states of a notification, and the events between them. A `held` notification may already be acknowledged: its
+/// wake was temporarily refused. `crowded`: fifty newer ones are shown. `voided`: its app has no token.
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -40,23 +40,29 @@ public struct PushMachine: Machine {
     public typealias Refusal = PushRefusal
     public typealias Policy = PushPolicy
 
-    /// False while the device is not registered at `lifecycle`.
+    /// Whether the device is registered at `lifecycle`.
     public var isKnown = false
-    /// Whose device it is.
+    /// The fleet of the device.
     public var fleet: String?
+    /// The iOS version that the device simulates.
     public var profile = ProfileName.ios18
+    /// Power, network, lock and battery conditions.
     public var conditions = PushEvent.ConditionsNoted()
+    /// Whether the silent budget is on.
     public var isThrottled = true
+    /// The connection of the device; nil if it is not connected.
     public var connection: PushConnection?
+    /// The installed apps, by bundle identifier.
     public var apps: OrderedDictionary<String, PushedApp> = [:]
-    /// The newest void tokens, oldest first. They outlive the device's registration, so that providers hear of them.
+    /// The newest inactive tokens, oldest first. They outlive the device's registration, so that providers get 410.
     public var retired: [RetiredToken] = []
-    /// What is not settled, by `apns-unique-id`, in order of arrival.
+    /// The unsettled notifications, by `apns-unique-id`, in order of arrival.
     public var messages: OrderedDictionary<String, PushMessage> = [:]
-    /// What the device shows, oldest first.
+    /// The shown notifications, oldest first.
     public var shown: [ShownNotification] = []
     /// The day of ``spentToday``, in days since 1970.
     public var day = 0
+    /// The silent notifications charged to the device on ``day``.
     public var spentToday = 0
 
     public static let version = 2
@@ -85,13 +91,13 @@ public struct PushMachine: Machine {
         fields.field("spentToday", &spentToday)
     }
 
-    /// Connected, and over a network.
+    /// Whether the device is connected, powered on and on a network.
     public var isOnline: Bool { connection != nil && hasNetwork }
     var hasNetwork: Bool { conditions.poweredOn && conditions.network != .none }
-    /// A device that is in use or charges takes what comes; else it sleeps.
+    /// Whether the device is in use or charging; otherwise it sleeps.
     public var isPowerFriendly: Bool { !conditions.locked || conditions.charging }
 
-    /// When the budgets of an app and of the device let a silent notification go; nil for apps long unused.
+    /// Returns when the budgets of app and device next allow a silent notification; nil for long unused apps.
     public func silentAvailability(of app: PushedApp, at now: Instant, _ policy: PushPolicy) -> Instant? {
         guard let usedAt = app.usedAt, now - usedAt < policy.longUnused else { return nil }
         let available = app.budget.available(policy)
@@ -100,21 +106,21 @@ public struct PushMachine: Machine {
         return max(available, Instant.epoch + .days(Int64(today + 1)))
     }
 
-    /// How many silent notifications the budgets of an app and of the device let go at once.
+    /// Returns how many silent notifications the budgets of app and device allow now.
     public func silentLeft(of app: PushedApp, at now: Instant, _ policy: PushPolicy) -> Int {
         guard let available = silentAvailability(of: app, at: now, policy), available <= now else { return 0 }
         let today = day == Self.day(of: now) ? spentToday : 0
         return min(app.budget.left(at: now, policy), policy.silentDaily - today)
     }
 
-    /// At most about so many bytes of the state are no notifications on their way.
+    /// An upper estimate of the bytes of the state without unsettled notifications.
     var standingCost: Int {
         let apps = apps.reduce(0) { $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count }
         let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }
         return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
     }
 
-    /// In days since 1970.
+    /// Returns the day, in days since 1970.
     static func day(of now: Instant) -> Int { Int(now.milliseconds / Interval.days(1).milliseconds) }
 
     public var nextDeadline: Instant? {
@@ -140,12 +146,15 @@ public struct PushMachine: Machine {
     }
 }
 
-/// How a device is connected.
+/// The connection of a device.
 public struct PushConnection: Record, Equatable {
+    /// The id of the connection.
     public var id = ""
+    /// A stream, or polls.
     public var kind = ConnectionKind.stream
+    /// When it began.
     public var since = Instant.epoch
-    /// Polling: when the device counts as gone.
+    /// Polls only: the deadline of the next poll.
     public var until: Instant?
 
     public init() {}
@@ -180,7 +189,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// What is due at this moment, in the order in which it bears on the rest.
+    /// Handles all due deadlines. Each step may affect the next ones.
     fileprivate mutating func keepTime() {
         if let connection = state.connection, let until = connection.until, until <= now {
             endConnection(.pollMissed)

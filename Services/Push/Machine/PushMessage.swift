@@ -2,50 +2,55 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A notification that is not settled: on its way, waiting, or with a wake under way.
+/// An unsettled notification: in flight, waiting, or with a wake in progress. Members are those of ``IncomingPush``.
 public struct PushMessage: Record, Equatable {
-    /// Where a notification is.
+    /// The state of an unsettled notification.
     public enum Place: String, Word {
-        /// Just received: within a decision only.
+        /// Just received, only within a decision.
         case received
-        /// Sent to the device, which has not acknowledged it.
+        /// Sent, but not acknowledged.
         case inFlight
-        /// In the one slot of its app.
+        /// In the storage slot of its app or channel.
         case stored
-        /// In the one slot of its app for a silent one.
+        /// In the slot of its app for held silent notifications.
         case held
-        /// The device has it; its wake is still under way.
+        /// Acknowledged, with a wake in progress.
         case acknowledged
     }
 
-    /// How far the wake of its app is.
+    /// The progress of the wake of its app.
     public enum Wake: String, Word { case none, requested, granted }
 
     public var app = ""
     public var apnsID = ""
-    /// The broadcast channel that it came by.
+    /// The channel of a broadcast.
     public var channel: String?
     public var collapseID: String?
     public var pushType = PushType.alert
     public var priority = 10
     public var payload = JSON.null
-    /// Of the payload's text.
+    /// The size of the payload as JSON text.
     public var bytes = 0
-    /// Content-available without alert, sound or badge.
+    /// Whether the payload has content-available without alert, sound or badge.
     public var silent = false
-    /// Whether the user sees it: what other types bring is for apps and the system.
+    /// Whether the device shows it to the user; other types are for apps and the system.
     public var isForUser = false
     public var neverStored = false
+    /// When a waiting notification is discarded.
     public var expiresAt = Instant.epoch
+    /// Its state.
     public var place = Place.received
-    /// Stored or held: when it goes even if nothing else lets it.
+    /// When a stored or held notification is sent at the latest.
     public var due: Instant?
-    /// Waits for power, not for a connection.
+    /// Whether it waits for power, not for a connection.
     public var waitsForPower = false
-    /// The device has acknowledged it, so it is not sent again: a silent one may still wait for its wake.
+    /// Whether the device has acknowledged it. Then it is not sent again, but a silent one may wait for its wake.
     public var onDevice = false
+    /// Whether the last delivery was from storage.
     public var fromStorage = false
+    /// The time of the last delivery.
     public var deliveredAt: Instant?
+    /// The wake of its app.
     public var wake = Wake.none
     /// Whether its wake was charged to the budget.
     public var charged = false
@@ -75,24 +80,24 @@ public struct PushMessage: Record, Equatable {
         fields.field("wake", &wake)
     }
 
-    /// What it takes of a device's room: beside the payload come its ids and dates.
+    /// The bytes that count against the backlog: the payload, and 256 for ids and dates.
     var cost: Int { bytes + 256 }
 
-    /// Whether the payload asks for the app to be woken: `content-available: 1`.
+    /// Whether the payload requests a wake of the app: `content-available: 1`.
     public var contentAvailable: Bool { Self.contentAvailable(payload) }
 
     static func contentAvailable(_ payload: JSON) -> Bool { payload["aps"]?["content-available"]?.int == 1 }
 
-    /// Content-available without alert, sound or badge, whatever the type says: what a device treats as silent.
+    /// Returns whether a device treats the payload as silent: content-available without alert, sound or badge.
     static func isSilent(_ payload: JSON) -> Bool { contentAvailable(payload) && !asksForUser(payload) }
 
-    /// Whether there is something to show, to hear, or to count on the icon.
+    /// Returns whether the payload has an alert, a sound or a badge.
     private static func asksForUser(_ payload: JSON) -> Bool {
         ["alert", "sound", "badge"].contains { (payload["aps"]?[$0] ?? .null) != .null }
     }
 
-    /// Whether the user's permission is asked: for alerts, and for what is called a background push and has an alert, a sound
-    /// or a badge all the same. Silent ones, PushKit's and the system's need none.
+    /// Whether it needs the user's permission: alerts, and background pushes with an alert, a sound or a badge. Silent,
+    /// PushKit and system notifications need none.
     var needsPermission: Bool {
         switch pushType {
         case .alert: !silent
@@ -102,7 +107,7 @@ public struct PushMessage: Record, Equatable {
         }
     }
 
-    /// Whether the user sees what has this type and payload.
+    /// Returns whether the device shows a notification with this type and payload.
     static func isForUser(_ type: PushType, _ payload: JSON) -> Bool {
         (type == .alert || type == .background) && (payload["aps"]?["alert"] ?? .null) != .null
     }

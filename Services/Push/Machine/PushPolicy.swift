@@ -1,37 +1,39 @@
 public import Contracts
 public import Timeline
 
-/// The limits that a deployment goes by. Where Apple documents no number, the number is our choice.
+/// The limits of a deployment. Numbers that Apple does not document are our choice.
 public struct PushPolicy: Sendable, Equatable {
-    /// How many partitions the log has: device tokens embed theirs.
+    /// The number of partitions of the log. Device tokens contain their partition.
     public var partitions: Int
-    /// Silent notifications an app may get at once (Apple, "Pushing background updates to your App": two or three an hour).
+    /// The silent notifications of an app at once (Apple, "Pushing background updates to your App": two or three an
+    /// hour).
     public var silentBurst: Int64 = 3
-    /// One more after so long: three an hour.
+    /// The time until the app may get one more: three an hour.
     public var silentRefill = Interval.minutes(20)
-    /// Silent notifications of all apps of a device in a day. Our choice.
+    /// The silent notifications of all apps of a device in a day. Our choice.
     public var silentDaily = 120
-    /// Apps that the user did not open for so long get none. Our choice.
+    /// Apps that the user did not open for this time get no silent notifications. Our choice.
     public var longUnused = Interval.days(14)
-    /// How long priority 5 waits at most for a device that sleeps. Our choice.
+    /// The longest wait of priority 5 for a sleeping device. Our choice.
     public var batchingWindow = Interval.minutes(15)
-    /// How long a notification is stored at most (Apple: 30 days).
+    /// The longest storage of a notification (Apple: 30 days).
     public var storage = Interval.days(30)
-    /// How long a broadcast is stored at most (Apple, "Sending channel management requests to APNs": 8 hours).
+    /// The longest storage of a broadcast (Apple, "Sending channel management requests to APNs": 8 hours).
     public var channelStorage = Interval.hours(8)
-    /// How long after its last poll's end a polling device counts as connected. Our choice.
+    /// How long a polling device stays connected after the end of its last poll. Our choice.
     public var pollGrace = Interval.seconds(60.0)
-    /// Void tokens are `Unregistered` for so long, then `ExpiredToken`. Our choice.
+    /// An inactive token is `Unregistered` for this time, then `ExpiredToken`. Our choice.
     public var tokenExpiry = Interval.days(30)
-    /// Bytes that a device's unsettled notifications may have together, each with 256 beside its payload. Our choice.
+    /// The largest size of all unsettled notifications of a device: payloads, and 256 bytes each. Our choice.
     public var backlogBytes = 40960
-    /// Bytes of a device's state that notifications leave to it: it stays below the runtime's 64 KiB. What else it holds comes
-    /// first.
+    /// The largest size of a device's state in bytes, below the runtime's limit of 64 KiB. Unsettled notifications get
+    /// the rest.
     public var stateBytes = 57344
-    /// Refusals of `lifecycle` after which a silent notification is held again.
+    /// Wake refusals after which a silent notification is held again.
     public var temporaryRefusals: Set<WakeRefusal> = [.lowPowerMode, .memoryPressure, .terminating]
-    /// After so long a wake is asked for again that was refused for what passes by itself. Our choice.
+    /// The pause before another request of a wake that was refused temporarily. Our choice.
     public var refusalRetry = Interval.minutes(1)
 
+    /// Creates the default policy.
     public init(partitions: Int) { self.partitions = partitions }
 }

@@ -1,15 +1,15 @@
 public import Contracts
 import Foundation
 
-/// A device token: 32 bytes in 64 hexadecimal digits that lead to their device without any table beside the states.
+/// A device token: 32 bytes in 64 hexadecimal digits. It contains the location of its device.
 ///
-/// Bytes 0–1 are the partition (big-endian), bytes 2–15 the locator: the first 14 bytes of SHA-256 of the device's key,
-/// which an index over the states' own keys answers. Bytes 16–31 are random; only the device's state knows them. So a token is
-/// found as soon as, and only if, the transaction that made it was committed: no projection can lag behind, and no second
-/// table has to be kept in step.
+/// Bytes 0–1 are the partition (big-endian). Bytes 2–15 are the locator: the first 14 bytes of SHA-256 of the device's
+/// key, which an expression index of the states finds. Bytes 16–31 are random and stored only in the device's state. So
+/// a token is valid exactly when its transaction is committed, without a second table or a projection.
 public struct PushToken: Sendable, Hashable, CustomStringConvertible {
+    /// The partition of the device.
     public let partition: Int
-    /// 14 bytes.
+    /// The first 14 bytes of SHA-256 of the device's key.
     public let locator: [UInt8]
     private let secret: [UInt8]
 
@@ -21,7 +21,7 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads 64 hexadecimal digits, of either case; nil for anything else.
+    /// Parses 64 hexadecimal digits of either case; nil for anything else.
     public init?(_ text: String) {
         guard let bytes = Hexadecimal.bytes(text), bytes.count == 32 else { return nil }
         partition = Int(bytes[0]) << 8 | Int(bytes[1])
@@ -34,9 +34,9 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
             [UInt8(truncatingIfNeeded: partition >> 8), UInt8(truncatingIfNeeded: partition)] + locator + secret)
     }
 
-    /// The locator of a device's tokens.
+    /// Returns the locator of a device's tokens.
     public static func locator(_ key: AggregateKey) -> [UInt8] {
-        // The first half of SHA-256 of the key's UTF-8 bytes.
+        // The first 16 bytes of SHA-256 of the key's UTF-8 text.
         let digest = DecisionIdentifiers.derived(key.description)
         return withUnsafeBytes(of: digest.uuid) { Array($0.prefix(14)) }
     }
@@ -44,6 +44,7 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
 
 /// Lower-case hexadecimal text.
 public enum Hexadecimal {
+    /// Returns two digits for each byte.
     public static func text(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -53,7 +54,7 @@ public enum Hexadecimal {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of a text of pairs of digits; nil for anything else.
+    /// Parses pairs of digits of either case; nil for anything else.
     public static func bytes(_ text: String) -> [UInt8]? {
         var bytes: [UInt8] = []
         var high: UInt8?

@@ -2,18 +2,21 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// What the machine knows about one installed app of its device.
+/// An installed app of the device.
 public struct PushedApp: Record, Equatable {
-    /// Nil where the app has not registered.
+    /// The device token; nil if the app has none.
     public var registration: TokenRegistration?
-    /// Whether it declares a mode that lets a notification wake it, on a system that has it.
+    /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
     public var wakes = false
-    /// On screen, as far as known.
+    /// Whether it is in the foreground; known only for apps with a token.
     public var foreground = false
+    /// The user's switch for notifications.
     public var notifications = Switch.on
+    /// When it was last in use.
     public var usedAt: Instant?
+    /// Its silent budget.
     public var budget = SilentBudget()
-    /// The broadcast channels that it hears, in the order in which it named them. They go with the registration.
+    /// The subscribed broadcast channels, in the order of the registration. They end with the token.
     public var channels: [String] = []
 
     public init() {}
@@ -29,7 +32,7 @@ public struct PushedApp: Record, Equatable {
     }
 }
 
-/// A device token that is valid.
+/// An active device token.
 public struct TokenRegistration: Record, Equatable {
     public var token = ""
     public var environment = PushEnvironment.sandbox
@@ -44,7 +47,7 @@ public struct TokenRegistration: Record, Equatable {
     }
 }
 
-/// A device token that is void.
+/// An inactive device token.
 public struct RetiredToken: Record, Equatable {
     public var app = ""
     public var token = ""
@@ -61,25 +64,26 @@ public struct RetiredToken: Record, Equatable {
     }
 }
 
-/// How many silent notifications an app may still get: a bucket, kept as the moment at which it is full again, so that all
-/// arithmetic is on whole milliseconds (the generic cell rate algorithm, ITU-T I.371).
+/// The silent budget of an app: a token bucket, stored as the time when it is full again, in whole milliseconds
+/// (generic cell rate algorithm, ITU-T I.371).
 public struct SilentBudget: Record, Equatable {
+    /// When the bucket is full again.
     public var fullAt = Instant.epoch
 
     public init() {}
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("fullAt", &fullAt) }
 
-    /// When there is something to spend.
+    /// Returns when the budget next allows a silent notification.
     public func available(_ policy: PushPolicy) -> Instant { fullAt - policy.silentRefill * (policy.silentBurst - 1) }
 
-    /// How many may be spent now.
+    /// Returns how many silent notifications the budget allows now.
     public func left(at now: Instant, _ policy: PushPolicy) -> Int {
         let missing = max(0, (fullAt - now).milliseconds)
         let refill = policy.silentRefill.milliseconds
         return Int(max(0, policy.silentBurst - (missing + refill - 1) / refill))
     }
 
-    /// When it is full again after one was spent.
+    /// Returns when the bucket is full again after one more silent notification.
     func afterSpending(at now: Instant, _ policy: PushPolicy) -> Instant { max(fullAt, now) + policy.silentRefill }
 }

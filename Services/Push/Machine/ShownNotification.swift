@@ -1,8 +1,9 @@
 public import Contracts
 public import Records
 
-/// A notification that a device shows: in its Notification Center until the user opens it, or another takes its place.
+/// A notification in the Notification Center of a device, until the user opens it or another one replaces it.
 public struct ShownNotification: Record, Equatable {
+    /// The `apns-unique-id`.
     public var id = ""
     public var app = ""
     public var collapseID: String?

@@ -1,7 +1,7 @@
 public import Contracts
 
 extension PushType {
-    /// What the topic has behind the bundle identifier.
+    /// The suffix of the topic after the bundle identifier; empty for some types.
     public var topicSuffix: String {
         switch self {
         case .alert, .background, .mdm: ""

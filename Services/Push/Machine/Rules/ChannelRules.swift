@@ -4,11 +4,9 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Broadcast channels: which an app hears, and what comes by them.
+// Subscriptions to broadcast channels, and broadcasts.
 extension Decision<PushMachine> {
-    /// Takes down which channels an app hears.
-    ///
-    /// - Parameter channels: all of them; nil leaves them as they are.
+    /// Sets the channels of an app; nil keeps the current ones.
     mutating func subscribe(_ app: String, to channels: [String]?) {
         guard let channels, let record = state.apps[app] else { return }
         let named = Array(OrderedSet(channels))
@@ -16,13 +14,13 @@ extension Decision<PushMachine> {
         emit(.channelsChanged(.init(app: app, channels: named)))
     }
 
-    /// No app hears a channel that is gone.
+    /// Unsubscribes an app from a deleted channel.
     mutating func forget(_ channel: String, of app: String) {
         guard let heard = state.apps[app]?.channels, heard.contains(channel) else { return }
         emit(.channelsChanged(.init(app: app, channels: heard.filter { $0 != channel })))
     }
 
-    /// Apple, "Sending channel management requests to APNs": messages are stored for 8 hours at most, where at all.
+    /// Apple, "Sending channel management requests to APNs": messages are stored for at most 8 hours.
     mutating func receive(_ broadcast: IncomingBroadcast) throws(PushRefusal) {
         let app = state.apps[broadcast.app]
         guard let app, let registration = app.registration, registration.environment == broadcast.environment,
@@ -45,7 +43,7 @@ extension Decision<PushMachine> {
 }
 
 extension UUID {
-    /// Of 128 bits, big-endian.
+    /// Creates a UUID from 128 bits, big-endian.
     fileprivate init(_ high: UInt64, _ low: UInt64) {
         let bytes = [high, low].flatMap { number in
             stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }

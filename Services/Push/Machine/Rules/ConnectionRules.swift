@@ -3,9 +3,9 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// The persistent connection of a device.
+// The connection of a device.
 extension Decision<PushMachine> {
-    /// A new stream replaces whatever connected the device before.
+    /// Connects by a stream, which replaces a former connection.
     mutating func connect(_ connection: String, holder: String?) throws(PushRefusal) {
         try requireNetwork()
         endConnection(.replaced)
@@ -17,7 +17,7 @@ extension Decision<PushMachine> {
         if state.connection?.id == connection { endConnection(cause) }
     }
 
-    /// What was sent and not acknowledged stays in flight between polls, so that each poll gets it again.
+    /// Polls. Unacknowledged notifications stay in flight between polls, so that each poll returns them again.
     mutating func poll(_ connection: String, _ wait: Interval) throws(PushRefusal) {
         try requireNetwork()
         let until = now + wait + policy.pollGrace
@@ -41,13 +41,13 @@ extension Decision<PushMachine> {
         guard state.conditions.network != .none else { throw .noNetwork }
     }
 
-    /// What waited for the device goes out.
+    /// Sends the notifications that waited for a connection.
     private mutating func greet() {
         flushStore()
         releaseWithinBudget()
     }
 
-    /// What the device has not acknowledged is stored again, the latest of each app.
+    /// Ends the connection and stores unacknowledged notifications again, the latest of each app.
     mutating func endConnection(_ cause: ConnectionEnd) {
         guard let connection = state.connection else { return }
         emit(.deviceDisconnected(.init(cause: cause, connection: connection.id)))

@@ -4,7 +4,7 @@ import OrderedCollections
 import Records
 import Timeline
 
-// Store and forward: what is sent, what waits, what is given up.
+// Store and forward: delivery, storage and discarding.
 extension Decision<PushMachine> {
     mutating func receive(_ push: IncomingPush) throws(PushRefusal) {
         let app = try owner(of: push)
@@ -20,7 +20,7 @@ extension Decision<PushMachine> {
         route(push.notification)
     }
 
-    /// Sends a received notification on its way, or says where it waits.
+    /// Sends, stores, holds or discards a received notification.
     mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
         guard !message.needsPermission || app.notifications == .on else {
@@ -36,7 +36,7 @@ extension Decision<PushMachine> {
         flushStore()
     }
 
-    /// Sends everything stored, in order of arrival: a moment at which the device is awake.
+    /// Sends all stored notifications in order of arrival, because the device is awake.
     mutating func flushStore() {
         for (id, message) in state.messages where message.place == .stored {
             if message.silent {
@@ -53,7 +53,7 @@ extension Decision<PushMachine> {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
         collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)
-        // What announces a call wakes without asking for the mode: whether the app may is for `lifecycle` to say.
+        // A call needs no declared mode to request a wake: `lifecycle` decides about the app.
         let isCall = message.pushType == .voip
         guard message.contentAvailable || isCall, message.wake == .none else { return }
         if app.wakes || isCall, !app.foreground {
@@ -73,17 +73,18 @@ extension Decision<PushMachine> {
                     silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
     }
 
-    /// Puts a notification into the one slot of its app, or of the app's channel that it came by: of two, the one that came
-    /// first goes. What may not be stored is given up.
+    /// Stores a notification in the slot of its app or channel, where it replaces an older one. Discards a notification
+    /// that may not be stored.
     mutating func store(_ id: String, _ status: ConsoleStatus) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
-        // The window is the app's: one that takes the place of another waits for the rest of it, or nothing would ever go.
+        // The batching window belongs to the app: a replacement inherits the deadline, or frequent ones would delay it
+        // forever.
         let begun = state.messages.values.first {
             $0.place == .stored && $0.waitsForPower && $0.app == message.app && $0.channel == message.channel
         }
         guard keepsNewest(id, message, in: .stored) else { return }
-        // Priority 1 never wakes a device: only a moment at which it is awake lets it go.
+        // Priority 1 never wakes a device, so it has no deadline.
         let waits = status == .storedPower && message.priority == 5
         let end = now + policy.batchingWindow
         let due = waits ? min(begun?.due ?? end, end) : nil
@@ -94,9 +95,9 @@ extension Decision<PushMachine> {
                     until: message.expiresAt)))
     }
 
-    /// Lets the newest of an app have its slot: what is there gives way, unless it came later.
+    /// Gives the slot of an app to the newest notification, and replaces the other one.
     ///
-    /// - Returns: whether the slot is the notification's.
+    /// - Returns: whether the notification gets the slot.
     mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Place) -> Bool {
         guard let order = state.messages.index(forKey: id) else { return false }
         for (other, occupant) in state.messages
@@ -120,7 +121,7 @@ extension Decision<PushMachine> {
                     app: message.app, notification: id, pushType: message.pushType, refusal: refusal, status: status)))
     }
 
-    /// Gives up what waited until its expiration.
+    /// Discards waiting notifications at their expiration.
     mutating func expire() {
         for (id, message) in state.messages where message.expiresAt <= now {
             guard message.place == .stored || message.place == .held else { continue }
@@ -128,8 +129,9 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// Keeps the unsettled payloads of a device within their room: what waits longest goes first, then what a device that does
-    /// not acknowledge was sent. What the user or the app has is not given up: at last its wake is not awaited any more.
+    /// Keeps unsettled notifications within the limit. Discards the oldest waiting ones first, then those in flight,
+    /// then silent ones without a granted wake. Other acknowledged ones are not discarded: the machine stops waiting
+    /// for their wake.
     mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
         let room = min(policy.backlogBytes, policy.stateBytes - state.standingCost)
@@ -137,7 +139,7 @@ extension Decision<PushMachine> {
         for (id, message) in places.flatMap({ places in state.messages.filter { places.contains($0.value.place) } })
         where id != newest && bytes > room {
             bytes -= message.cost
-            // The app of a silent one that is not woken yet has nothing of it.
+            // Before the wake, the app has nothing of a silent notification.
             if message.place == .acknowledged, !message.silent || message.wake == .granted {
                 abandonWake(id, message)
             } else {

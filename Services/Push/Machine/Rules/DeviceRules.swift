@@ -4,7 +4,7 @@ import OrderedCollections
 import Records
 import Timeline
 
-// What `lifecycle` says of the device and its apps, as far as it bears on notifications.
+// Events of `lifecycle` about the device and its apps.
 extension Decision<PushMachine> {
     mutating func follow(_ event: Event) throws(PushRefusal) {
         let lifecycle: LifecycleEvent
@@ -20,7 +20,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// The types of ``PushMachine/follows``. The others of the family never come here, so they are not listed.
+    /// Handles the types of ``PushMachine/follows``. The runtime delivers no others.
     private mutating func follow(_ lifecycle: LifecycleEvent, as event: Event) {
         switch lifecycle {
         case .deviceDeregistered: drop()
@@ -66,7 +66,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// Notes changed conditions, and does what they allow or end.
+    /// Updates the conditions, and sends or disconnects accordingly.
     private mutating func change(_ body: (inout PushEvent.ConditionsNoted) -> Void) {
         let before = state
         var conditions = state.conditions
@@ -79,7 +79,7 @@ extension Decision<PushMachine> {
         if before.conditions.lowPowerMode, !conditions.lowPowerMode { releaseWithinBudget() }
     }
 
-    /// The user's switch for the notifications of an app is a member of the settings that not every version of them has.
+    /// Updates the user's switch for an app's notifications. Some versions of the settings do not have it.
     private mutating func takeSettings(_ app: String?, _ event: Event) {
         let settings = (try? JSON(parsing: event.data))?["settings"]
         guard let app, let word = settings?["notifications"]?.string, let allowed = Switch(rawValue: word) else {
@@ -89,7 +89,7 @@ extension Decision<PushMachine> {
     }
 
     private mutating func install(_ app: String, _ manifest: Manifest) {
-        // Before iOS 7 a notification only alerts.
+        // Before iOS 7 notifications wake no app.
         let hasMode = manifest.backgroundModes.contains { $0 == .remoteNotification || $0 == .newsstandContent }
         let wakes = hasMode && state.profile != .ios6
         guard state.apps[app] != nil else {
@@ -104,7 +104,7 @@ extension Decision<PushMachine> {
         emit(.appDropped(.init(app: app)))
     }
 
-    /// The user opened the app: what is held for it is delivered at once. Apps without a token are not followed so closely.
+    /// Delivers held notifications when the user opens an app. Ignores apps without a token.
     private mutating func use(_ app: String) {
         guard state.apps[app]?.registration != nil else { return }
         let now = now

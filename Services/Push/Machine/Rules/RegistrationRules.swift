@@ -3,9 +3,9 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Device tokens: who has one, and what becomes of the void ones.
+// Device tokens, active and inactive.
 extension Decision<PushMachine> {
-    /// The same app keeps its token; the other environment means another one.
+    /// Registers an app. It keeps its token, unless the environment changes.
     mutating func register(_ app: String, _ environment: PushEnvironment) throws(PushRefusal) {
         let record = try installed(app)
         if let registration = record.registration {
@@ -21,7 +21,7 @@ extension Decision<PushMachine> {
         retire(app, .unregistered)
     }
 
-    /// Voids the token of an app and gives up what waits for it.
+    /// Invalidates the token of an app and discards its unsettled notifications.
     mutating func retire(_ app: String, _ cause: TokenEnd) {
         guard let registration = state.apps[app]?.registration else { return }
         for (id, message) in state.messages where message.app == app {
@@ -37,7 +37,7 @@ extension Decision<PushMachine> {
         return record
     }
 
-    /// The app that a token belongs to.
+    /// Returns the app of a token.
     func owner(of push: IncomingPush) throws(PushRefusal) -> String {
         let app = state.apps.elements.first { $0.value.registration?.token == push.token }
         if let app, app.value.registration?.environment == push.environment {

@@ -2,18 +2,18 @@ import Contracts
 import Machines
 import OrderedCollections
 
-// What the device shows, and what the user does to it.
+// Shown notifications, and their opening and replacement.
 extension Decision<PushMachine> {
-    /// The user opened a notification. What the user sees, the device has.
+    /// Opens a shown notification. A visible notification is acknowledged by that.
     mutating func open(_ id: String) throws(PushRefusal) {
         guard state.conditions.poweredOn else { throw .deviceOff }
-        // Before its handler is done an alert is not shown.
+        // An alert is not shown before its handler is done.
         if let message = state.messages[id], message.isForUser, message.wake == .none { acknowledge(id) }
         guard let shown = state.shown.first(where: { $0.id == id }) else { throw .notificationNotShown(id) }
         emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
     }
 
-    /// One that the device has, or that waits for it, makes way for a newer one of the same app and collapse id.
+    /// Replaces older notifications of the same app and collapse id.
     mutating func collapse(into id: String, _ message: PushMessage) {
         guard let collapse = message.collapseID else { return }
         for (older, other) in state.messages

@@ -4,11 +4,11 @@ import OrderedCollections
 import Records
 import Timeline
 
-// Silent notifications: charged to a budget, held beyond it, and released when something else goes to the device anyway.
+// Silent notifications: charged to a budget, held beyond it, and released with other traffic to the device.
 extension Decision<PushMachine> {
-    /// Its power consideration is its budget, so priority 5 is not batched besides; priority 1 never wakes a device.
+    /// Routes a silent notification. The budget replaces batching for priority 5. Priority 1 never wakes a device.
     mutating func routeSilent(_ id: String, _ message: PushMessage, _ app: PushedApp, fromStorage: Bool = false) {
-        // On screen it needs no wake; sent again it has asked for one already.
+        // A foreground app needs no wake. A notification sent again has already requested one.
         if app.foreground || message.wake != .none { return deliver(id, message, fromStorage: fromStorage) }
         guard app.wakes else { return discard(id, .discardedNotWoken, refusal: .modeNotDeclared) }
         if message.priority == 1, !fromStorage, !state.isPowerFriendly { return store(id, .storedPower) }
@@ -40,7 +40,7 @@ extension Decision<PushMachine> {
                     notification: id, spentToday: spent + 1)))
     }
 
-    /// Gives back what a wake was charged that did not happen.
+    /// Refunds the charge of a refused wake.
     mutating func refund(_ id: String) {
         guard let message = state.messages[id], message.charged, let app = state.apps[message.app] else { return }
         emit(
@@ -50,7 +50,7 @@ extension Decision<PushMachine> {
                     notification: id, spentToday: max(0, state.spentToday - 1))))
     }
 
-    /// Holds a silent notification back: only the newest of each app ("Pushing background updates to your App").
+    /// Holds a silent notification, only the newest of each app (Apple, "Pushing background updates to your App").
     mutating func hold(_ id: String, _ status: ConsoleStatus, until: Instant?) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
@@ -60,7 +60,7 @@ extension Decision<PushMachine> {
                 .init(app: message.app, notification: id, pushType: message.pushType, status: status, until: until)))
     }
 
-    /// Lets held notifications go without charge, oldest first. In Low Power Mode only apps on screen get theirs.
+    /// Releases held notifications without charge, oldest first. In Low Power Mode only to foreground apps.
     mutating func release(_ status: ConsoleStatus, where goes: (PushMessage) -> Bool = { _ in true }) {
         for (id, message) in state.messages where message.place == .held && goes(message) {
             guard let app = state.apps[message.app], app.foreground || !state.conditions.lowPowerMode else { continue }
@@ -75,7 +75,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// What is held rides along when an ordinary notification went to the device in this decision.
+    /// Releases held notifications if this decision sent an ordinary notification.
     mutating func ridePiggyback() {
         let wentOut = events.contains {
             if case .notificationDelivered(let event) = $0 { !event.silent } else { false }
@@ -83,7 +83,7 @@ extension Decision<PushMachine> {
         if wentOut { release(.releasedPiggyback) }
     }
 
-    /// Lets go what the budget allows now; for the rest it says until when it is held.
+    /// Releases what the budget allows now, and updates the deadlines of the rest.
     mutating func releaseWithinBudget() {
         guard !state.conditions.lowPowerMode else { return postpone() }
         for (id, message) in state.messages where message.place == .held {
@@ -100,7 +100,7 @@ extension Decision<PushMachine> {
         flushIfAwake()
     }
 
-    /// A wake is a moment at which the device is awake: what waits for power goes along.
+    /// Sends stored notifications if this decision requests a wake, because the device is awake then.
     mutating func flushIfAwake() {
         let isAwake = events.contains {
             if case .wakeRequested = $0 { true } else { false }
@@ -108,7 +108,7 @@ extension Decision<PushMachine> {
         if isAwake { flushStore() }
     }
 
-    /// In Low Power Mode the budget lets nothing go, so nothing is due.
+    /// Removes due deadlines: in Low Power Mode the budget releases nothing.
     private mutating func postpone() {
         for (id, message) in state.messages where message.place == .held && message.due.map({ $0 <= now }) ?? false {
             hold(id, .heldLowPower, until: nil)

@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What `lifecycle` answers to the wakes that notifications asked for.
+// Wakes that notifications request, and the answers of `lifecycle`.
 extension Decision<PushMachine> {
     mutating func requestWake(_ id: String, _ message: PushMessage) {
         emit(
@@ -16,7 +16,7 @@ extension Decision<PushMachine> {
         emit(.wakeGranted(.init(app: message.app, notification: id, pushType: message.pushType, wake: wake)))
     }
 
-    /// An alert is shown when the handler is done.
+    /// Completes a wake. An alert is shown when the handler is done.
     mutating func complete(_ id: String, _ result: WakeResult?) {
         guard let message = state.messages[id], message.wake == .granted else { return }
         emit(
@@ -24,8 +24,8 @@ extension Decision<PushMachine> {
         present(id, message, .completed)
     }
 
-    /// An alert is shown all the same. A silent notification is held again where the cause passes, else given up; the app
-    /// on screen has it without a wake.
+    /// Handles a refused wake. An alert is shown anyway. A silent notification is acknowledged if its app is in the
+    /// foreground, held if the cause is temporary, and discarded otherwise.
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
@@ -35,7 +35,7 @@ extension Decision<PushMachine> {
         if refusal == .inForeground {
             acknowledge(id)
         } else if policy.temporaryRefusals.contains(refusal) {
-            // The end of Low Power Mode is told; the ends of the others are not.
+            // An event reports the end of Low Power Mode. The other causes end without an event.
             let isTold = refusal == .lowPowerMode
             hold(id, isTold ? .heldLowPower : .heldRefused, until: isTold ? nil : now + policy.refusalRetry)
         } else {
@@ -43,7 +43,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// The process of an app ended: no handler of its will be done.
+    /// Ends the wakes of a terminated app.
     mutating func endWakes(of app: String) {
         for (id, message) in state.messages where message.app == app && message.wake == .granted {
             emit(.wakeEnded(.init(app: app, notification: id, pushType: message.pushType)))
@@ -51,7 +51,7 @@ extension Decision<PushMachine> {
         }
     }
 
-    /// Follows the wake of what the device has no further. An alert is shown without it.
+    /// Stops waiting for a wake. An alert is shown without it.
     mutating func abandonWake(_ id: String, _ message: PushMessage) {
         emit(
             .wakeEnded(
