@@ -31,7 +31,7 @@ final class PushRig: Sendable {
         let (lifecycle, port) = try await start("lifecycle", url, [])
         let (push, pushPort) = try await start(
             "push", url, ["--apns-port", "0", "--apns-certificates", folder.path])
-        let said = try await push.waitForLine(containing: "takes providers on", within: 30)
+        let said = try await push.waitForLine(containing: "accepts providers on", within: 30)
         let rig = PushRig(
             cluster, url, lifecycle, port, push, pushPort, apns: said.split(separator: ":").last.map(String.init) ?? "",
             folder)

@@ -152,7 +152,7 @@ private struct Fault {
             Fault(
                 "a certificate without its key", with(["PORT": "0", "APNS_TLS_CERTIFICATE": "/nowhere.pem"]),
                 status: 78,
-                says: ["APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY", "need one another"]),
+                says: ["APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY", "must be set together"]),
             Fault(
                 "a folder that can't be written", with(["PORT": "0", "APNS_CERTIFICATES": "/proc/none"]), status: 78,
                 says: ["APNS_CERTIFICATES (--apns-certificates): can't write /proc/none"]),

@@ -50,7 +50,7 @@ import Testing
             try await eventually(describe: "the device is online") { try await suite.isOnline("phone") }
             try await cluster.stop(.immediate)
             device.signal(SIGKILL)
-            try await suite.pushSays("disconnection is not noted yet")
+            try await suite.pushSays("failed to record disconnection")
             try await cluster.start()
             try await eventually(within: 60, describe: "the device is offline") {
                 (try? await suite.isOnline("phone")) == false

@@ -110,7 +110,7 @@ final class PushSuite: Sendable {
 
     /// Where a process takes providers over TLS.
     static func apnsPort(of process: ChildProcess) async throws -> Int {
-        let line = try await process.waitForLine(containing: "takes providers on", within: 60)
+        let line = try await process.waitForLine(containing: "accepts providers on", within: 60)
         return try #require(line.split(separator: ":").last.flatMap { Int($0) })
     }
 

@@ -179,7 +179,7 @@ import Timeline
                 try await bench.run("UPDATE push.broadcast_dead_letters SET given_up_at = given_up_at - \(month)")
             }
             try await bench.counts(2, as: "gave_up")
-            try await suite.pushSays("give up broadcast")
+            try await suite.pushSays("gave up on broadcast")
             try await bench.restore(states)
             try await bench.broadcast(channel, "next")
             #expect(try await suite.received() == ["device:sick": ["next"]])
