@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func manyNotificationsGoAtOnceAndErrorsHaveTheirWords(byCertificate: Bool) async throws {
+    func `aioapns sends many notifications at once and gets the reasons of errors`(byCertificate: Bool) async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let old = try await suite.makeDevice("tablet")

@@ -12,7 +12,7 @@ import Testing
             body: Array(body.utf8))
     }
 
-    @Test func pathsAndMethodsAreThoseOfApple() throws {
+    @Test func `paths and methods are those of Apple's API`() throws {
         let app = "com.example.app"
         let asked: [(String, String, ChannelRequest.Action)] = [
             ("POST", "/1/apps/\(app)/channels", .create), ("GET", "/1/apps/\(app)/channels", .read),
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func anAppMustBeTheKeysAndMayHaveNoSuffix() throws {
+    @Test func `an app must belong to the key and have no type suffix`() throws {
         func check(_ app: String, topics: [String] = [], _ feature: BroadcastFeature = .all) throws {
             try ChannelRequest(request("POST", "/4/broadcasts/apps/\(app)")).requireApp(
                 of: ProviderGrant(topics: topics), feature)
@@ -56,7 +56,7 @@ import Testing
         #expect(BroadcastFeature("a,,b") == nil && BroadcastFeature("a b") == nil)
     }
 
-    @Test func aChannelsBodyHasTwoMembersAndNoOther() throws {
+    @Test func `the body for a new channel has exactly two members`() throws {
         func read(_ text: String) throws -> Bool { try ChannelConfiguration(Array(text.utf8)).stores }
         #expect(try read(#"{"message-storage-policy":1,"push-type":"LiveActivity"}"#))
         #expect(try !read(#"{"push-type":"LiveActivity","message-storage-policy":0}"#))
@@ -72,7 +72,7 @@ import Testing
         #expect(throws: APNsReason.payloadTooLarge) { try ChannelConfiguration(nil) }
     }
 
-    @Test func aBroadcastKeepsItsRules() throws {
+    @Test func `a broadcast that violates a rule is refused with its reason`() throws {
         let channel = ChannelID().description
         func draft(_ headers: [String: String] = [:], _ body: String = #"{"aps":{}}"#) throws -> BroadcastDraft {
             let all = ["apns-channel-id": channel, "apns-push-type": "liveactivity"].merging(headers) { $1 }

@@ -11,7 +11,7 @@ import Testing
 @testable import PushService
 
 @Suite(.timeLimit(.minutes(4))) struct ChannelTests {
-    @Test func channelsAreMadeReadListedAndDeleted() async throws {
+    @Test func `channels are created, read, listed and deleted`() async throws {
         try await PushSuite.run { suite in
             let path = "/1/apps/\(PushSuite.app)"
             let id = "2288cf3f-70d8-46a6-97d7-dd5d00867127"
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func anAppHasTenThousandChannels() async throws {
+    @Test func `an app has at most 10,000 channels`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
             try await suite.withDatabase { pool in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func noMoreThanAThousandBroadcastsOfAChannelWait() async throws {
+    @Test func `at most 1,000 broadcasts of a channel wait`() async throws {
         try await PushSuite.run { suite in
             let (full, other) = (try await suite.makeChannel(stores: true), try await suite.makeChannel(stores: true))
             try await suite.withDatabase { pool in
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func aBroadcastReachesEverySubscriberOnlineOrNot() async throws {
+    @Test func `a broadcast reaches every subscriber, online or offline`() async throws {
         try await PushSuite.run { suite in
             let storing = try await suite.makeChannel(stores: true)
             let fleeting = try await suite.makeChannel(stores: false)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `broadcasts are kept for a device that can't take them, and reach it in order`() async throws {
+    @Test func `broadcasts wait for a device that can't take them, and reach it in order`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
             for device in ["sick", "well"] {
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func whoDoesNotHearAChannelGetsNothingOfIt() async throws {
+    @Test func `a device that is not subscribed gets no broadcast`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
             let other = try await suite.makeChannel(stores: true)
@@ -203,7 +203,7 @@ import Testing
     }
 
     /// The answer is not given before what is left to do is written, and what is written outlives the process.
-    @Test func aProcessKilledInTheMiddleNeitherLosesNorDoublesABroadcast() async throws {
+    @Test func `a killed process neither loses nor repeats a broadcast`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
             let devices = (0..<240).map { "d\($0)" }
@@ -252,7 +252,7 @@ import Testing
         }
     }
 
-    @Test func theCapabilityIsEachAppsOwn() async throws {
+    @Test func `the broadcast capability is set for each app`() async throws {
         try await PushSuite.run(["APNS_BROADCAST": "com.example.other"]) { suite in
             let path = "/1/apps/\(PushSuite.app)/all-channels"
             let refused = try await suite.channels("GET", path)

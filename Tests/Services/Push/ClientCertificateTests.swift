@@ -35,7 +35,7 @@ import X509
         await ClientAuthorities([root.certificate]).judge(try Self.sent(chain)).topic
     }
 
-    @Test func aCertificateThatSaysWhatItIsForIsForClients() async throws {
+    @Test func `an extended key usage must include client authentication`() async throws {
         let cases: [(usages: [ExtendedKeyUsage.Usage]?, isCritical: Bool, isGood: Bool)] = [
             (nil, false, true), ([.clientAuth], false, true), ([.clientAuth], true, true),
             ([.serverAuth, .clientAuth], false, true), ([.any], false, true), ([.serverAuth], false, false),
@@ -54,7 +54,7 @@ import X509
         #expect(try await topic([leaf, clients.certificate]) == PushSuite.app)
     }
 
-    @Test func aResumedSessionIsJudgedAsItsChainWas() async throws {
+    @Test func `a resumed session is verified with the intermediates of its chain`() async throws {
         let authorities = ClientAuthorities([root.certificate])
         let (leaf, _) = try middle.client(PushSuite.app)
         let session = try #require(try Self.sent([leaf]).first)
@@ -71,7 +71,7 @@ import X509
         #expect(await authorities.judge(resumed: chain[0]) == .invalid)
     }
 
-    @Test func aSessionOfAChainIsResumedByAStockClient() async throws {
+    @Test func `a stock client resumes a session with a certificate chain`() async throws {
         let folder = URL.temporaryDirectory.appending(path: "dormouse-clients-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -95,7 +95,7 @@ import X509
         }
     }
 
-    @Test func channelsAreManagedAndUsedWithACertificate() async throws {
+    @Test func `channels accept requests with a client certificate`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
             let file = try suite.clientCertificate(PushSuite.app)
@@ -133,7 +133,7 @@ import X509
         }
     }
 
-    @Test func whatIsWrongInTheFolderOfTheAuthorityIsSaidOfTheFolder() throws {
+    @Test func `an invalid file in the authority's folder is reported with the folder's setting`() throws {
         let folder = URL.temporaryDirectory.appending(path: "dormouse-apns-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let authority = try DevelopmentAuthority.open(folder)

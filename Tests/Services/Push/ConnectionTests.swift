@@ -10,7 +10,7 @@ import Testing
 @testable import PushService
 
 @Suite(.timeLimit(.minutes(4))) struct ConnectionTests {
-    @Test func aDeviceIsDisconnectedWhenTheProcessThatHoldsItsConnectionIsLost() async throws {
+    @Test func `a device is disconnected when the process that holds its connection dies`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             var id = ""
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func aStreamThatEndsWhileTheDatabaseIsAwayIsNotedWhenItIsBack() async throws {
+    @Test func `a disconnection during an outage of the database is recorded when it returns`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         try await PushSuite.run(database: try await cluster.makeDatabase()) { suite in
             _ = try await suite.makeDevice("phone")
@@ -62,7 +62,7 @@ import Testing
         try await cluster.destroy()
     }
 
-    @Test func whatAClosedStreamHeldIsForgotten() async throws {
+    @Test func `the row of a closed stream is deleted`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
             var first = try await DeviceStream(suite, "phone")
@@ -76,7 +76,7 @@ import Testing
     }
 
     /// As where others swept the row of a process that was away just when it connected the device.
-    @Test func aStreamWhoseRowIsTakenConnectsNothing() async throws {
+    @Test func `a stream disconnects its device if a sweep has removed its row`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
             let database = try Database(suite)
@@ -100,7 +100,7 @@ import Testing
 
     /// The worst moment: away for so long that others swept its row, the process connects its device, and is killed before it
     /// looks at the row again.
-    @Test func aConnectionThatNobodyHoldsEnds() async throws {
+    @Test func `a connection without a holder or a row is restored and ended`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
             let database = try Database(suite)
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func aProcessThatEndsInOrderLeavesNothing() async throws {
+    @Test func `a process that shuts down deletes its connections and its holder`() async throws {
         let url = Mutex("")
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
@@ -166,7 +166,7 @@ import Testing
     }
 
     /// The lease as such, without machines behind it.
-    @Test func aHolderThatComesBackIsLeftAlone() async throws {
+    @Test func `a holder that renews its lease is not swept`() async throws {
         try await PushSuite.run { suite in
             let database = try Database(suite)
             let table = ConnectionTable(pool: database.pool, partitions: 4, lease: 0.05)

@@ -12,7 +12,7 @@ import Timeline
 
 @Suite(.timeLimit(.minutes(4))) struct CountTests {
     /// Two processes and two loops of this one count at once, and one process is killed on the way.
-    @Test func eachStatusCountsOnceWhoeverCounts() async throws {
+    @Test func `each status is counted once by concurrent processes`() async throws {
         try await PushSuite.run { suite in
             let tokens = [try await suite.makeDevice("one"), try await suite.makeDevice("two")]
             let stream = try await DeviceStream(suite, "two")

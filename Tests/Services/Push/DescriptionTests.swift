@@ -5,7 +5,7 @@ import Testing
 
 /// `/openapi.json` of the process as it runs. Beside these tests every other one holds its answers to it.
 @Suite("The description of push", .timeLimit(.minutes(4))) struct DescriptionTests {
-    @Test func everyOperationThatIsDescribedIsARoute() async throws {
+    @Test func `every described operation has a route`() async throws {
         try await PushSuite.run { suite in
             let operations = suite.description.operations
             #expect(operations.count > 20)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func everyCallOfAPNsIsDescribedWithItsReasons() async throws {
+    @Test func `every APNs call is described with its reasons`() async throws {
         try await PushSuite.run { suite in
             for (method, path, some) in [
                 ("POST", "/3/device/{token}", ["BadDeviceToken", "Unregistered", "ExpiredProviderToken", "Shutdown"]),
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatIsNotDescribedIsAFault() async throws {
+    @Test func `an answer that the description does not allow is a fault`() async throws {
         try await PushSuite.run { suite in
             let description = suite.description
             let keys = try await suite.send("GET", "/v1/provider-keys")
@@ -52,7 +52,7 @@ import Testing
 
     // MARK: Refusals
 
-    @Test func everyRefusalThatIsDescribedIsGiven() async throws {
+    @Test func `every described refusal can be provoked`() async throws {
         try await PushSuite.run { suite in
             let given = GivenRefusals(suite.description) { call in
                 try await suite.send(call.method, call.path, bytes: call.body, type: call.type, call.headers)

@@ -9,7 +9,7 @@ import Timeline
 /// process is killed in the middle of a flood.
 @Suite(.timeLimit(.minutes(6))) struct FloodTests {
     @Test(arguments: Flood.Variation.allCases)
-    func whatWasAcceptedBeforeAKillIsAccountedForAfterIt(_ variation: Flood.Variation) async throws {
+    func `every notification accepted before a kill is accounted for`(_ variation: Flood.Variation) async throws {
         try await PushSuite.run { suite in
             let flood = Flood(variation, bearer: try await suite.signer.token(issuedAt: RealClock().now))
             for number in 0..<16 {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(4))) struct HistoryTests {
-    @Test func theNotificationsOfAnAppAreListedWithTheLastWordOnEach() async throws {
+    @Test func `notifications of an app are listed with their latest status`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             _ = try await suite.makeDevice("tablet")
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func aForecastIsWhatHappensToAPushOfEachType() async throws {
+    @Test func `a forecast has the outcome of a push of each type`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
             let path = "/v1/devices/phone/apps/com.example.app/explain"

@@ -4,7 +4,7 @@ import PushMachine
 import Testing
 
 @Suite struct IdentifierTests {
-    @Test func aTokenLeadsBackToItsPartitionAndLocator() throws {
+    @Test func `a device token contains its partition and locator`() throws {
         let locator = PushToken.locator(.device("phone"))
         let text = "000b" + Hexadecimal.text(locator) + String(repeating: "7f", count: 16)
         let token = try #require(PushToken(text))
@@ -15,7 +15,7 @@ import Testing
     }
 
     // The database computes the same: substr(sha256(key), 1, 14).
-    @Test func theLocatorIsTheBeginningOfSHA256() {
+    @Test func `the locator is the beginning of SHA-256 of the key`() {
         #expect(Hexadecimal.text(PushToken.locator(AggregateKey("abc"))) == "ba7816bf8f01cfea414140de5dae")
     }
 
@@ -23,9 +23,9 @@ import Testing
         "", "00", String(repeating: "0", count: 63), String(repeating: "0", count: 66),
         String(repeating: "g", count: 64), String(repeating: "é", count: 32),
     ])
-    func otherTextsAreNoTokens(_ text: String) { #expect(PushToken(text) == nil) }
+    func `other texts are not device tokens`(_ text: String) { #expect(PushToken(text) == nil) }
 
-    @Test func aNotificationIDLeadsBackToItsDevice() throws {
+    @Test func `a notification id contains the partition and locator of its device`() throws {
         let token = try #require(PushToken("00ff" + String(repeating: "c4", count: 30)))
         let id = NotificationID(token, random: UUID())
         let read = try #require(NotificationID(id.description))

@@ -10,7 +10,7 @@ import Timeline
 
 /// Random lives of a device. A failure names its seed.
 @Suite(.aside) struct PushProperties {
-    @Test func anyLifeKeepsTheLaws() async throws {
+    @Test func `random commands and events never violate an invariant`() async throws {
         try await propertyTest(seedsFrom: 11, count: 40) { random in
             var life = try PushLife(random)
             for _ in 0..<250 {

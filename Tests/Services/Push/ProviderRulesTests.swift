@@ -126,7 +126,7 @@ private struct Sent: Sendable {
         ),
     ]
 
-    @Test func everyBrokenRuleHasItsReason() throws {
+    @Test func `a request that violates a rule gets its reason`() throws {
         for (reason, sent) in Self.refusals {
             #expect(throws: reason, "\(sent)") { try sent.draft() }
         }
@@ -138,14 +138,14 @@ private struct Sent: Sendable {
         ("location", ".location-query"), ("liveactivity", ".push-type.liveactivity"),
         ("widgets", ".push-type.widgets"), ("controls", ".push-type.controls"),
     ])
-    func theTopicCarriesTheSuffixOfItsType(_ type: String, _ suffix: String) throws {
+    func `a topic must have the suffix of its type`(_ type: String, _ suffix: String) throws {
         let draft = try Sent.type(type, "com.example.app" + suffix).draft()
         #expect(draft.app == "com.example.app")
         #expect(draft.topic == "com.example.app" + suffix)
         #expect(draft.pushType.rawValue == type)
     }
 
-    @Test func whatIsLeftOutHasItsDefault() throws {
+    @Test func `absent headers have defaults`() throws {
         let draft = try Sent().draft()
         #expect(draft.priority == 10)
         #expect(draft.expiration == nil)
@@ -154,7 +154,7 @@ private struct Sent: Sendable {
         #expect(try Sent.type("background", "com.example.app").draft().priority == 5)
     }
 
-    @Test func theTypeFollowsFromThePayloadWhereItIsNotNamed() throws {
+    @Test func `a push without a type gets the type of its payload`() throws {
         func type(_ payload: String) throws -> PushType {
             try Sent.but {
                 $0.headers["apns-push-type"] = nil
@@ -183,7 +183,7 @@ private struct Sent: Sendable {
             (nil, "10", #"{"content-available":1,"alert":"x"}"#, .alert, 10),
             ("alert", "10", #"{"content-available":1}"#, .alert, 10),
         ] as [(String?, String?, String, PushType?, Int)])
-    func aBackgroundPushMayNotGoAtOnce(
+    func `a background push must not have priority 10`(
         _ named: String?, _ priority: String?, _ aps: String, _ type: PushType?, _ resulting: Int
     ) throws {
         let sent = Sent.but {
@@ -199,13 +199,13 @@ private struct Sent: Sendable {
         #expect(draft.pushType == type && draft.priority == resulting)
     }
 
-    @Test func theLargestPayloadsAreTaken() throws {
+    @Test func `the largest payloads are accepted`() throws {
         #expect(throws: Never.self) { try Sent.but { $0.body = Sent.sized(4096) }.draft() }
         #expect(throws: Never.self) { try Sent.type("voip", "com.example.app.voip", size: 5120).draft() }
         #expect(throws: Never.self) { try Sent.but { $0.body = Sent.nested(24) }.draft() }
     }
 
-    @Test func everyReasonHasAStatusOfItsTable() {
+    @Test func `every reason has a documented status`() {
         for reason in APNsReason.allCases {
             let answer = ProviderAnswer.refused(reason, apnsID: "x", timestamp: reason.status == 410 ? 7 : nil)
             #expect([400, 403, 404, 405, 410, 413, 429, 500, 503].contains(answer.status))

@@ -45,7 +45,7 @@ struct ProviderSigner: Sendable {
         try session.admit(ProviderSession.token("bearer " + text), keys: keys, environment: .sandbox, now: moment).keyID
     }
 
-    @Test func aValidTokenIsAdmittedAgainAndAgain() async throws {
+    @Test func `a valid token is accepted repeatedly until it expires`() async throws {
         var session = ProviderSession()
         let text = try await signer.token(issuedAt: now)
         let keys = [try signer.registered()]
@@ -56,7 +56,7 @@ struct ProviderSigner: Sendable {
         #expect(throws: APNsReason.expiredProviderToken) { try admit(&session, text, keys, at: now + .minutes(61)) }
     }
 
-    @Test func theTimeOfATokenMayHaveAFraction() async throws {
+    @Test func `the time of a token may have a fraction`() async throws {
         let kid = JWKIdentifier(string: signer.keyID)
         let claims = FractionalClaims(iss: signer.teamID, iat: Double(now.milliseconds) / 1000 + 0.25)
         let text = try await JWTKeyCollection().add(ecdsa: signer.key, kid: kid).sign(claims, kid: kid)
@@ -64,7 +64,7 @@ struct ProviderSigner: Sendable {
         #expect(try admit(&session, text, [try signer.registered()], at: now) == "KEYKEYKEY1")
     }
 
-    @Test func `a token may write its time as a string of digits`() async throws {
+    @Test func `the time of a token may be a string of digits`() async throws {
         let text = try await token(at: "\(now.milliseconds / 1000)")
         var session = ProviderSession()
         #expect(try admit(&session, text, [try signer.registered()], at: now) == "KEYKEYKEY1")
@@ -77,7 +77,7 @@ struct ProviderSigner: Sendable {
     @Test(arguments: [
         "", " 1750000000", "1750000000.5", "+1750000000", "-1", "1e9", "0x1", "١٧٥", "9999999999999999999",
     ])
-    func `no other string is a time of a token`(_ time: String) async throws {
+    func `any other string is not the time of a token`(_ time: String) async throws {
         let header = "bearer " + (try await token(at: time))
         #expect(throws: APNsReason.invalidProviderToken) { try ProviderSession.token(header) }
     }
@@ -107,11 +107,11 @@ struct ProviderSigner: Sendable {
         (nil, APNsReason.missingProviderToken), ("basic x", .missingProviderToken), ("bearer", .invalidProviderToken),
         ("bearer x.y.z", .invalidProviderToken), ("bearer a b", .invalidProviderToken),
     ])
-    func whatIsNoTokenIsSaidToBeNone(_ header: String?, _ reason: APNsReason) {
+    func `a missing or malformed token is refused`(_ header: String?, _ reason: APNsReason) {
         #expect(throws: reason) { try ProviderSession.token(header) }
     }
 
-    @Test func aTokenMustBeSignedByARegisteredKeyOfItsTeam() async throws {
+    @Test func `a token must be signed by a registered key of its team`() async throws {
         var session = ProviderSession()
         let text = try await signer.token(issuedAt: now)
         let imposter = try ProviderSigner().registered()
@@ -124,7 +124,7 @@ struct ProviderSigner: Sendable {
         #expect(session.team == nil)
     }
 
-    @Test func aKeyOfTheOtherEnvironmentIsNamed() async throws {
+    @Test func `a key of the other environment is refused`() async throws {
         var session = ProviderSession()
         let text = try await signer.token(issuedAt: now)
         #expect(throws: APNsReason.badEnvironmentKeyIDInToken) {
@@ -132,7 +132,7 @@ struct ProviderSigner: Sendable {
         }
     }
 
-    @Test func aTokenFromTheFutureIsInvalid() async throws {
+    @Test func `a token from the future is invalid`() async throws {
         var session = ProviderSession()
         let text = try await signer.token(issuedAt: now + .minutes(5))
         #expect(throws: APNsReason.invalidProviderToken) {
@@ -140,7 +140,7 @@ struct ProviderSigner: Sendable {
         }
     }
 
-    @Test func tokensAreUpdatedAtMostEveryTwentyMinutes() async throws {
+    @Test func `a connection accepts a new token at most every 20 minutes`() async throws {
         var session = ProviderSession()
         let keys = [try signer.registered()]
         _ = try admit(&session, try await signer.token(issuedAt: now), keys, at: now)
@@ -151,7 +151,7 @@ struct ProviderSigner: Sendable {
         #expect(try admit(&session, second, keys, at: now + .minutes(20)) == "KEYKEYKEY1")
     }
 
-    @Test func aConnectionIsBoundToItsFirstTeam() async throws {
+    @Test func `a connection is bound to its first team`() async throws {
         var session = ProviderSession()
         var other = ProviderSigner()
         other.teamID = "TEAMTEAM02"
@@ -162,7 +162,7 @@ struct ProviderSigner: Sendable {
         }
     }
 
-    @Test func oneDeviceTokenTakesABurstThenWaits() throws {
+    @Test func `a device token accepts a burst and then one request every 100 ms`() throws {
         let rates = TokenRates()
         let token = try #require(PushToken(String(repeating: "ab", count: 32)))
         for _ in 0..<100 { #expect(rates.admit(token, now: now)) }

@@ -40,7 +40,7 @@ import Timeline
         }
     }
 
-    @Test func `a key that was registered anew counts everywhere with its new point and topics`() async throws {
+    @Test func `a key that is registered again has its new point and topics at every replica`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             try await suite.withReplica { other in
@@ -61,7 +61,7 @@ import Timeline
         }
     }
 
-    @Test func `a device token is good at every replica once its registration is answered`() async throws {
+    @Test func `a device token is valid at every replica once its registration is answered`() async throws {
         try await PushSuite.run { suite in
             try await suite.withReplica { other in
                 var answers: [Int: Int] = [:]

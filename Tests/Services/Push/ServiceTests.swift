@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(4))) struct PushServiceTests {
-    @Test func aSilentPushGoesFromItsProviderToTheDeviceAndIsExplained() async throws {
+    @Test func `a silent push reaches its device and has a timeline`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             var stream = try await DeviceStream(suite, "phone")
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func openingANotificationBringsItsAppOnScreen() async throws {
+    @Test func `opening a notification brings its app to the foreground`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             var stream = try await DeviceStream(suite, "phone")
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func aTimelineThatGrowsHasAnotherVersion() async throws {
+    @Test func `a timeline with a new event has a new ETag`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func whatWaitsForADeviceComesWithItsNextConnection() async throws {
+    @Test func `a stored notification is delivered on the next connection`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("tablet")
             for text in ["one", "two"] {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func aClosedStreamIsNoticed() async throws {
+    @Test func `a device is offline after its stream closes`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("watch")
             let client = HTTPClient(eventLoopGroupProvider: .singleton)
@@ -134,7 +134,7 @@ import Testing
         return explained["online"]?.bool == true
     }
 
-    @Test func providersAreToldWhatIsWrong() async throws {
+    @Test func `a provider gets the reason of each error`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let alert: JSON = ["aps": ["alert": "x"]]
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func aTeamHasTwoKeysForAllItsTopics() async throws {
+    @Test func `a team has at most two keys for all its topics`() async throws {
         try await PushSuite.run { suite async throws -> Void in
             func add(_ id: String, _ topics: JSON = []) async throws -> String {
                 let answer = try await suite.send(
@@ -193,7 +193,7 @@ import Testing
             #expect(try await suite.send("GET", "/v1/provider-keys").json["items"]?.items?.count == 2)
         }
     }
-    @Test func aRepeatedRequestRegistersItsKeyOnce() async throws {
+    @Test func `a repeated request registers its key once`() async throws {
         try await PushSuite.run { suite async throws -> Void in
             func add(_ id: String, _ key: String) async throws -> PushSuite.Answer {
                 try await suite.send(

@@ -3,7 +3,7 @@ import Testing
 import Timeline
 
 @Suite struct SilentBudgetTests {
-    @Test func whatIsLeftKnowsTheDayAndWhetherAnybodyUsesTheApp() {
+    @Test func `the silent budget depends on the day and on the last use of the app`() {
         let policy = PushPolicy(partitions: 4)
         let now = Instant(milliseconds: 1_750_000_000_000)
         let (today, midnight) = (20_254, Instant(milliseconds: 20_255 * 86_400_000))

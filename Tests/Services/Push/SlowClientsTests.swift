@@ -9,7 +9,7 @@ import Timeline
 /// What curl gets whose request comes slowly: the reasons that no whole request is answered with.
 @Suite(.timeLimit(.minutes(4))) struct SlowClientsTests {
     @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
-    func aRequestThatDoesNotComeIsIdle(_ path: String) async throws {
+    func `a request whose body does not arrive gets IdleTimeout`(_ path: String) async throws {
         try await PushSuite.run(["REQUEST_TIMEOUT": "5"]) { suite in
             let upload = try await Upload(suite, port: suite.apns, path)
             // curl looks at what comes when it has something to send.
@@ -24,7 +24,7 @@ import Timeline
     /// A connection that was told goodbye gets no more requests of a client that heard it; but the rest of one that began
     /// before may still come. (That it always is told so, `ProviderServerTests` say.)
     @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
-    func aRequestThatComesToAnEndAtAStoppingServerIsToldSo(_ path: String) async throws {
+    func `a request that ends while the server stops gets Shutdown`(_ path: String) async throws {
         try await PushSuite.run { suite in
             var answer = ""
             // curl can't tell when it was told goodbye: its request may be whole before, and is answered then as ever.

@@ -11,7 +11,7 @@ import Timeline
 
 /// The diagram of states in the machine's documentation against what notifications live through.
 @Suite(.aside) struct PushStateDiagramTests {
-    @Test func theDiagramHasTheEdgesThatLivesTakeAndNoOther() throws {
+    @Test func `the diagram has exactly the edges that notifications take`() throws {
         var taken: Set<Edge> = []
         for seed in 1...25 {
             var life = try PushLife(SplitMix64(seed: UInt64(seed) * 104_729))
@@ -31,7 +31,7 @@ import Timeline
         #expect(untaken.isEmpty, "drawn, but never taken")
     }
 
-    @Test func theReadmeShowsTheSameDiagram() throws {
+    @Test func `the README has the same diagram`() throws {
         let diagram = try Self.diagram(in: "Machine/PushMachine.swift")
         #expect(diagram.count > 10)
         #expect(try Self.diagram(in: "README.md") == diagram)

@@ -91,7 +91,9 @@ import Timeline
         }
     }
 
-    @Test(arguments: Transport.allCases) func everyReasonIsWhatItsRequestGets(_ transport: Transport) async throws {
+    @Test(arguments: Transport.allCases) func `every reason is provoked by a request`(_ transport: Transport)
+        async throws
+    {
         let cluster = try await PrivateCluster.make(fsync: false)
         let database = try await cluster.makeDatabase()
         try await PushSuite.run(database: database, ["VIRTUAL_TIME": "true"]) { suite in
@@ -202,7 +204,7 @@ import Timeline
     }
 
     @Test(arguments: Transport.allCases)
-    func everyReasonOfChannelsIsWhatItsRequestGets(_ transport: Transport) async throws {
+    func `every reason of channels is provoked by a request`(_ transport: Transport) async throws {
         let cluster = try await PrivateCluster.make(fsync: false)
         let settings = ["APNS_BROADCAST": "com.example.app,com.example.full"]
         try await PushSuite.run(database: try await cluster.makeDatabase(), settings) { suite in

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4))) struct TimelineTests {
     private static let noise = 24_000
 
-    @Test func aTimelineReadsNoMoreThanItsOwnEvents() async throws {
+    @Test func `a timeline reads only its own events`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let sent = try await suite.notify(token, ["aps": ["alert": "first"]])

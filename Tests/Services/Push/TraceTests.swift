@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.aside) struct PushTraces {
     @Test(arguments: try Trace.all(in: .module, atLeast: 78))
-    func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
+    func `every golden trace has exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .push(trace))
         try player.play()
     }

@@ -116,7 +116,7 @@ import Timeline
         }
     }
 
-    @Test func `an undelivered broadcast expires by the suite's clock`() async throws {
+    @Test func `an undelivered broadcast expires in suite time`() async throws {
         try await UndeliveredBench.run { bench in
             let channel = try await bench.suite.makeChannel(stores: true)
             try await bench.makeSubscriber("sick", to: [channel])

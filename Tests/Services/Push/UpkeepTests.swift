@@ -12,7 +12,7 @@ import Timeline
 @testable import PushService
 
 @Suite(.timeLimit(.minutes(4))) struct UpkeepTests {
-    @Test func countsOutOfTheRetentionAreForgottenAndOthersKept() async throws {
+    @Test func `counts before the retention are deleted and newer ones are kept`() async throws {
         try await PushSuite.run { suite in
             let database = try Database(suite)
             let hour = Int(RealClock().now.milliseconds / 3_600_000)
@@ -43,7 +43,7 @@ import Timeline
         }
     }
 
-    @Test func devicesLeaveAChannelThatIsGone() async throws {
+    @Test func `devices are unsubscribed from a deleted channel`() async throws {
         try await PushSuite.run { suite in
             let gone = try await suite.makeChannel(stores: true)
             let kept = try await suite.makeChannel(stores: true)

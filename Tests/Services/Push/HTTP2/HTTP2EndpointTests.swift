@@ -13,7 +13,7 @@ import Timeline
 
 /// The provider endpoint as it runs, over its three transports.
 @Suite(.timeLimit(.minutes(4))) struct HTTP2EndpointTests {
-    @Test func aNotificationComesOverTLSAndInTheClearAndBindsItsConnection() async throws {
+    @Test func `a notification arrives with and without TLS and binds its connection`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let bearer = try await suite.signer.token(issuedAt: RealClock().now)
@@ -49,7 +49,7 @@ import Timeline
         }
     }
 
-    @Test func aCertificateStandsForItsTopicAndItsEnvironment() async throws {
+    @Test func `a certificate is valid for its topic and environment`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let body = Array(#"{"aps":{"alert":"hi"}}"#.utf8)
@@ -80,7 +80,7 @@ import Timeline
         }
     }
 
-    @Test func aResumedSessionStillHasItsCertificate() async throws {
+    @Test func `a resumed session still has its certificate`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let authority = try DevelopmentAuthority.open(suite.certificates)
@@ -95,7 +95,7 @@ import Timeline
         }
     }
 
-    @Test func aStockClientSpeaksHTTP2WithTheDevelopmentAuthority() async throws {
+    @Test func `curl uses HTTP2 with the development authority`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let bearer = try await suite.signer.token(issuedAt: RealClock().now)

@@ -91,7 +91,7 @@ import Timeline
             }.joined())
     }
 
-    @Test func connectionsThatAreNoHTTP2EndAndTheServiceGoesOn() async throws {
+    @Test func `invalid HTTP2 connections are closed and the service continues`() async throws {
         try await PushSuite.run(["REQUEST_TIMEOUT": "2"]) { suite in
             let token = try await suite.makeDevice("phone")
             let before = try suite.residentBytes()
@@ -120,7 +120,7 @@ import Timeline
         ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 2500
     }
 
-    @Test func randomRequestsGetWordsOfTheTableAndNothingElse() async throws {
+    @Test func `random requests get only documented reasons`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let bearer = try await suite.signer.token(issuedAt: RealClock().now)

@@ -62,7 +62,7 @@ import Timeline
         return configuration
     }
 
-    @Test func theEndOfA200IsOnItsHeadersAndErrorsAreOneFrameOfData() async throws {
+    @Test func `a 200 ends with its headers and an error has one data frame`() async throws {
         try await withServer(answering: { request, _ in
             request.path == "/good"
                 ? .taken(apnsID: "a", uniqueID: "u") : .refused(.unregistered, apnsID: "b", timestamp: 7)
@@ -79,7 +79,7 @@ import Timeline
         }
     }
 
-    @Test func oneStreamAtATimeUntilACredentialWasSeenThenMany() async throws {
+    @Test func `a connection has one stream until a valid credential`() async throws {
         let signer = ProviderSigner()
         let key = try signer.registered()
         let token = try #require(
@@ -111,7 +111,7 @@ import Timeline
         }
     }
 
-    @Test func aGoodbyeNamesItsReasonAndWhatIsUnderWayIsAnswered() async throws {
+    @Test func `GOAWAY has a reason and requests in progress are answered`() async throws {
         let began = Signal<Void>()
         let goOn = Signal<Void>()
         try await withServer(answering: { request, _ in
@@ -131,7 +131,7 @@ import Timeline
     }
 
     @Test(arguments: [("/3/device/x", "apns-id"), ("/4/broadcasts/apps/com.example.app", "apns-request-id")])
-    func aRequestWhoseRestComesBehindTheGoodbyeIsToldSo(_ path: String, _ header: String) async throws {
+    func `a request that ends after GOAWAY gets Shutdown`(_ path: String, _ header: String) async throws {
         let id = "0d4ed9a6-7b5f-4f10-a9a2-1f2f6f0a8f11"
         try await withServer { served in
             let client = try await served.connect()
@@ -154,7 +154,7 @@ import Timeline
         }
     }
 
-    @Test func anIdleConnectionIsToldSo() async throws {
+    @Test func `an idle connection gets GOAWAY with IdleTimeout`() async throws {
         var limits = ProviderServer.Limits()
         limits.idle = .milliseconds(50)
         try await withServer(limits) { served in
@@ -165,7 +165,7 @@ import Timeline
         }
     }
 
-    @Test func aConnectionThatAsksForNothingHasNoMoreTimeThanARequest() async throws {
+    @Test func `a connection without requests gets the timeout of a request`() async throws {
         var limits = ProviderServer.Limits()
         limits.handshake = .seconds(1)
         try await withServer(limits) { served in
@@ -175,7 +175,7 @@ import Timeline
         }
     }
 
-    @Test func aBodyThatDoesNotComeIsAnsweredAndTheStreamIsEnded() async throws {
+    @Test func `a body that does not arrive gets IdleTimeout and a reset`() async throws {
         var limits = ProviderServer.Limits()
         limits.request = .milliseconds(50)
         try await withServer(limits) { served in
@@ -195,7 +195,7 @@ import Timeline
         }
     }
 
-    @Test func aBodyBeyondAnyPayloadIsNotReadToItsEnd() async throws {
+    @Test func `a body above the limit is not read to its end`() async throws {
         try await withServer(answering: { request, _ in
             request.body == nil ? .refused(.payloadTooLarge, apnsID: "x") : .taken(apnsID: "y", uniqueID: nil)
         }) { served in
@@ -208,7 +208,7 @@ import Timeline
         }
     }
 
-    @Test func aClientsCertificateIsJudgedAndGivenOn() async throws {
+    @Test func `a client certificate is verified and passed on`() async throws {
         try await withServer(answering: { _, connection in
             let words = connection.certificate.map { certificate in
                 let environments = certificate.environments.map(\.rawValue).sorted().joined(separator: ",")
@@ -244,7 +244,7 @@ import Timeline
         return file.path
     }
 
-    @Test func theAuthorityAndItsCertificateAreKeptAndRenewedForOtherNames() throws {
+    @Test func `the authority is kept and its certificate is renewed for other names`() throws {
         let folder = URL.temporaryDirectory.appending(path: "dormouse-apns-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
         let first = try DevelopmentAuthority.open(folder)
