@@ -7,7 +7,7 @@ import Testing
 
 @testable import PushService
 
-/// aioapns as it comes: only the host and the trust are other ones.
+/// aioapns, unchanged except for the host and the trusted certificates.
 @Suite(.timeLimit(.minutes(4))) struct AioapnsTests {
     private struct Answer {
         let status: String

@@ -99,7 +99,7 @@ import Testing
         }
         #expect(throws: Never.self) { try draft([:], sized(5120)) }
         #expect(throws: APNsReason.payloadTooLarge) { try draft([:], sized(5121)) }
-        // A channel that stores nothing takes no other expiration than 0.
+        // A channel that stores nothing accepts only expiration 0.
         for (expiration, isTaken) in [("none", true), ("0", true), ("1900000000", false)] {
             let draft = try draft(["apns-expiration": expiration])
             #expect(throws: Never.self) { try draft.requireExpiration(of: ChannelConfiguration(stores: true)) }

@@ -38,7 +38,7 @@ import Testing
             let again = try await suite.channels("DELETE", path + "/channels", nil, ["apns-channel-id": channel])
             #expect(again.status == 400 && again.reason == "ChannelNotRegistered")
             #expect(try await listed() == [other])
-            // Another app's channel is none of this app's.
+            // An app can't read the channel of another app.
             let foreign = try await suite.makeChannel(stores: true, app: "com.example.other")
             let crossed = try await suite.channels("GET", path + "/channels", nil, ["apns-channel-id": foreign])
             #expect(crossed.reason == "ChannelNotRegistered")
@@ -51,7 +51,7 @@ import Testing
             try await suite.withDatabase { pool in
                 _ = try await pool.run(Call(Statement("UPDATE push.channel_counts SET channels = 9998")))
             }
-            // Of many at once two fit.
+            // Two of eight concurrent requests fit below the limit.
             let statuses = try await withThrowingTaskGroup(of: String.self) { group in
                 for _ in 0..<8 {
                     group.addTask {
@@ -74,7 +74,7 @@ import Testing
         try await PushSuite.run { suite in
             let (full, other) = (try await suite.makeChannel(stores: true), try await suite.makeChannel(stores: true))
             try await suite.withDatabase { pool in
-                // Nobody gets to them.
+                // No process can claim them.
                 let insert = """
                     INSERT INTO push.broadcast_relays (partition, broadcast, channel, leased_until)
                     SELECT 1, -n, '\(full)', 'infinity' FROM generate_series(1, 1000) AS n
@@ -113,7 +113,7 @@ import Testing
                 let words = timeline["statuses"]?.items?.compactMap { $0["status"]?.string }
                 #expect(words == ["Received", "Delivered"])
             }
-            // The id of the request is that of all who heard it: each device finds its own.
+            // All subscribers share the request id: each device finds its own notification.
             try await suite.relayed()
             let shared = try await suite.broadcast(storing, "s3")
             let request = try #require(shared.headers["apns-request-id"])
@@ -125,7 +125,7 @@ import Testing
             #expect(try await tables.find(request, of: .device("stranger")) == nil)
             #expect(try await tables.find(request) != nil)
             try await suite.relayed()
-            // An ordinary one has a slot of its own.
+            // An ordinary notification has its own slot.
             let token = try #require(
                 try await suite.send(
                     "PUT", "/v1/devices/offline/apps/\(PushSuite.app)/registration", ["environment": "sandbox"]
@@ -155,13 +155,13 @@ import Testing
                 try await suite.relayed()
                 #expect(try await suite.received() == ["device:well": texts])
                 _ = try await pool.run([Call(write, [.bytes(state)]), forgetsCache])
-                try await eventually(within: 60, describe: "the device has them") {
-                    // A minute later.
+                try await eventually(within: 60, describe: "the device has the broadcasts") {
+                    // Skips the minute until the retry.
                     _ = try await pool.run(
                         Call(Statement("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity'")))
                     return try await suite.received()["device:sick"] == texts
                 }
-                try await eventually(within: 60, describe: "nothing is left of them") {
+                try await eventually(within: 60, describe: "the broadcasts are deleted") {
                     try await pool.run(Call(Statement("SELECT FROM push.broadcasts"))).isEmpty
                 }
             }
@@ -186,7 +186,7 @@ import Testing
             try await suite.relayed()
             #expect(try await suite.received() == ["device:stays": ["one"]])
 
-            // Unknown channels change nothing, and say so.
+            // Unknown channels are refused and change nothing.
             let unknown = try await suite.subscribe("stays", to: [Data(count: 16).base64EncodedString()])
             #expect(unknown.status == 422 && unknown.code == "unknown_channel")
             #expect(try await suite.subscribe("stays", to: ["no channel"]).code == "invalid_document")
@@ -194,7 +194,7 @@ import Testing
             #expect(try await suite.subscribe("stays", to: many).code == "invalid_document")
             #expect(try await suite.broadcast(channel, "two").status == 200)
             let path = "/1/apps/\(PushSuite.app)/channels"
-            // What was taken before the channel was deleted arrives all the same.
+            // Broadcasts accepted before the deletion of the channel still arrive.
             #expect(try await suite.channels("DELETE", path, nil, ["apns-channel-id": channel]).status == 204)
             #expect(try await suite.broadcast(channel, "three").reason == "ChannelNotRegistered")
             try await suite.relayed()
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// The answer is not given before what is left to do is written, and what is written outlives the process.
+    /// The relays are committed before the answer, so another process can continue them.
     @Test func `a killed process neither loses nor repeats a broadcast`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
@@ -219,12 +219,12 @@ import Testing
                 try await group.waitForAll()
             }
             let first = try await suite.another()
-            // The process that the suite began must not take over what the other leaves behind.
+            // The suite's own process must not continue the relays of the killed one.
             suite.pause()
-            // A transaction that it was stopped in holds up the other one, until the database ends it.
+            // A transaction that the stop interrupts blocks the other process until the database ends it.
             try await Backends.rest(in: suite.url)
             try await suite.withDatabase { pool in
-                // The last device of each partition can't be written to, so its batch hangs with some behind it done.
+                // The last device of each partition is locked, so its batch hangs after some devices are done.
                 try await pool.transaction { connection in
                     _ = try await connection.run(
                         Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
@@ -236,7 +236,7 @@ import Testing
                     _ = try await connection.run(Call(locked))
                     let answer = try await suite.broadcast(channel, "goal", port: first.port)
                     #expect(answer.status == 200, "\(answer)")
-                    try await eventually(within: 60, describe: "some have it") {
+                    try await eventually(within: 60, describe: "some devices have the broadcast") {
                         try await suite.received().count > 20
                     }
                     first.process.signal(SIGKILL)

@@ -12,7 +12,7 @@ import X509
 
 @testable import PushService
 
-/// Certificates in place of provider tokens.
+/// Client certificates instead of provider tokens.
 @Suite(.timeLimit(.minutes(4))) struct ClientCertificateTests {
     private let root: TestAuthority
     private let middle: TestAuthority
@@ -30,7 +30,7 @@ import X509
         }
     }
 
-    /// What an endpoint of these roots makes of a chain.
+    /// The topic of a chain; nil if it is invalid.
     private func topic(_ chain: [Certificate]) async throws -> String? {
         await ClientAuthorities([root.certificate]).judge(try Self.sent(chain)).topic
     }
@@ -46,7 +46,7 @@ import X509
             let topic = try await topic([leaf])
             #expect(topic == (isGood ? PushSuite.app : nil), "\(String(describing: usages)) \(isCritical)")
         }
-        // So must be those that issued it.
+        // The usage of an intermediate certificate counts, too.
         let servers = try root.intermediate("servers", usages: [.serverAuth])
         #expect(try await topic([try servers.client(PushSuite.app).certificate, servers.certificate]) == nil)
         let clients = try root.intermediate("clients", usages: [.clientAuth])
@@ -61,7 +61,7 @@ import X509
         #expect(await authorities.judge(resumed: session) == .invalid)
         #expect(await authorities.judge(try Self.sent([leaf, middle.certificate])).topic == PushSuite.app)
         #expect(await authorities.judge(resumed: session).topic == PushSuite.app)
-        // Nothing but a session goes by what others showed, and nothing is learnt of what is not valid.
+        // Known intermediates count only for resumed sessions, and invalid chains add none.
         #expect(await authorities.judge(try Self.sent([leaf])) == .invalid)
         let stranger = try TestAuthority("stranger")
         let strange = try stranger.intermediate("strange")
@@ -121,7 +121,7 @@ import X509
             var stream = try await DeviceStream(suite, "phone")
             #expect(try await stream.next()?["payload"]?["text"]?.string == "goal")
 
-            // It stands for its own app alone.
+            // The certificate is valid for its own app alone.
             for (number, method, foreign) in [
                 (9, "GET", "/1/apps/com.other/all-channels"), (11, "POST", "/4/broadcasts/apps/com.other"),
             ] {
@@ -156,7 +156,7 @@ import X509
             fault()?.description == setting + "server-key.pem in it has no private key in PEM without a password")
         try FileManager.default.removeItem(at: authority.serverFile)
         #expect(fault()?.description == setting + "cannot read server.pem in it")
-        // What is removed is made anew by the next start.
+        // The next start creates removed files again.
         try FileManager.default.removeItem(at: authority.serverKeyFile)
         try authority.provideServerCertificate(["localhost"])
         #expect(throws: Never.self) {
@@ -168,9 +168,9 @@ import X509
 }
 
 extension PushSuite {
-    /// A certificate of the endpoint's development authority.
+    /// Issues a certificate of the endpoint's development authority.
     ///
-    /// - Returns: the file with it and its key.
+    /// - Returns: the path of the file with the certificate and its key.
     func clientCertificate(
         _ topic: String, _ environments: [String] = [], days: Int = 1
     ) throws -> String {

@@ -28,9 +28,9 @@ import Testing
             let database = try Database(suite)
             let cause = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
             #expect(try await database.texts(cause) == ["processLost"])
-            // Nothing of the lost one is left.
+            // The rows of the lost process are deleted.
             let rows = "SELECT 'row' FROM push.connections UNION ALL SELECT 'holder' FROM push.holders"
-            try await eventually(describe: "the holder is forgotten") {
+            try await eventually(describe: "the holder is deleted") {
                 try await database.texts(rows) == ["holder"]
             }
             var stream = try await DeviceStream(suite, "phone")
@@ -57,7 +57,7 @@ import Testing
             }
             let rows = "SELECT connection::text FROM push.connections"
             let database = try Database(suite)
-            try await eventually(describe: "its row is gone") { try await database.texts(rows) == [] }
+            try await eventually(describe: "its row is deleted") { try await database.texts(rows) == [] }
         }
         try await cluster.destroy()
     }
@@ -70,12 +70,12 @@ import Testing
             #expect(try await first.next() == nil)
             let database = try Database(suite)
             let count = "SELECT count(*)::text FROM push.connections"
-            try await eventually(describe: "one is left") { try await database.texts(count) == ["1"] }
+            try await eventually(describe: "one row is left") { try await database.texts(count) == ["1"] }
             _ = second
         }
     }
 
-    /// As where others swept the row of a process that was away just when it connected the device.
+    /// A trigger removes the row, as a sweep of a stalled process does before the device is connected.
     @Test func `a stream disconnects its device if a sweep has removed its row`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
@@ -87,19 +87,19 @@ import Testing
                 """,
                 "CREATE TRIGGER take AFTER INSERT ON push.connections FOR EACH ROW EXECUTE FUNCTION push.take()",
             ] { _ = try await database.texts(sql) }
-            // Whether the head of the answer still goes out does not matter: nothing comes after it.
+            // The answer may have a head, but no body.
             let stream = try? await suite.text("/v1/devices/phone/notifications")
             #expect(stream == nil || stream == "")
             let causes = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
-            try await eventually(describe: "it is disconnected again") {
+            try await eventually(describe: "the device is disconnected again") {
                 try await database.texts(causes) == ["closed"]
             }
             #expect(try await !suite.isOnline("phone"))
         }
     }
 
-    /// The worst moment: away for so long that others swept its row, the process connects its device, and is killed before it
-    /// looks at the row again.
+    /// The worst case: a stalled process connects its device after a sweep of its row, and is killed before it checks
+    /// the row again.
     @Test func `a connection without a holder or a row is restored and ended`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
@@ -116,18 +116,18 @@ import Testing
                 _ = try await swept.run(Call(patience))
                 let stream = try await database.pool.transaction { batches in
                     _ = try await batches.run(Call(patience))
-                    // No batch of the device's partition gets through.
+                    // Blocks all batches of the device's partition.
                     let lock = "SELECT FROM bus.cursors WHERE partition = \(partition) AND consumer = 'push' FOR UPDATE"
                     _ = try await batches.run(Call(Statement(lock)))
                     let stream = try ChildProcess.start(
                         "/usr/bin/curl",
                         ["--silent", "--no-buffer", "http://127.0.0.1:\(replica.port)/v1/devices/phone/notifications"])
                     let look = Statement(row)
-                    try await eventually(describe: "the row is there") {
-                        // Not by the other: the lock on the table that its look takes would keep this one's out.
+                    try await eventually(describe: "the row exists") {
+                        // Not on the other connection: its read lock on the table would block LOCK TABLE here.
                         try await !swept.run(Call(look)).isEmpty
                     }
-                    // Others sweep it; the process can't look at it until that is done.
+                    // Sweeps the row. The process can't read it until the transaction ends.
                     for sql in ["LOCK TABLE push.connections", "DELETE FROM push.connections"] {
                         _ = try await swept.run(Call(Statement(sql)))
                     }
@@ -144,7 +144,7 @@ import Testing
             try await eventually(within: 60, describe: "the device is offline") { try await !suite.isOnline("phone") }
             let cause = "SELECT data ->> 'cause' FROM bus.events WHERE type = 'push.device.disconnected'"
             #expect(try await database.texts(cause) == ["processLost"])
-            try await eventually(describe: "nothing of the lost one is left") {
+            try await eventually(describe: "the rows of the lost process are deleted") {
                 let left = (try await database.texts(row), try await database.texts(holders))
                 return left.0.isEmpty && left.1.count == 1
             }
@@ -165,28 +165,28 @@ import Testing
         #expect(try await Database(url: url.withLock { $0 }).texts(rows).isEmpty)
     }
 
-    /// The lease as such, without machines behind it.
+    /// The lease alone, without machines.
     @Test func `a holder that renews its lease is not swept`() async throws {
         try await PushSuite.run { suite in
             let database = try Database(suite)
             let table = ConnectionTable(pool: database.pool, partitions: 4, lease: 0.05)
             let (dead, held) = (UUID(), ConnectionTable.Held(key: .device("d"), connection: UUID()))
-            // It has no row yet: taking a connection makes one.
+            // Adding a connection creates the missing holder.
             try await table.add(held, of: dead)
             #expect(try await table.isThere(held))
-            try await eventually(describe: "its lease ends") {
+            try await eventually(describe: "its lease expires") {
                 try await database.texts(
                     "SELECT 'dead' FROM push.holders WHERE expires_at < clock_timestamp() AND holder = '\(dead)'"
                 ) == ["dead"]
             }
-            // The suite's own process may be as fast; whoever claims it has it alone.
+            // The suite's own process may claim the sweep first. Only one process can.
             let long = ConnectionTable(pool: database.pool, partitions: 4, lease: 60)
-            #expect(try await long.claim(by: dead) != dead, "whoever looks lives")
+            #expect(try await long.claim(by: dead) != dead, "a process does not claim its own sweep")
             if let claimed = try await long.claim(by: UUID()) {
                 #expect(claimed == dead)
                 #expect(try await long.page(of: dead, after: nil, limit: 10) == [held])
                 #expect(try await long.claim(by: UUID()) == nil)
-                // What has connections is not buried.
+                // A holder with connections is not deleted.
                 try await long.bury(dead, leaves: false)
                 #expect(try await long.page(of: dead, after: held.connection, limit: 10) == [])
                 try await long.renew(dead)
@@ -197,7 +197,7 @@ import Testing
     }
 }
 
-/// The suite's database, as its owner.
+/// The suite's database, with the rights of its owner.
 struct Database: Sendable {
     let pool: ConnectionPool
 

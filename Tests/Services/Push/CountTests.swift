@@ -11,7 +11,7 @@ import Timeline
 @testable import PushService
 
 @Suite(.timeLimit(.minutes(4))) struct CountTests {
-    /// Two processes and two loops of this one count at once, and one process is killed on the way.
+    /// Two processes and two loops of the test count at once, and one process is killed meanwhile.
     @Test func `each status is counted once by concurrent processes`() async throws {
         try await PushSuite.run { suite in
             let tokens = [try await suite.makeDevice("one"), try await suite.makeDevice("two")]
@@ -40,11 +40,11 @@ import Timeline
                 SELECT concat_ws('|', hour, app, push_type, status, sum(n))
                 FROM push.notification_counts GROUP BY hour, app, push_type, status
                 """
-            try await eventually(describe: "all are counted") {
+            try await eventually(describe: "all statuses are counted") {
                 let (left, right) = (try await database.texts(log), try await database.texts(counted))
                 return !left.isEmpty && left.sorted() == right.sorted()
             }
-            // And it stays so.
+            // A further round counts nothing twice.
             _ = try await counts.round()
             #expect(try await database.texts(log).sorted() == database.texts(counted).sorted())
             try await look(suite, tokens[0])
@@ -78,9 +78,9 @@ import Timeline
         ] {
             #expect(try await suite.send("GET", path + wrong).code == "invalid_query", "\(wrong)")
         }
-        // Now that nobody else counts.
+        // Only the suite's own process counts now.
         #expect(try await suite.notify(token, ["aps": ["alert": "x"]]).status == 200)
-        try await eventually(describe: "Prometheus hears of it") {
+        try await eventually(describe: "the metric counts the notification") {
             try await suite.text("/metrics").contains("dormouse_push_notifications_total{status=\"Received\"}")
         }
     }

@@ -3,19 +3,19 @@ import Records
 import TestSupport
 import Testing
 
-/// `/openapi.json` of the process as it runs. Beside these tests every other one holds its answers to it.
+/// The `/openapi.json` of a running process. All other tests validate their answers by it, too.
 @Suite("The description of push", .timeLimit(.minutes(4))) struct DescriptionTests {
     @Test func `every described operation has a route`() async throws {
         try await PushSuite.run { suite in
             let operations = suite.description.operations
             #expect(operations.count > 20)
             for operation in operations {
-                // A method that no path has tells of those that this one has.
+                // A 405 for an unknown method lists the methods of the path.
                 let answer = try await suite.send("PURGE", operation.path([:]))
                 let allowed = answer.headers["allow"]?.components(separatedBy: ", ") ?? []
                 #expect(answer.status == 405 && allowed.contains(operation.method), "\(operation.name)")
                 let described = Set(operations.filter { $0.path == operation.path }.map(\.method))
-                // Under /1, /3 and /4 the others are answered in APNs's words.
+                // Under /1, /3 and /4 other methods get APNs's errors.
                 if operation.path.hasPrefix("/v1/") { #expect(Set(allowed) == described, "\(operation.name)") }
             }
         }
@@ -40,7 +40,7 @@ import Testing
             let description = suite.description
             let keys = try await suite.send("GET", "/v1/provider-keys")
             #expect(description.fault(of: keys, to: "GET", "/v1/provider-keys") == nil)
-            // It is no throttle, no APNs's error, and nothing that is made.
+            // The answer is not a throttle document, not an APNs error, and not a 201.
             #expect(description.fault(of: keys, to: "PUT", "/v1/devices/d1/throttle") != nil)
             #expect(description.fault(of: keys, to: "POST", "/v1/provider-keys") != nil)
             #expect(description.fault(of: keys, to: "POST", "/3/device/x") != nil)
@@ -68,11 +68,11 @@ import Testing
             try await Self.refuseByState(given, suite)
             try await Self.refuseKeys(given, suite)
             let missing = given.missing(of: operations)
-            #expect(missing.isEmpty, "described, and never given: \(missing)")
+            #expect(missing.isEmpty, "described, but not provoked: \(missing)")
         }
     }
 
-    /// A device with a notification, and another one.
+    /// Makes a device with a notification, and another device.
     private static func prepare(_ suite: PushSuite) async throws -> GivenRefusals.Scene {
         let token = try await suite.makeDevice("phone")
         let sent = try await suite.notify(token, ["aps": ["alert": "x"]])

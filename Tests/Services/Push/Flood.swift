@@ -6,19 +6,19 @@ import TestSupport
 import Testing
 import Timeline
 
-/// What a flood sends, and what its devices get of it.
+/// A flood of notifications, and its devices.
 final class Flood: Sendable {
     enum Variation: String, CaseIterable, Sendable {
-        /// No header says how long a notification may wait, and devices stay where they are.
+        /// No expirations, and devices stay connected.
         case plain
-        /// Expirations of all kinds, collapse ids, and devices that come and go.
+        /// All kinds of expirations, collapse ids, and devices that reconnect.
         case mixed
     }
 
-    /// How long a notification may wait.
+    /// The expiration of a notification.
     enum Expiration: CaseIterable, Sendable { case absent, zero, future }
 
-    /// What was asked for with a notification.
+    /// The properties of a sent notification.
     struct Sent: Sendable {
         var device: String
         var silent = false
@@ -33,21 +33,21 @@ final class Flood: Sendable {
         var devices: [String] { all.withLock { $0.map(\.device) } }
     }
 
-    /// So many devices, the first ones, hold connections.
+    /// The number of devices, the first ones, that hold connections.
     static let listeners = 5
 
     let variation: Variation
     let bearer: String
     let tokens = Tokens()
-    /// What was answered with 200, by `apns-id`.
+    /// The notifications with answer 200, by `apns-id`.
     let accepted = Mutex<[String: Sent]>([:])
-    /// How often the devices got each notification, by `apns-unique-id`.
+    /// The number of deliveries of each notification, by `apns-unique-id`.
     let copies = Mutex<[String: Int]>([:])
-    /// `apns-unique-id`s whose acknowledgement was answered for.
+    /// The `apns-unique-id`s whose acknowledgement was answered.
     let acknowledged = Mutex<Set<String>>([])
-    /// Connections of providers that ended while requests were under way.
+    /// The number of provider connections that ended with requests in progress.
     let cut = Atomic(0)
-    /// How often a device came back by itself.
+    /// The number of reconnections that a device itself caused.
     let comings = Atomic(0)
     let sendersLeft = Atomic(4)
     let isOver = Atomic(false)
@@ -62,7 +62,7 @@ final class Flood: Sendable {
         guard let client = try? await HTTP2Client.connect(port: port, authority: suite.authority) else { return }
         var stream = 1
         for round in 0..<rounds {
-            // One stream until the token was seen.
+            // One stream until the first valid token.
             let count = round == 0 ? 1 : 20
             var sent: [String: Sent] = [:]
             do {
@@ -85,14 +85,14 @@ final class Flood: Sendable {
 
     private func send(_ client: HTTP2Client, _ stream: Int, _ id: String, _ number: Int) async throws -> Sent {
         let target = tokens.pick(number)
-        // Every fourth is silent.
+        // Every fourth notification is silent.
         var sent = Sent(device: target.device, silent: number.isMultiple(of: 4))
         var headers = [
             ("authorization", "bearer \(bearer)"), ("apns-topic", PushSuite.app), ("apns-id", id),
             ("apns-priority", sent.silent ? "5" : "10"),
         ]
         if variation == .mixed {
-            // No two of the three numbers have a common factor: all of it meets all of it, on each device.
+            // 3, 4 and 5 have no common factor: each device gets all combinations.
             sent.expiration = Expiration.allCases[number % 3]
             if number.isMultiple(of: 5) { sent.collapseID = "score" }
             switch sent.expiration {
@@ -109,7 +109,7 @@ final class Flood: Sendable {
 
     // MARK: Devices
 
-    /// A device that acknowledges what comes, and comes back where its connection ends.
+    /// Acknowledges the notifications of a device, and reconnects when its connection ends.
     func listen(
         _ suite: PushSuite, _ device: String, _ restarted: Signal<(port: Int, apns: Int)>
     ) async throws {
@@ -117,7 +117,7 @@ final class Flood: Sendable {
         var visits = 0
         while !isOver.load(ordering: .relaxed), !Task.isCancelled {
             visits += 1
-            // Every other time it goes by losing its network, else by a new connection in place of the old one.
+            // Alternates between a lost network and a new connection that replaces the old one.
             let losesNetwork = visits.isMultiple(of: 2)
             do {
                 var stream = try await DeviceStream(suite, device, port: port)
@@ -134,14 +134,14 @@ final class Flood: Sendable {
                     continue
                 }
             } catch is CancellationError { return } catch {
-                // The process is gone.
+                // The process was killed.
             }
             port = try await restarted.value().port
             try await network("wifi", suite, device, port: port)
         }
     }
 
-    /// Notes what came and acknowledges it.
+    /// Records a notification and acknowledges it.
     private func take(_ notification: JSON, _ suite: PushSuite, _ device: String, port: Int) async throws {
         let id = notification["id"]?.string ?? ""
         copies.withLock { $0[id, default: 0] += 1 }
@@ -154,7 +154,7 @@ final class Flood: Sendable {
         try await network("wifi", suite, device, port: port)
     }
 
-    /// Returns when `push` knows of it.
+    /// Changes the network and returns when `push` knows of it.
     private func network(_ kind: String, _ suite: PushSuite, _ device: String, port: Int) async throws {
         let path = "/v1/devices/\(device)"
         let changed = try await suite.send(
@@ -168,7 +168,7 @@ final class Flood: Sendable {
         }
     }
 
-    /// The devices that held connections take what there is still for them.
+    /// Delivers the remaining notifications to the devices that held connections.
     func settle(_ suite: PushSuite, port: Int) async throws {
         for device in tokens.devices.prefix(Self.listeners) {
             try await network("wifi", suite, device, port: port)
@@ -178,7 +178,7 @@ final class Flood: Sendable {
         }
     }
 
-    /// What a device gets that asks now.
+    /// Returns the notifications of a poll.
     func poll(_ suite: PushSuite, _ device: String, port: Int) async throws -> [JSON] {
         let answer = try await suite.send("GET", "/v1/devices/\(device)/notifications?wait=0", port: port)
         guard answer.status == 200 else { throw HostileFailure("a poll of \(device): \(answer)") }

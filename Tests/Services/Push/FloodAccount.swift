@@ -4,7 +4,7 @@ import Records
 import Synchronization
 import Testing
 
-/// What must have become of everything that a flood was answered 200 for: delivered, stored, held, or discarded with a reason.
+/// Checks that each accepted notification of a flood is delivered, stored, held, or discarded with a reason.
 struct FloodAccount {
     private struct Line: Sendable {
         var id: String
@@ -12,10 +12,10 @@ struct FloodAccount {
         var isSilent = false
         var entries: [(status: ConsoleStatus, cause: String?)] = []
         var words: [String] { entries.map(\.status.rawValue) }
-        /// Where it was, one place after the other.
+        /// The states of the notification, in order.
         var places: [ConsoleStatus] {
             entries.map(\.status).compactMap { status in
-                // A silent notification is nothing but its wake: the app has it.
+                // A granted wake delivers a silent notification to its app.
                 if status == .wokeApp { return isSilent ? .acknowledged : nil }
                 return FloodAccount.places.contains(status) ? status : nil
             }
@@ -44,7 +44,7 @@ struct FloodAccount {
         acknowledged = flood.acknowledged.withLock { $0 }
     }
 
-    /// - Precondition: nothing is under way any more, and the devices that held connections took what there was.
+    /// - Precondition: no request is in progress, and ``Flood/settle(_:port:)`` has ended.
     func check(_ suite: PushSuite, port: Int) async throws {
         var stored: [String: [String]] = [:]
         var held: [String: [String]] = [:]
@@ -53,26 +53,26 @@ struct FloodAccount {
         let known = Set(lines.map(\.id))
         var missing = Set(accepted.keys)
         for line in lines {
-            // What was answered with a kill may have been taken all the same.
+            // A request without an answer may have been accepted.
             guard let sent = accepted[line.apnsID] else { continue }
-            #expect(missing.remove(line.apnsID) != nil, "\(line.apnsID) was taken twice")
+            #expect(missing.remove(line.apnsID) != nil, "\(line.apnsID) was accepted twice")
             check(line, sent)
             seen[line.last, default: 0] += 1
             if Self.stores.contains(line.last) { stored[sent.device, default: []].append(line.id) }
             if Self.holds.contains(line.last) { held[sent.device, default: []].append(line.id) }
-            // What took its place was a notification itself.
+            // The replacement is a notification, too.
             for entry in line.entries where entry.status == .replaced {
                 #expect(entry.cause.map { known.contains($0) } == true, "\(line.id) is replaced by nothing")
             }
         }
         #expect(missing.isEmpty, "lost: \(missing)")
         try await explain(lines, suite, port: port)
-        // One each: the slots of the app.
+        // Each app has one slot of each kind.
         for slots in [stored, held] {
             for (device, ids) in slots { #expect(ids.count == 1, "\(device) keeps \(ids)") }
         }
         try await fetch(stored, suite, port: port)
-        // All of it did happen.
+        // The flood covered all outcomes.
         #expect(seen[.acknowledged, default: 0] > 0 && seen[.replaced, default: 0] > 0, "\(seen)")
         #expect(!stored.isEmpty && !held.isEmpty, "\(seen)")
         if flood.variation == .mixed { #expect(seen[.discardedExpired, default: 0] > 0, "\(seen)") }
@@ -84,47 +84,47 @@ struct FloodAccount {
             Issue.record("\(what): \(sent) \(line.id) \(line.words), \(copies[line.id] ?? 0) copies")
         }
         let places = line.places
-        expect(places.first == .received && !places.dropFirst().contains(.received), "received once")
-        expect(places.count > 1, "it got further than being received")
-        // Where it may end.
+        expect(places.first == .received && !places.dropFirst().contains(.received), "not received exactly once")
+        expect(places.count > 1, "nothing happened after it was received")
+        // The allowed last states.
         if line.last == .discardedExpired { expect(sent.expiration == .zero, "expired too early") }
-        if line.last == .discardedNotWoken { expect(sent.silent, "only silent ones need a wake") }
+        if line.last == .discardedNotWoken { expect(sent.silent, "not woken, but not silent") }
         if sent.expiration == .zero { expect(Self.waits.isDisjoint(with: places), "kept, with expiration 0") }
         if Self.holds.contains(line.last) { expect(sent.silent, "held, but not silent") }
-        // Nothing comes after an end: but a replacement may take away what was acknowledged and shown.
+        // Nothing follows an end state. A replacement may follow an acknowledgement.
         if let end = places.firstIndex(where: { Self.ends.contains($0) }) {
-            expect(end == places.count - 1, "it goes on behind its end")
+            expect(end == places.count - 1, "a state after its end")
         }
         if let known = places.firstIndex(of: .acknowledged) {
             expect(Self.deliveries.isDisjoint(with: places[known...]), "sent again after it was acknowledged")
-            expect(copies[line.id] != nil, "acknowledged, but by nobody")
+            expect(copies[line.id] != nil, "acknowledged, but never delivered")
         }
-        // Devices got it as often as it was sent to them at most, and who was answered for an acknowledgement is heard.
+        // At most one delivery for each send, and no answered acknowledgement is lost.
         let sendings = places.count { Self.deliveries.contains($0) }
-        expect(copies[line.id, default: 0] <= sendings, "it came more often than it was sent")
+        expect(copies[line.id, default: 0] <= sendings, "delivered more often than sent")
         if acknowledged.contains(line.id) {
             expect(places.contains(.acknowledged) || Self.ends.contains(line.last), "an acknowledgement is lost")
         }
-        expect(!Self.deliveries.contains(line.last), "sent, and never taken")
+        expect(!Self.deliveries.contains(line.last), "sent, but neither acknowledged nor stored")
     }
 
-    /// What is stored comes to the device that asks.
+    /// Checks that polls return the stored notifications.
     private func fetch(_ stored: [String: [String]], _ suite: PushSuite, port: Int) async throws {
         for (device, ids) in stored {
             let items = try await flood.poll(suite, device, port: port)
             let came = items.compactMap { $0["id"]?.string }
             for id in ids where !came.contains(id) {
-                // A silent one may have to wait for its budget.
+                // A silent notification may wait for its budget.
                 let words = try await timeline(id, suite, port: port)
                 #expect(words.last == ConsoleStatus.heldBudget.rawValue, "\(device) did not get \(id): \(words)")
             }
-            for id in came { #expect(!acknowledged.contains(id), "\(id) came again") }
+            for id in came { #expect(!acknowledged.contains(id), "\(id) was delivered again") }
         }
     }
 
     // MARK: Timelines
 
-    /// What the log says of every notification, in order of arrival on each device.
+    /// Reads the timelines of all notifications from the log.
     private func lines(_ suite: PushSuite) async throws -> [Line] {
         let events = Statement(
             """
@@ -148,12 +148,12 @@ struct FloodAccount {
         }
     }
 
-    /// Of each last word one notification tells the same to whoever asks for it.
+    /// Compares the timeline API with the log, for one notification of each last state.
     private func explain(_ lines: [Line], _ suite: PushSuite, port: Int) async throws {
         for line in Dictionary(lines.map { ($0.last, $0) }, uniquingKeysWith: { first, _ in first }).values {
             for id in [line.id, line.apnsID] {
                 let words = try await timeline(id, suite, port: port)
-                // It may have gone on since.
+                // Further statuses may have followed.
                 #expect(words.starts(with: line.words), "\(id): \(words)")
             }
         }

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import Timeline
 
-/// A notification that was answered with 200 is never lost, and none comes again once it was acknowledged: also where the
-/// process is killed in the middle of a flood.
+/// No accepted notification is lost, and no acknowledged one is delivered again, even if the process is killed during a
+/// flood.
 @Suite(.timeLimit(.minutes(6))) struct FloodTests {
     @Test(arguments: Flood.Variation.allCases)
     func `every notification accepted before a kill is accounted for`(_ variation: Flood.Variation) async throws {
@@ -18,7 +18,8 @@ import Timeline
             }
             let restarted = Signal<(port: Int, apns: Int)>()
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Some are online, or come and go; the others never are. (The client has eight connections to a host.)
+                // Some devices are online or reconnect; the others are offline. (The client has eight connections to a
+                // host.)
                 for number in 0..<Flood.listeners {
                     group.addTask { try await flood.listen(suite, "d\(number)", restarted) }
                 }
@@ -51,7 +52,7 @@ import Timeline
                 try await FloodAccount(flood).check(suite, port: next.port)
             }
             #expect(flood.accepted.withLock { $0.count } > 400)
-            // The kill did interrupt something.
+            // The kill interrupted requests.
             #expect(flood.cut.load(ordering: .relaxed) > 0)
         }
     }

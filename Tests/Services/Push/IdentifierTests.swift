@@ -14,7 +14,7 @@ import Testing
         #expect(PushToken(text.uppercased()) == token)
     }
 
-    // The database computes the same: substr(sha256(key), 1, 14).
+    // The index in the database computes the same: substr(sha256(key), 1, 14).
     @Test func `the locator is the beginning of SHA-256 of the key`() {
         #expect(Hexadecimal.text(PushToken.locator(AggregateKey("abc"))) == "ba7816bf8f01cfea414140de5dae")
     }

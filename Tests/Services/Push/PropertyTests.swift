@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Random lives of a device. A failure names its seed.
+/// Random commands and events for a device. A failure prints its seed.
 @Suite(.aside) struct PushProperties {
     @Test func `random commands and events never violate an invariant`() async throws {
         try await propertyTest(seedsFrom: 11, count: 40) { random in
@@ -24,7 +24,7 @@ import Timeline
 }
 
 extension PushLife {
-    /// What projections read: each status tells its type, nothing is opened or replaced twice.
+    /// Checks the events that projections read: one type for each notification, and none after its end.
     fileprivate func checkLog() throws {
         var types: [String: PushType] = [:]
         var gone: Set<String> = []
@@ -34,7 +34,7 @@ extension PushLife {
             let told = try PushType(json: try JSON(parsing: event.data)["pushType"] ?? .null)
             try #require(types[status.notification, default: told] == told, "a notification has one type")
             types[status.notification] = told
-            try #require(!gone.contains(status.notification), "\(status.status) after its end")
+            try #require(!gone.contains(status.notification), "\(status.status) after the end of the notification")
             if [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
         }
     }
@@ -46,36 +46,39 @@ extension PushLife {
             let own = device.messages.values.filter { $0.app == app }
             for channel in Set(own.map(\.channel)) {
                 let stored = own.count { $0.place == .stored && $0.channel == channel }
-                try #require(stored <= 1, "one stored notification an app, and one for each of its channels")
+                try #require(stored <= 1, "one stored notification for each app and each of its channels")
             }
-            try #require(own.count { $0.place == .held } <= 1, "one held notification an app")
+            try #require(own.count { $0.place == .held } <= 1, "one held notification for each app")
         }
         try #require(device.shown.count <= PushMachine.shownLimit)
-        try #require(Set(device.shown.map(\.id)).count == device.shown.count, "shown once")
+        try #require(Set(device.shown.map(\.id)).count == device.shown.count, "a notification is shown once")
         for shown in device.shown {
-            try #require(device.messages[shown.id] == nil, "what is shown is settled")
-            try #require(device.apps[shown.app]?.registration != nil, "only registered apps show any")
+            try #require(device.messages[shown.id] == nil, "a shown notification is settled")
+            try #require(device.apps[shown.app]?.registration != nil, "only registered apps show notifications")
             let alike = device.shown.filter { $0.app == shown.app && $0.collapseID == shown.collapseID }
-            try #require(shown.collapseID == nil || alike.count == 1, "one of each collapse id is shown")
+            try #require(shown.collapseID == nil || alike.count == 1, "one notification of each collapse id is shown")
         }
         for message in device.messages.values {
-            try #require(message.place != .received, "everything received is somewhere")
+            try #require(message.place != .received, "a received notification leaves the state received")
             try #require(message.place != .inFlight || device.connection != nil, "in flight means connected")
             try #require(message.place != .held || message.silent, "only silent ones are held")
-            try #require(message.place != .acknowledged || message.wake != .none, "settled ones are forgotten")
+            try #require(message.place != .acknowledged || message.wake != .none, "settled notifications are removed")
             let waits = message.place == .stored || message.place == .held
-            try #require(!waits || !message.neverStored && message.expiresAt > now, "what waits may wait")
-            try #require(device.apps[message.app]?.registration != nil, "only registered apps have any")
+            try #require(
+                !waits || !message.neverStored && message.expiresAt > now,
+                "only a notification that may be stored waits")
+            try #require(device.apps[message.app]?.registration != nil, "only registered apps have notifications")
             let latest = now + Self.policy.channelStorage
-            try #require(message.channel == nil || message.expiresAt <= latest, "broadcasts last 8 hours at most")
+            try #require(
+                message.channel == nil || message.expiresAt <= latest, "broadcasts expire after at most 8 hours")
         }
         try #require(device.messages.values.reduce(0) { $0 + $1.cost } <= Self.policy.backlogBytes + 5500)
         try #require(device.binary.count <= 65_536, "the state fits its row")
         try #require(device.connection == nil || device.conditions.poweredOn && device.conditions.network != .none)
         for moments in charged.values {
-            // A bucket of three, three an hour: never more than three and what an hour refills within any hour.
+            // The bucket has three and refills three an hour: at most six within any hour.
             let lastHour = moments.count { $0 > now - .hours(1) }
-            try #require(lastHour <= 6, "the silent budget")
+            try #require(lastHour <= 6, "the silent budget is kept")
         }
         try #require(PushMachine(binary: device.binary)?.binary == device.binary)
     }

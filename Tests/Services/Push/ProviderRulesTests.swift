@@ -8,7 +8,7 @@ import Timeline
 
 @testable import PushService
 
-/// What a provider sends: a request that is well, and changes to it.
+/// A valid request of a provider, and changes to it.
 private struct Sent: Sendable {
     var method = "POST"
     var path = "/3/device/00"
@@ -48,12 +48,12 @@ private struct Sent: Sendable {
         }
     }
 
-    /// A payload with a number of levels.
+    /// Returns a payload with this number of levels.
     static func nested(_ levels: Int) -> [UInt8] {
         Array((String(repeating: #"{"x":"#, count: levels) + "1" + String(repeating: "}", count: levels)).utf8)
     }
 
-    /// A payload of so many bytes.
+    /// Returns a payload of this size in bytes.
     static func sized(_ size: Int) -> [UInt8] {
         let frame = #"{"aps":{},"x":""}"#
         return Array((frame.dropLast(2) + String(repeating: "x", count: size - frame.utf8.count) + #""}"#).utf8)
@@ -115,7 +115,7 @@ private struct Sent: Sendable {
         (.payloadTooLarge, .but { $0.body = Sent.sized(4097) }),
         (.payloadTooLarge, .but { $0.body = nil }),
         (.payloadTooLarge, .type("voip", "com.example.app.voip", size: 5121)),
-        // Of several faults the first in order counts.
+        // The first of several faults counts.
         (.badMessageID, .but { $0.headers = ["apns-id": "x", "apns-priority": "x", "apns-topic": ""] }),
         (.badPriority, .but { $0.headers = ["apns-priority": "x", "apns-collapse-id": "", "apns-push-type": "x"] }),
         (
@@ -168,18 +168,18 @@ private struct Sent: Sendable {
 
     @Test(
         arguments: [
-            // Named, and its payload has more than the type allows: taken, and left to the device.
+            // A named type whose payload has an alert, a sound or a badge is accepted.
             ("background", "5", #"{"content-available":1,"alert":"x"}"#, PushType.background, 5),
             ("background", nil, #"{"content-available":1,"sound":"x"}"#, .background, 5),
             ("background", "1", #"{"badge":3}"#, .background, 1),
-            // Named, and at once.
+            // A named type with priority 10 is refused.
             ("background", "10", #"{"content-available":1}"#, nil, 0),
             ("background", "10", #"{"content-available":1,"alert":"x"}"#, nil, 0),
-            // It follows from the payload.
+            // The type follows from the payload.
             (nil, "5", #"{"content-available":1}"#, .background, 5),
             (nil, nil, #"{"content-available":1}"#, .background, 5),
             (nil, "10", #"{"content-available":1}"#, nil, 0),
-            // What alerts is no background push, unless it says so.
+            // A payload with an alert is a background push only if the type names it so.
             (nil, "10", #"{"content-available":1,"alert":"x"}"#, .alert, 10),
             ("alert", "10", #"{"content-available":1}"#, .alert, 10),
         ] as [(String?, String?, String, PushType?, Int)])

@@ -7,7 +7,7 @@ import Timeline
 
 @testable import PushService
 
-/// The token of a provider as the JWT library writes it: not by our own reader's idea of it.
+/// Signs provider tokens with the JWT library, independently of the code under test.
 struct ProviderSigner: Sendable {
     struct Claims: JWTPayload {
         var iss: String
@@ -82,7 +82,7 @@ struct ProviderSigner: Sendable {
         #expect(throws: APNsReason.invalidProviderToken) { try ProviderSession.token(header) }
     }
 
-    /// A token as kalyke signs it.
+    /// Signs a token as kalyke does.
     private func token(at time: String) async throws -> String {
         let kid = JWKIdentifier(string: signer.keyID)
         let keys = await JWTKeyCollection().add(ecdsa: signer.key, kid: kid)

@@ -8,7 +8,7 @@ import Testing
 extension PushSuite {
     static let app = "com.example.app"
 
-    /// Asks as a provider, of the channels of an app.
+    /// Sends a request of a provider about channels.
     func channels(
         _ method: String, _ path: String, _ body: JSON? = nil, port: Int? = nil, _ headers: [String: String] = [:]
     ) async throws -> Answer {
@@ -57,7 +57,7 @@ extension PushSuite {
         }
     }
 
-    /// Of each device, what it was sent of broadcasts, in order, by the log.
+    /// Returns the texts of the broadcasts that each device received, in order, from the log.
     func received() async throws -> [String: [String]] {
         try await withDatabase { pool in
             let rows = try await pool.run(
@@ -74,10 +74,10 @@ extension PushSuite {
         }
     }
 
-    /// Waits until nothing is left to be handed to devices.
+    /// Waits until no relay is left.
     func relayed() async throws {
         try await withDatabase { pool in
-            try await eventually(within: 60, describe: "everything is handed over") {
+            try await eventually(within: 60, describe: "no relay is left") {
                 try await pool.run(Call(Statement("SELECT FROM push.broadcast_relays"))).isEmpty
             }
         }

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-/// `push` and `lifecycle` as executables over a database of their own, and a client for them.
+/// `push` and `lifecycle` as processes with their own database, and a client for them.
 final class PushSuite: Sendable {
     struct Answer: DescribedAnswer {
         let status: Int
@@ -27,11 +27,11 @@ final class PushSuite: Sendable {
     /// The folder of the endpoint's development authority.
     let certificates: URL
     let signer = ProviderSigner()
-    /// Holds every answer of `push` to its API description.
+    /// Validates every answer of `push`.
     let description: APIDescription
     private let processes: [ChildProcess]
     private let isKilled = Atomic(false)
-    /// Of the database.
+    /// The URL of the database.
     let url: String
     private let settings: [String: String]
 
@@ -49,10 +49,10 @@ final class PushSuite: Sendable {
         url = settings["DATABASE_URL"] ?? ""
     }
 
-    /// Runs both services for as long as the body runs.
+    /// Runs both services while the body runs.
     ///
     /// - Parameters:
-    ///   - database: the URL of one, where the body does more to it than ask.
+    ///   - database: the URL of a database; nil creates one.
     ///   - more: further settings.
     static func run(
         database: String? = nil, _ more: [String: String] = [:],
@@ -99,7 +99,7 @@ final class PushSuite: Sendable {
         return (process, try #require(line.split(separator: ":").last.flatMap { Int($0) }))
     }
 
-    /// Another process of `push` beside the one of the suite, for as long as the body runs: then it is killed.
+    /// Runs another process of `push` while the body runs, and then kills it.
     func withReplica(_ body: (_ port: Int) async throws -> Void) async throws {
         let (process, port) = try await another()
         defer { process.signal(SIGKILL) }
@@ -108,27 +108,27 @@ final class PushSuite: Sendable {
 
     var pushProcess: pid_t { processes[1].pid }
 
-    /// Where a process takes providers over TLS.
+    /// Returns the port of the provider endpoint over TLS of a process.
     static func apnsPort(of process: ChildProcess) async throws -> Int {
         let line = try await process.waitForLine(containing: "accepts providers on", within: 60)
         return try #require(line.split(separator: ":").last.flatMap { Int($0) })
     }
 
-    /// Another process of `push` over the same database; it is killed when it is released.
+    /// Starts another process of `push` on the same database. It is killed when it is released.
     func another() async throws -> (process: ChildProcess, port: Int) { try await Self.serve("push", settings) }
 
-    /// Ends the service's own process as a crash does.
+    /// Kills the suite's process of `push`.
     func killPush() {
         isKilled.store(true, ordering: .relaxed)
         processes[1].signal(SIGKILL)
     }
 
-    /// Waits for a line of the service's own process.
+    /// Waits for a line of the suite's process of `push`.
     func pushSays(_ words: String) async throws {
         try await processes[1].waitForLine(containing: words, within: 90)
     }
 
-    /// Stops the service's own process where it stands.
+    /// Pauses the suite's process of `push`.
     func pause() { processes[1].signal(SIGSTOP) }
     func resume() { processes[1].signal(SIGCONT) }
 
@@ -176,7 +176,7 @@ final class PushSuite: Sendable {
         return answer
     }
 
-    /// Asks with the position of what `lifecycle` answered, until `push` has come so far.
+    /// Sends a request with the position of an answer of `lifecycle`, until `push` has reached it.
     @discardableResult
     func send(_ method: String, _ path: String, _ body: JSON? = nil, after told: Answer) async throws -> Answer {
         let position = try #require(told.headers["dormouse-position"])
@@ -190,7 +190,7 @@ final class PushSuite: Sendable {
         return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
-    /// A registered device with an app that silent notifications may wake.
+    /// Makes a device with a registered app that silent notifications may wake.
     ///
     /// - Returns: the app's device token.
     func makeDevice(_ device: String, app: String = "com.example.app") async throws -> String {
@@ -205,7 +205,7 @@ final class PushSuite: Sendable {
         return try #require(registered.json["token"]?.string)
     }
 
-    /// Sends as a provider, each time over what connection the client has.
+    /// Sends a request of a provider, over any connection of the client.
     func notify(
         _ token: String, _ payload: JSON?, _ headers: [String: String] = [:], method: String = "POST",
         path: String? = nil
@@ -215,7 +215,7 @@ final class PushSuite: Sendable {
         return try await send(method, path ?? "/3/device/\(token)", payload, all.filter { $0.value != "none" })
     }
 
-    /// One token for all: a connection takes a new one every twenty minutes only.
+    /// One token for all requests: a connection accepts a new one only every 20 minutes.
     func bearer() async throws -> String { try await tokens.value(signer) }
     private let tokens = Tokens()
 
@@ -224,7 +224,7 @@ final class PushSuite: Sendable {
 
         func value(_ signer: ProviderSigner) async throws -> String {
             if let text { return text }
-            // The signature is random: of two at once the first to finish counts.
+            // Signatures are random: of two concurrent calls the first to finish counts.
             let fresh = try await signer.token(issuedAt: RealClock().now)
             if let text { return text }
             text = fresh
@@ -238,7 +238,7 @@ struct DeviceStream {
     private var parts: HTTPClientResponse.Body.AsyncIterator
     private var text = ""
 
-    /// Opens it, and returns when the device counts as connected.
+    /// Opens the stream, and returns when the device is connected.
     init(_ suite: PushSuite, _ device: String, port: Int? = nil) async throws {
         let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
@@ -251,7 +251,7 @@ struct DeviceStream {
         #expect(try await block() == ": open")
     }
 
-    /// The next notification; nil where the stream ends.
+    /// Returns the next notification; nil at the end of the stream.
     mutating func next() async throws -> JSON? {
         while let block = try await block() {
             guard let line = block.split(separator: "\n").first(where: { $0.hasPrefix("data: ") }) else { continue }

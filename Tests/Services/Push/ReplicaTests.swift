@@ -8,7 +8,7 @@ import Timeline
 
 @testable import PushService
 
-/// Every process of `push` knows at once whatever another one has acknowledged.
+/// Every process of `push` knows at once what another process has acknowledged.
 @Suite(.timeLimit(.minutes(4))) struct ReplicaTests {
     private static let width = 10
 
@@ -117,7 +117,7 @@ extension PushSuite {
             ["apns-topic": Self.app, "authorization": "bearer \(bearer)", "connection": "close"])
     }
 
-    /// Makes a device whose app is registered at a process.
+    /// Makes a device and registers its app at a process.
     fileprivate func makeDevice(_ device: String, at port: Int) async throws -> String {
         let path = "/v1/devices/\(device)"
         _ = try await send("PUT", path, ["profile": "ios15"], port: lifecycle)

@@ -51,7 +51,7 @@ import Testing
             #expect(try await suite.send("POST", path + id + "/opened").status == 204)
             let again = try await suite.send("POST", path + id + "/opened")
             #expect(again.status == 409 && again.code == "notification_not_shown")
-            try await eventually(describe: "the app is on screen") {
+            try await eventually(describe: "the app is in the foreground") {
                 let app = "/v1/devices/phone/apps/com.example.app"
                 return try await suite.send("GET", app, port: suite.lifecycle).json["state"]?.string == "active"
             }
@@ -73,7 +73,7 @@ import Testing
             let delivered = try await suite.send("GET", path, nil, ["If-None-Match": tag])
             #expect(delivered.status == 200 && delivered.headers["etag"] != tag)
             #expect(delivered.json["statuses"] != stored.json["statuses"])
-            // What happens to others is no part of it.
+            // Other notifications do not change the timeline.
             #expect(try await suite.notify(token, ["aps": ["alert": "y"]]).status == 200)
             let later = try #require(delivered.headers["etag"])
             #expect(try await suite.send("GET", path, nil, ["If-None-Match": later]).status == 304)
@@ -91,7 +91,7 @@ import Testing
             #expect(polled.map { $0["payload"]?["aps"]?["alert"]?.string } == ["two"])
             #expect(polled.first?["fromStorage"]?.bool == true)
 
-            // A new stream replaces the polls, and gets again what was not acknowledged.
+            // A new stream replaces the polls, and gets unacknowledged notifications again.
             var stream = try await DeviceStream(suite, "tablet")
             #expect(try await stream.next()?["id"] == polled.first?["id"])
             var second = try await DeviceStream(suite, "tablet")
@@ -100,7 +100,7 @@ import Testing
 
             let id = try #require(polled.first?["id"]?.string)
             #expect(try await suite.send("POST", "\(path)/notifications/\(id)/ack").status == 204)
-            // A poll in turn takes the place of the stream, and waits for what comes.
+            // A poll replaces the stream, and waits for a notification.
             async let waiting = suite.send("GET", path + "/notifications?wait=30")
             #expect(try await second.next() == nil)
             #expect(try await suite.notify(token, ["aps": ["alert": "three"]]).status == 200)
@@ -117,7 +117,7 @@ import Testing
             let client = HTTPClient(eventLoopGroupProvider: .singleton)
             let request = suite.request("GET", "/v1/devices/watch/notifications")
             let response = try await client.execute(request, timeout: .seconds(30))
-            // The connection lasts as long as its body is read.
+            // The connection lasts while its body is read.
             var parts = response.body.makeAsyncIterator()
             #expect(try await parts.next() != nil)
             #expect(try await isOnline(suite))
@@ -193,6 +193,7 @@ import Testing
             #expect(try await suite.send("GET", "/v1/provider-keys").json["items"]?.items?.count == 2)
         }
     }
+
     @Test func `a repeated request registers its key once`() async throws {
         try await PushSuite.run { suite async throws -> Void in
             func add(_ id: String, _ key: String) async throws -> PushSuite.Answer {
@@ -204,7 +205,7 @@ import Testing
                     ], ["Idempotency-Key": key])
             }
             let path = "/v1/provider-keys"
-            // What is refused is not kept: it may go well later.
+            // A refusal is not stored: a retry may succeed.
             #expect(try await add("KEYKEYKEY1", "k1").code == "provider_key_exists")
             let first = try await add("KEYKEYKEY2", "k1")
             #expect(first.status == 201)

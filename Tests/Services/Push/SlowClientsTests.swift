@@ -6,14 +6,14 @@ import Timeline
 
 @testable import PushService
 
-/// What curl gets whose request comes slowly: the reasons that no whole request is answered with.
+/// Slow requests of curl, which get the reasons that no complete request gets.
 @Suite(.timeLimit(.minutes(4))) struct SlowClientsTests {
     @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
     func `a request whose body does not arrive gets IdleTimeout`(_ path: String) async throws {
         try await PushSuite.run(["REQUEST_TIMEOUT": "5"]) { suite in
             let upload = try await Upload(suite, port: suite.apns, path)
-            // curl looks at what comes when it has something to send.
-            try await eventually(within: 60, describe: "it is answered") {
+            // curl reads the answer when it has data to send.
+            try await eventually(within: 60, describe: "the request is answered") {
                 try await suite.text("/metrics").contains(#"dormouse_push_provider_answers_total{status="400"} 1"#)
             }
             try upload.finish()
@@ -21,13 +21,13 @@ import Timeline
         }
     }
 
-    /// A connection that was told goodbye gets no more requests of a client that heard it; but the rest of one that began
-    /// before may still come. (That it always is told so, `ProviderServerTests` say.)
+    /// After GOAWAY a client begins no further request, but the rest of an earlier one may still arrive.
+    /// (`ProviderServerTests` checks that GOAWAY is always sent.)
     @Test(arguments: ["/3/device/", "/4/broadcasts/apps/"])
     func `a request that ends while the server stops gets Shutdown`(_ path: String) async throws {
         try await PushSuite.run { suite in
             var answer = ""
-            // curl can't tell when it was told goodbye: its request may be whole before, and is answered then as ever.
+            // curl does not report GOAWAY: its request may be complete before it, and then gets its usual answer.
             for _ in 1...6 where !answer.hasSuffix(" 503") {
                 answer = try await Self.answer(whileStopping: suite, path)
             }
@@ -38,11 +38,11 @@ import Timeline
     private static func answer(whileStopping suite: PushSuite, _ path: String) async throws -> String {
         let (process, port) = try await suite.another()
         let apns = try await PushSuite.apnsPort(of: process)
-        // All connections are told at once: this one tells us.
+        // All connections get GOAWAY at once: this one reports it.
         let other = try await HTTP2Client.connect(port: apns, authority: suite.authority)
         _ = try await other.exchange(1, "POST", "/")
         let upload = try await Upload(suite, port: apns, path)
-        try await eventually(describe: "both connections are there") {
+        try await eventually(describe: "both connections are open") {
             try await suite.text("/metrics", port: port).contains("dormouse_push_provider_connections 2")
         }
         process.signal(SIGTERM)
@@ -55,18 +55,18 @@ import Timeline
     }
 }
 
-/// A request whose body curl reads from a pipe while it sends it.
+/// A request of curl whose body comes from a pipe.
 private final class Upload: Sendable {
     private let curl: ChildProcess
     private let fifo: String
     private let pipe: FileHandle
 
-    /// Returns when curl has sent the beginning.
+    /// Returns when curl has sent the beginning of the request.
     init(_ suite: PushSuite, port: Int, _ path: String) async throws {
         let bearer = try await suite.bearer()
         fifo = suite.certificates.appending(path: "\(UUID()).fifo").path
         try #require(mkfifo(fifo, 0o600) == 0)
-        // For both directions, so that nobody waits for the other side.
+        // Opened for both directions, so that opening does not block.
         pipe = FileHandle(fileDescriptor: open(fifo, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
         let target = path.contains("device") ? String(repeating: "0f", count: 32) : PushSuite.app
         curl = try ChildProcess.start(
@@ -83,13 +83,13 @@ private final class Upload: Sendable {
 
     deinit { unlink(fifo) }
 
-    /// Sends the rest.
+    /// Sends the rest of the request.
     func finish() throws {
         try pipe.write(contentsOf: Data("{}}".utf8))
         try pipe.close()
     }
 
-    /// What curl was answered.
+    /// Returns the answer that curl got.
     func answer() async throws -> String {
         #expect(try await curl.exit(within: 90) == .exited(0), "\(curl.errors.tail())")
         return curl.output.tail()

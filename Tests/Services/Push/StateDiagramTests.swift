@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-/// The diagram of states in the machine's documentation against what notifications live through.
+/// Compares the state diagram in the machine's documentation with the transitions of random and golden notifications.
 @Suite(.aside) struct PushStateDiagramTests {
     @Test func `the diagram has exactly the edges that notifications take`() throws {
         var taken: Set<Edge> = []
@@ -20,15 +20,15 @@ import Timeline
         }
         for trace in try Trace.all(in: .module, atLeast: 1) {
             var player = TracePlayer(trace, try .push(trace))
-            // Whether it comes out is for its own test.
+            // Another test checks the outcome of the trace.
             try? player.play()
             try taken.formUnion(edges(of: player.runtime.log))
         }
         let drawn = try Set(Self.diagram(in: "Machine/PushMachine.swift").flatMap(Edge.parse))
         let undrawn = taken.subtracting(drawn).sorted()
-        #expect(undrawn.isEmpty, "taken, but not drawn")
+        #expect(undrawn.isEmpty, "transitions that the diagram lacks")
         let untaken = drawn.subtracting(taken).sorted()
-        #expect(untaken.isEmpty, "drawn, but never taken")
+        #expect(untaken.isEmpty, "transitions that no notification takes")
     }
 
     @Test func `the README has the same diagram`() throws {
@@ -37,7 +37,7 @@ import Timeline
         #expect(try Self.diagram(in: "README.md") == diagram)
     }
 
-    /// The lines of the first diagram in a file of the service, without what makes them a comment.
+    /// Returns the lines of the first diagram in a file of the service, without comment marks.
     private static func diagram(in file: String) throws -> [String] {
         let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let text = try String(contentsOf: root.appending(path: "Services/Push/\(file)"), encoding: .utf8)
@@ -47,7 +47,7 @@ import Timeline
         return Array(lines.drop { $0 != "```mermaid" }.dropFirst().prefix { $0 != "```" })
     }
 
-    /// Where events took the notifications of one device.
+    /// Returns the transitions of one device's notifications in a log.
     private func edges(of log: [Event]) throws -> Set<Edge> {
         var edges: Set<Edge> = []
         var device = PushMachine()
@@ -66,9 +66,9 @@ import Timeline
     }
 }
 
-/// One notification came from one place to another.
+/// A transition of a notification from one state to another.
 private struct Edge: Hashable, Comparable, CustomStringConvertible {
-    /// As a diagram calls the time before it is there, and after its end.
+    /// The start and end state of a diagram.
     static let outside = "[*]"
 
     var from: String
@@ -78,7 +78,7 @@ private struct Edge: Hashable, Comparable, CustomStringConvertible {
 
     static func < (one: Edge, other: Edge) -> Bool { one.description < other.description }
 
-    /// The edges that a line of a diagram draws, one for each cause.
+    /// Parses the edges of a line of a diagram, one for each cause.
     static func parse(_ line: String) -> [Edge] {
         guard let match = line.wholeMatch(of: /\s*(\S+) --> (\S+): (.+)/) else { return [] }
         let (from, to) = (String(match.1), String(match.2))
@@ -87,7 +87,7 @@ private struct Edge: Hashable, Comparable, CustomStringConvertible {
 }
 
 extension PushMachine {
-    /// Where each notification is that is somewhere.
+    /// The state of each notification.
     fileprivate var places: [String: String] {
         var places = Dictionary(uniqueKeysWithValues: messages.map { ($0.key, $0.value.place.rawValue) })
         for shown in shown { places[shown.id] = "shown" }
@@ -96,7 +96,8 @@ extension PushMachine {
 }
 
 extension PushEvent {
-    /// In the diagram's words: what happened to a notification, or what of another or of its app ended it.
+    /// Returns the label of the transition in the diagram: its own event, or the event of its app or of another
+    /// notification.
     fileprivate func cause(for id: String) -> String {
         switch self {
         case .tokenUnregistered: "voided"

@@ -18,7 +18,7 @@ import Testing
             })
         #expect(
             StoredForm.text(of: PushMachine.self) == (try fixtures.form(PushMachine.version)),
-            "raise PushMachine.version, let `upgraded` read the former version, then run this with STORE_STATES set to the source's folder States"
+            "raise PushMachine.version, let `upgraded` read the former version, then run this test with STORE_STATES set to the folder States of the sources"
         )
     }
 

@@ -5,15 +5,15 @@ import Records
 import TestSupport
 import Testing
 
-/// What a client that nobody here wrote is to send: requests by name, each over a connection by name.
+/// Requests for a stock client, each with a name and the name of its connection.
 struct StockPlan {
-    /// A provider token: made by PyJWT of a key, or a text as it is.
+    /// A provider token: signed by PyJWT, or a literal text.
     struct Token {
         var keyID = "KEYKEYKEY1"
         var teamID = "TEAMTEAM01"
-        /// The key that signs it, where that is not the one of its id.
+        /// The id of the signing key, if it is not the key of the token's `kid`.
         var signer: String?
-        /// How old it says that it is, in seconds.
+        /// The age of its `iat`, in seconds.
         var age = 0
         var text: String?
 
@@ -27,16 +27,16 @@ struct StockPlan {
 
     struct Request {
         var name: String
-        /// Its own unless named.
+        /// A new connection by default.
         var connection: String?
         var method = "POST"
         var path: String
         var headers: [(String, String)] = []
         var body: String?
         var token: Token? = Token()
-        /// The file of the certificate, with its key, that its connection shows.
+        /// The file with the client certificate and key of its connection.
         var certificate: String?
-        /// Sent again until it is answered so, at most `limit` times.
+        /// Repeats the request until it gets this status, at most `limit` times.
         var until: Int?
         var limit = 1
 
@@ -65,14 +65,14 @@ struct StockPlan {
         var reason: String? { json["reason"]?.string }
     }
 
-    /// Where, and over which protocol.
+    /// The base URL.
     var base: String
     var http2 = false
     /// The path of the certificate to trust.
     var ca: String?
-    /// The private keys to sign with, in PEM, by name.
+    /// The private keys in PEM, by key id.
     var keys: [String: String]
-    /// Holds every answer to the API description.
+    /// Validates every answer.
     let description: APIDescription
 
     /// Sends the requests in order.

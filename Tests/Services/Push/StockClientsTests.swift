@@ -11,16 +11,16 @@ import Timeline
 
 @testable import PushService
 
-/// The provider endpoint as clients meet it that nobody here wrote: httpx with tokens of PyJWT, over real connections.
+/// The provider endpoint with stock clients: httpx with tokens of PyJWT, over real connections.
 @Suite(.timeLimit(.minutes(8))) struct StockClientsTests {
-    /// How they come.
+    /// The protocol of the client.
     enum Transport: String, CaseIterable, Sendable { case http1, http2 }
 
-    /// Those of TLS, which only the port for HTTP/2 has.
+    /// Reasons that need TLS, which only the HTTP/2 port has.
     static let ofCertificates: Set<APNsReason> = [.badCertificate, .badCertificateEnvironment]
-    /// Those of requests that come slowly: see `SlowClientsTests`.
+    /// Reasons of slow requests: see `SlowClientsTests`.
     static let ofSlowClients: Set<APNsReason> = [.idleTimeout, .shutdown]
-    /// Those of channels, see the other test.
+    /// Reasons of channels: see the other test.
     static let ofChannels: Set<APNsReason> = [
         .featureNotEnabled, .missingChannelID, .badChannelID, .channelNotRegistered, .badRequestParams,
         .badRequestPayload, .missingPushType, .cannotCreateChannelConfig, .topicMismatch,
@@ -30,7 +30,7 @@ import Timeline
 
     private static let alert = #"{"aps":{"alert":"hello"}}"#
 
-    /// A request that is well but for what its reason says.
+    /// A valid request with a change that provokes the reason.
     private static func push(
         _ reason: APNsReason, _ token: String, _ headers: [(String, String)] = [], drop: String = "",
         body: String? = alert, _ change: (inout StockPlan.Request) -> Void = { _ in }
@@ -42,7 +42,7 @@ import Timeline
         return (reason, request)
     }
 
-    /// What needs no more than a request.
+    /// The reasons that one request provokes.
     static func plain(_ token: String, other: String, unregistered: String) -> [Case] {
         let large = #"{"aps":{},"x":""# + String(repeating: "x", count: 4096) + #""}"#
         return [
@@ -75,7 +75,7 @@ import Timeline
         ]
     }
 
-    /// What needs a request before it on the same connection, which is taken.
+    /// The reasons that need an accepted request before, on the same connection.
     static func second(_ token: String) -> [[StockPlan.Request]] {
         let cases: [(APNsReason, StockPlan.Token)] = [
             (.unrelatedKeyIDInToken, .init(keyID: "KEYOTHER01", teamID: "TEAMOTHER1")),
@@ -101,7 +101,7 @@ import Timeline
             let others = Self.ofSlowClients.union(Self.ofChannels)
             let all = Set(APNsReason.allCases).subtracting(transport == .http1 ? Self.ofCertificates : [])
             #expect(tried == all.subtracting(others), "each reason is provoked by one request")
-            // What is described of the call is what it can be answered: these three are of other paths and methods.
+            // The description has exactly the reasons of this call. These three belong to other paths and methods.
             let elsewhere = Self.ofChannels.union([.badPath, .methodNotAllowed, .missingDeviceToken])
             let ofThis = all.subtracting(elsewhere)
             let described = suite.description.operation("POST", "/3/device/x")?.errors ?? []
@@ -129,7 +129,7 @@ import Timeline
         #expect(
             try await suite.send("DELETE", "/v1/devices/gone/apps/\(PushSuite.app)/registration").status == 204)
 
-        // A client's own id comes back, whatever is wrong with the rest.
+        // The answer repeats a valid `apns-id`, even if the request has other faults.
         let cases = plain(token, other: other, unregistered: unregistered).map { reason, request -> Case in
             var request = request
             if reason != .badMessageID { request.headers.append(("apns-id", UUID.random().lowercased)) }
@@ -158,13 +158,13 @@ import Timeline
                 }, plan)
         }
 
-        // Void tokens are told from expired ones for thirty days.
+        // An inactive token is expired after 30 days.
         try await suite.withDatabase { pool in
             _ = try await ClockControl(pool: pool).advance(by: .days(31))
         }
         try await check([push(.expiredToken, unregistered)], plan)
 
-        // A process that has not read the device before finds a row that is none.
+        // A process without the device in its cache reads a malformed state.
         let broken = try await suite.makeDevice("broken")
         let fresh = try await suite.another()
         try await suite.withDatabase { pool in
@@ -195,7 +195,8 @@ import Timeline
         #expect(echoed.flatMap { UUID(uuidString: $0)?.lowercased } == echoed && echoed != nil, "\(reason)")
         #expect((answer.json["timestamp"] != nil) == (reason.status == 410), "\(reason)")
         if let moment = answer.json["timestamp"]?.int {
-            // Milliseconds of real time: void since a moment ago, or for the month that the suite's clock was advanced by.
+            // Milliseconds of real time: inactive since just now, or since the 31 days that the test advanced the
+            // clock.
             let age = Date().timeIntervalSince1970 * 1000 - Double(moment)
             let month = 31.0 * 86_400_000
             let expected = reason == .expiredToken ? month : 0
@@ -299,7 +300,7 @@ import Timeline
                 broadcast(.shutdown, stores).request, ask(.shutdown, "POST", path, [], configuration).request,
             ])
             #expect(well.map(\.status) == [200, 201])
-            // A connection has shown one token before.
+            // The connection has used another token before.
             let pairs = Self.laterTokens.flatMap { reason, token in
                 calls.map { call -> [StockPlan.Request] in
                     var (before, later) = (calls[3], call)
@@ -317,7 +318,7 @@ import Timeline
             let away = try await plan.send(Self.channelCalls(stores, configuration))
             #expect(away.allSatisfy { $0.status == 503 && $0.reason == "ServiceUnavailable" })
             try await cluster.start()
-            // All that is described is provoked, but for what no request brings about.
+            // All described reasons are provoked, except those that no request provokes.
             for call in calls {
                 let operation = try #require(suite.description.operation(call.method, call.path))
                 var given = Set(
@@ -325,7 +326,7 @@ import Timeline
                 given.formUnion(Self.laterTokens.map(\.0) + [.serviceUnavailable, .internalServerError])
                 given.formUnion(Self.ofSlowClients)
                 if transport == .http1 { given.formUnion(Self.ofCertificates) }
-                // A thousand broadcasts would have to wait: `ChannelTests`.
+                // Needs 1,000 waiting broadcasts: see `ChannelTests`.
                 if call.name == "broadcast" { given.insert(.tooManyRequests) }
                 given.subtract([.badPath, .methodNotAllowed])
                 #expect(operation.errors == Set(given.map(\.rawValue)), "\(operation.name)")
@@ -339,7 +340,7 @@ import Timeline
         (.tooManyProviderTokenUpdates, .init(age: 60)),
     ]
 
-    /// Every call about channels, as it is taken; but that the channel to delete is none.
+    /// An accepted request for every call about channels.
     private static func channelCalls(_ channel: String, _ configuration: String) -> [StockPlan.Request] {
         let app = "/1/apps/\(PushSuite.app)"
         let named = [("apns-channel-id", channel)]
@@ -354,7 +355,7 @@ import Timeline
         ]
     }
 
-    /// What is refused of any call, and what makes it so.
+    /// The reasons that any call may get, and the changes that provoke them.
     private static func everyCall(
         _ call: StockPlan.Request, refusedOn transport: Transport, _ suite: PushSuite
     ) throws -> [(APNsReason, (inout StockPlan.Request) -> Void)] {
@@ -389,7 +390,7 @@ import Timeline
 }
 
 extension PushSuite {
-    /// Registers the keys of the requests, and says where the service is.
+    /// Registers the keys of the requests, and returns a plan for the service.
     fileprivate func stockPlan(_ transport: StockClientsTests.Transport) async throws -> StockPlan {
         let strange = ES256PrivateKey()
         var keys = [signer.keyID: signer.key.pemRepresentation, "KEYSTRANGE": strange.pemRepresentation]

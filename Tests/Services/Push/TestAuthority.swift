@@ -5,12 +5,12 @@ import X509
 
 @testable import PushService
 
-/// An authority that is not the endpoint's own: its certificates say what a test wants them to say.
+/// A test authority that issues certificates with any content.
 struct TestAuthority {
     let certificate: Certificate
     private let key: Certificate.PrivateKey
 
-    /// A root.
+    /// Creates a root.
     init(_ name: String) throws {
         key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let name = try DistinguishedName { CommonName(name) }
@@ -23,7 +23,7 @@ struct TestAuthority {
         self.key = key
     }
 
-    /// One that this one has issued.
+    /// Issues an intermediate authority.
     func intermediate(_ name: String, usages: [ExtendedKeyUsage.Usage]? = nil) throws -> TestAuthority {
         let own = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let issued = try Self.issue(
@@ -32,7 +32,7 @@ struct TestAuthority {
         return TestAuthority(issued, own)
     }
 
-    /// A client's certificate with its key.
+    /// Issues a client certificate and its key.
     ///
     /// - Parameter usages: its extended key usage; nil for none.
     func client(
@@ -47,7 +47,7 @@ struct TestAuthority {
         return (issued, own)
     }
 
-    /// Everything in one text, as clients take it from a file.
+    /// Returns all parts as one PEM text, as clients read it from a file.
     static func pem(_ certificates: [Certificate], _ key: Certificate.PrivateKey? = nil) throws -> String {
         var parts = try certificates.map { try $0.serializeAsPEM().pemString }
         if let key { parts.append(try key.serializeAsPEM().pemString) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PushService
 
-/// A device of which the log has very much.
+/// A device with very many events.
 @Suite(.timeLimit(.minutes(4))) struct TimelineTests {
     private static let noise = 24_000
 
@@ -29,7 +29,7 @@ import Testing
                 let words = timeline["statuses"]?.items?.compactMap { $0["status"]?.string }
                 #expect(words == ["Received", "Stored – Device Offline", "Replaced By"])
             }
-            // Whether the planner knows the tables or not.
+            // With and without statistics of the planner.
             for analyzed in [false, true] {
                 if analyzed { _ = try await database.texts("ANALYZE bus.events") }
                 let history = try await rows(
@@ -47,7 +47,7 @@ import Testing
                     "\(partition), 'device:phone', \(Int.max), 'com.example.app', 200")
                 #expect(window == NotificationHistory.window)
             }
-            // Page by page, each of which looks through a bounded part.
+            // Each page searches a bounded part of the log.
             var found: [String] = []
             var requests = 0
             var cursor: String? = ""
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Of an app whose notifications come again and again, without a new one.
+    /// Adds many events of one app without a new notification.
     private func makeNoise(_ database: Database, _ partition: Int) async throws {
         _ = try await database.texts(
             """
@@ -83,7 +83,7 @@ import Testing
             """)
     }
 
-    /// How many rows of the log a statement takes into its hands, as a plan for any parameters.
+    /// Returns how many rows of the log a statement reads with a generic plan.
     private func rows(
         _ database: Database, _ statement: Statement, _ types: String, _ parameters: String
     ) async throws -> Int {

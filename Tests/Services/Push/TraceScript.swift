@@ -8,15 +8,14 @@ import Testing
 import Timeline
 
 extension TraceScript<PushMachine> {
-    /// At the beginning the device is registered, and its apps are installed, by their manifests, and registered for
-    /// notifications.
+    /// Registers the device first, installs its apps with their manifests, and registers them for notifications.
     static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["registration", "apps", "policy"]
-        // Those of broadcasts are the machine's own.
+        // The machine creates the ids of broadcasts.
         script.identifiers = [(PushEvent.NotificationReceived.type, "notification")]
         let registration = trace["registration"] ?? ["profile": "ios15"]
         let apps = trace["apps"]?.members ?? []
@@ -95,7 +94,7 @@ extension TraceScript<PushMachine> {
         return .register(app: step.app, try PushEnvironment(json: environment), channels: channels)
     }
 
-    /// `{"channel","policy": 1 where absent,"environment","priority","expiration": seconds from now}`.
+    /// `{"channel","policy": 1 by default,"environment","priority","expiration": seconds from now}`.
     private static func broadcast(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingBroadcast {
         let document = step.with
         let expiration = document["expiration"]?.int
@@ -108,10 +107,11 @@ extension TraceScript<PushMachine> {
             payload: ["aps": ["event": "update", "content-state": ["score": 1]]])
     }
 
-    /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's, "padding": bytes}`.
+    /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's,
+    /// "padding": bytes}`.
     private static func push(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingPush {
         let document = step.with
-        // Every token that the app was given, oldest first.
+        // All tokens of the app, oldest first.
         let known = try player.runtime.log.compactMap { event in
             event.type == PushEvent.TokenRegistered.type && event.app == step.app
                 ? try JSON(parsing: event.data)["token"]?.string : nil

@@ -13,7 +13,7 @@ import Timeline
     @Test func `a device that fails does not end the retry of the others`() async throws {
         try await UndeliveredBench.run { bench in
             let channel = try await bench.suite.makeChannel(stores: true)
-            // The retry takes devices in the order of their keys.
+            // The retry processes devices in the order of their keys.
             let devices = ["ahead", "first", "second"]
             for device in devices { try await bench.makeSubscriber(device, to: [channel]) }
             let states = try await bench.breakStates(of: devices)
@@ -23,9 +23,9 @@ import Timeline
             try await bench.restore(states)
             try await bench.run("UPDATE push.states SET machine_version = 1000 WHERE key = 'device:ahead'")
             try await bench.forgetCache()
-            // Once: a device that this retry leaves out waits for a minute.
+            // Only once: a device that this retry skips waits for a minute.
             try await bench.retry()
-            try await eventually(within: 30, describe: "the others have it") {
+            try await eventually(within: 30, describe: "the others have the broadcast") {
                 try await bench.suite.received() == ["device:first": ["one"], "device:second": ["one"]]
             }
             try await eventually(within: 30, describe: "only the failing device waits") {
@@ -47,7 +47,7 @@ import Timeline
             try await bench.broadcast(channel, "one")
             try await bench.hold()
             try await bench.restore(states)
-            // The device is well again, and its retry has not come yet.
+            // The device is readable again, but its retry is not due yet.
             try await bench.broadcast(channel, "two")
             try await bench.broadcast(other, "aside")
             #expect(try await suite.received() == ["device:sick": ["aside"], "device:well": ["one", "two"]])
@@ -55,7 +55,7 @@ import Timeline
             try await bench.retry()
             try await bench.settled()
             #expect(try await suite.received()["device:sick"] == ["aside", "one", "two"])
-            // Nothing is in the way of the next one.
+            // The next broadcast does not wait.
             try await bench.broadcast(channel, "three")
             #expect(try await suite.received()["device:sick"] == ["aside", "one", "two", "three"])
         }
@@ -93,7 +93,7 @@ import Timeline
             try await bench.run("UPDATE push.broadcast_relays SET owner = '\(another.owner)'")
             try await keep("two")
             #expect(try await bench.texts(kept) == ["device:one"])
-            // The new owner ends it: the broadcast stays for the device that waits.
+            // The new owner ends the relay: the broadcast stays for the waiting device.
             try await another.finish(relay)
             #expect(try await bench.texts("SELECT broadcast::text FROM push.broadcasts") == ["\(number)"])
             let deletion = await #expect(throws: PostgresError.self) {
@@ -165,13 +165,13 @@ import Timeline
             try await bench.makeSubscriber("sick", to: [channel])
             let states = try await bench.breakStates(of: ["sick"])
             let reason = "the stored state of device:sick can't be read"
-            // Eight hours of real time, then of the suite's.
+            // Eight hours of real time, then of suite time.
             for age in ["kept_at = kept_at - interval '8 hours'", "kept_time = kept_time - 8 * 3600000"] {
                 let request = try await bench.broadcast(channel, "lost")
                 #expect(try await bench.undelivered() == ["device:sick lost"])
                 try await bench.run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity', \(age)")
                 try await bench.settled()
-                // The letter of the first round is out of its 30 days in the second.
+                // In the second round, the dead letter of the first one is older than 30 days.
                 let letters = try await bench.texts(
                     "SELECT concat_ws(' ', key, app, channel, request_id, reason) FROM push.broadcast_dead_letters")
                 #expect(letters == ["device:sick \(PushSuite.app) \(channel) \(request) \(reason)"])
@@ -187,7 +187,7 @@ import Timeline
     }
 }
 
-/// A suite, its database, and devices whose stored states can't be read for a while.
+/// A suite with its database and devices whose states are temporarily unreadable.
 private struct UndeliveredBench: Sendable {
     let suite: PushSuite
     let database: Database
@@ -207,9 +207,9 @@ private struct UndeliveredBench: Sendable {
         #expect(try await suite.subscribe(device, to: channels).status == 200)
     }
 
-    /// Broadcasts, and waits until each device has it or waits for it.
+    /// Sends a broadcast, and waits until each device has it or waits for it.
     ///
-    /// - Returns: the request's id.
+    /// - Returns: the `apns-request-id`.
     @discardableResult
     func broadcast(_ channel: String, _ text: String, _ headers: [String: String] = [:]) async throws -> String {
         let answer = try await suite.broadcast(channel, text, headers)
@@ -218,7 +218,7 @@ private struct UndeliveredBench: Sendable {
         return try #require(answer.headers["apns-request-id"])
     }
 
-    /// - Returns: the states as they were.
+    /// - Returns: the former states.
     func breakStates(of devices: [String]) async throws -> [String: [UInt8]] {
         var states: [String: [UInt8]] = [:]
         let read = Statement("SELECT state FROM push.states WHERE key = $1")
@@ -237,10 +237,10 @@ private struct UndeliveredBench: Sendable {
         try await forgetCache()
     }
 
-    /// Lets the service read the states again.
+    /// Makes the service read the states from the database again.
     func forgetCache() async throws { try await run("UPDATE bus.cursors SET last_batch = gen_random_uuid()") }
 
-    /// Each device with the text that waits for it.
+    /// Returns each device with the text of its undelivered broadcast.
     func undelivered() async throws -> [String] {
         try await texts(
             """
@@ -250,7 +250,7 @@ private struct UndeliveredBench: Sendable {
             """)
     }
 
-    /// Puts off all retries.
+    /// Postpones all retries.
     func hold() async throws { try await run("UPDATE push.undelivered_broadcasts SET retry_at = 'infinity'") }
 
     /// Makes all retries due, once.
@@ -263,7 +263,7 @@ private struct UndeliveredBench: Sendable {
         }
     }
 
-    /// Waits until the service has counted so many broadcasts that a device misses.
+    /// Waits until the service has counted this number of dropped broadcasts.
     func counts(_ number: Int, as reason: String) async throws {
         let line = #"dormouse_push_broadcasts_dropped_total{reason="\#(reason)"} \#(number)"#
         try await eventually(within: 60, describe: line) { try await suite.text("/metrics").contains(line + "\n") }

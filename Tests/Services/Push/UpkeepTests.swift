@@ -17,7 +17,7 @@ import Timeline
             let database = try Database(suite)
             let hour = Int(RealClock().now.milliseconds / 3_600_000)
             let (old, young) = (hour - 30 * 24 - 2, hour - 30 * 24 + 2)
-            // More than two passes may forget at once, in one partition.
+            // More counts in one partition than two passes delete.
             _ = try await database.texts(
                 """
                 INSERT INTO push.notification_counts (partition, hour, app, push_type, status, n)
@@ -26,15 +26,15 @@ import Timeline
                 """)
             let counts = NotificationCounts(
                 pool: database.pool, metrics: Metrics(), logger: Logger(label: "test"))
-            // The oldest go first, and no more than may.
+            // Deletes the oldest first, up to the limit.
             #expect(try await counts.forget(before: young, in: 1, limit: 100) == 100)
             let oldest = "SELECT min(hour)::text FROM push.notification_counts"
             #expect(try await database.texts(oldest) == ["\(old - 1099)"])
             #expect(try await counts.forget(before: young, in: 2, limit: 100) == 0)
-            // A process that starts attends to it at once.
+            // A new process runs upkeep soon after its start.
             let replica = try await suite.another()
             defer { replica.process.signal(SIGKILL) }
-            try await eventually(within: 60, describe: "old counts are forgotten") {
+            try await eventually(within: 60, describe: "old counts are deleted") {
                 try await database.texts(oldest) == ["\(young)"]
             }
             #expect(
@@ -58,18 +58,18 @@ import Timeline
             let tables = ChannelTables(pool: database.pool, partitions: 4)
             let audiences = try await tables.audiences(after: nil, limit: 100)
             #expect(Set(audiences.map(\.channel)) == [gone, kept])
-            // One after the other is the same.
+            // Pages of one give the same result.
             var walked: [ChannelTables.Audience] = []
             while let next = try await tables.audiences(after: walked.last, limit: 1).first { walked.append(next) }
             #expect(walked == audiences)
             let without = try await tables.withoutChannel(audiences)
             #expect(without == audiences.filter { $0.channel == gone })
-            // A registration may still be under way; ten minutes later none is.
+            // A registration may be in progress for up to ten minutes.
             let audience = try #require(without.first)
             #expect(try await tables.orphans(audience, limit: 10) == [])
             _ = try await database.texts("UPDATE push.subscriptions SET touched_at = now() - interval '11 minutes'")
             #expect(try await tables.orphans(audience, limit: 1).count == 1)
-            // What is on its way to its devices comes first.
+            // A relay of the channel delays the unsubscription.
             let relay = "\(audience.partition), -1, '\(gone)', 'infinity'"
             _ = try await database.texts(
                 """
@@ -78,7 +78,7 @@ import Timeline
             #expect(try await tables.orphans(audience, limit: 10) == [])
             _ = try await database.texts("DELETE FROM push.broadcast_relays")
 
-            // More than a pass tells: the next one comes at once, not in ten minutes.
+            // More devices than one pass unsubscribes: the next one begins at once, not after ten minutes.
             _ = try await database.texts(
                 """
                 INSERT INTO push.subscriptions (partition, app, channel, key, touched_at)
@@ -87,7 +87,7 @@ import Timeline
                 """)
             let replica = try await suite.another()
             defer { replica.process.signal(SIGKILL) }
-            try await eventually(within: 60, describe: "nobody may hear it any more") {
+            try await eventually(within: 60, describe: "no subscription of the channel is left") {
                 try await database.texts("SELECT DISTINCT channel FROM push.subscriptions") == [kept]
             }
             let told = """

@@ -6,13 +6,13 @@ import NIOPosix
 import NIOSSL
 import TestSupport
 
-/// A client that sees and sends single frames.
+/// An HTTP/2 client that reads and sends single frames.
 final class HTTP2Client: Sendable {
     struct Answer: Sendable {
         var status = ""
         var headers = HPACKHeaders()
         var body: [UInt8] = []
-        /// Whether the frame of the headers was the end.
+        /// Whether the headers frame ended the stream.
         var endedOnHeaders = false
         var resetBy: HTTP2ErrorCode?
 
@@ -28,8 +28,8 @@ final class HTTP2Client: Sendable {
     }
 
     /// - Parameters:
-    ///   - authority: the file of the certificates that are trusted; nil is without TLS.
-    ///   - certificate: the file with the client's own certificate and key.
+    ///   - authority: the file of the trusted certificates; nil connects without TLS.
+    ///   - certificate: the file with the client certificate and key.
     static func connect(port: Int, authority: String?, certificate: String? = nil) async throws -> HTTP2Client {
         let (frames, found) = AsyncStream<HTTP2Frame>.makeStream()
         let tls = try authority.map { authority in
@@ -56,7 +56,7 @@ final class HTTP2Client: Sendable {
             }
             .connect(host: "127.0.0.1", port: port).get()
         let client = HTTP2Client(channel, frames)
-        // Nobody here counts what was received: the window is as large as it can be.
+        // The client never updates the window, so the window has its largest size.
         try await client.send(0, .windowUpdate(windowSizeIncrement: 1 << 30))
         return client
     }
@@ -67,7 +67,7 @@ final class HTTP2Client: Sendable {
 
     /// Sends a request on a stream.
     ///
-    /// - Parameter ends: whether the request is whole.
+    /// - Parameter ends: whether the request is complete.
     func request(
         _ stream: Int, _ method: String = "POST", _ path: String, _ headers: [(String, String)] = [],
         body: [UInt8] = [], ends: Bool = true
@@ -79,7 +79,7 @@ final class HTTP2Client: Sendable {
         try await send(stream, .data(.init(data: .byteBuffer(ByteBuffer(bytes: body)), endStream: ends)))
     }
 
-    /// The next frame that is asked for; nil where the connection ended before it.
+    /// Returns the next frame that `pick` accepts; nil at the end of the connection.
     func next<T: Sendable>(_ pick: @Sendable @escaping (HTTP2Frame) -> T?) async throws -> T? {
         let frames = frames
         return try await withTimeout(seconds: 60, "a frame") {
@@ -90,7 +90,7 @@ final class HTTP2Client: Sendable {
         }
     }
 
-    /// Reads until a stream was answered.
+    /// Returns the complete answer of a stream.
     func answer(_ stream: Int) async throws -> Answer {
         let frames = frames
         return try await withTimeout(seconds: 60, "the answer of stream \(stream)") {
@@ -115,7 +115,7 @@ final class HTTP2Client: Sendable {
         }
     }
 
-    /// The answers of so many streams, in any order.
+    /// Returns the answers of several streams, in any order.
     func answers(from first: Int, count: Int) async throws -> [Answer] {
         let frames = frames
         return try await withTimeout(seconds: 120, "\(count) answers") {
@@ -142,7 +142,7 @@ final class HTTP2Client: Sendable {
         }
     }
 
-    /// A request and its answer.
+    /// Sends a request and returns its answer.
     func exchange(
         _ stream: Int, _ method: String = "POST", _ path: String, _ headers: [(String, String)] = [],
         body: [UInt8] = []
@@ -151,7 +151,7 @@ final class HTTP2Client: Sendable {
         return try await answer(stream)
     }
 
-    /// The reason of the next GOAWAY, in APNs's form.
+    /// Returns the JSON text of the next GOAWAY.
     func goAway() async throws -> String? {
         try await next { frame in
             guard case .goAway(_, _, let data) = frame.payload else { return nil }
@@ -177,6 +177,6 @@ private final class Collector: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) { found.finish() }
 
-    // What goes wrong shows by what does not come.
+    // Errors are ignored: tests notice them by missing frames.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

@@ -11,7 +11,7 @@ import Timeline
 
 @testable import PushService
 
-/// The provider endpoint as it runs, over its three transports.
+/// The provider endpoint of a running process, over its three transports.
 @Suite(.timeLimit(.minutes(4))) struct HTTP2EndpointTests {
     @Test func `a notification arrives with and without TLS and binds its connection`() async throws {
         try await PushSuite.run { suite in
@@ -21,21 +21,21 @@ import Timeline
             let body = Array(#"{"aps":{"alert":"hi"}}"#.utf8)
             let clients = [
                 try await HTTP2Client.connect(port: suite.apns, authority: suite.authority),
-                // Prior knowledge, on the service's own port.
+                // HTTP/2 with prior knowledge, on the service's own port.
                 try await HTTP2Client.connect(port: suite.push, authority: nil),
             ]
             for client in clients {
                 let sent = try await client.exchange(1, "POST", "/3/device/\(token)", headers, body: body)
                 #expect(sent.status == "200" && sent.endedOnHeaders, "\(sent.text)")
                 #expect(sent.headers.first(name: "apns-id") != nil)
-                // The plain host form, without :authority.
+                // A `host` header instead of `:authority`.
                 let host = HPACKHeaders(
                     [(":method", "POST"), (":path", "/3/device/\(token)"), (":scheme", "https"), ("host", "localhost")]
                         + headers)
                 try await client.send(3, .headers(.init(headers: host, endStream: false)))
                 try await client.send(3, .data(.init(data: .byteBuffer(ByteBuffer(bytes: body)), endStream: true)))
                 #expect(try await client.answer(3).status == "200")
-                // A fresh token of the same team too early, and another team's.
+                // A new token of the same team too early, and a token of another team.
                 let fresh = try await suite.signer.token(issuedAt: RealClock().now - .minutes(1))
                 let early = try await client.exchange(
                     5, "POST", "/3/device/\(token)",
@@ -44,7 +44,7 @@ import Timeline
                 #expect(try await client.exchange(7, "GET", "/v1/provider-keys").text == #"{"reason":"BadPath"}"#)
                 await client.close()
             }
-            // The service's own port still speaks HTTP/1.1.
+            // The service's own port still supports HTTP/1.1.
             #expect(try await suite.send("GET", "/healthz").status == 200)
         }
     }
@@ -68,7 +68,7 @@ import Timeline
                 return answer.status == "200" ? "200" : answer.text
             }
             let app = "com.example.app"
-            // Without a topic, and with a token that nobody looks at.
+            // Without a topic, and with a token that is ignored.
             #expect(try await send(app, [], [("authorization", "bearer rubbish")]) == "200")
             #expect(try await send(app, ["sandbox"], [("apns-topic", app)]) == "200")
             #expect(try await send(app, ["production"]) == #"{"reason":"BadCertificateEnvironment"}"#)
@@ -117,7 +117,7 @@ import Timeline
             #expect(
                 try await curl(push + ["--http2-prior-knowledge", "http://localhost:\(suite.push)\(path)"]) == "2 200")
             #expect(try await curl(push + ["http://localhost:\(suite.push)\(path)"]) == "1.1 200")
-            // With the wrong protocol it is told what is right.
+            // The answer to another protocol names the supported one.
             let told = try await curl(["--http1.1"] + trust + ["https://localhost:\(suite.apns)\(path)"])
             #expect(told.contains("HTTP/2 only") && told.hasSuffix("1.1 505"))
         }
@@ -125,6 +125,6 @@ import Timeline
 }
 
 extension PushSuite {
-    /// The file that clients trust.
+    /// The certificate file that clients trust.
     var authority: String { certificates.appending(path: "ca.pem").path }
 }

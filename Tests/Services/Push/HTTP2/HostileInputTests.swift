@@ -9,32 +9,32 @@ import Timeline
 
 @testable import PushService
 
-/// What no decent client sends: the connection ends or the request is refused with a word, and the service goes on.
+/// Hostile input: the connection is closed or the request is refused, and the service continues.
 @Suite(.timeLimit(.minutes(10))) struct HostileInputTests {
     typealias Raw = RawConnection
 
-    /// What ends a connection.
+    /// Inputs that end a connection.
     private static let endings: [(name: String, bytes: [UInt8])] = [
         ("half a preface", Array("PRI * HT".utf8)),
-        ("nothing behind the preface", Raw.preface),
-        ("a head that does not go on", Raw.preface + Raw.frame(1, stream: 1, [0x82])),
+        ("nothing after the preface", Raw.preface),
+        ("headers without continuation", Raw.preface + Raw.frame(1, stream: 1, [0x82])),
         (
-            "a second stream before a credential was seen",
+            "a second stream before a credential",
             Raw.preface + Raw.frame(4, flags: 1) + Raw.frame(1, flags: 4, stream: 1, [0x83, 0x84, 0x87])
                 + Raw.frame(1, flags: 4, stream: 3, [0x83, 0x84, 0x87])
         ),
-        ("no preface that goes on", Array("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".utf8)),
-        ("rubbish behind the preface", Raw.preface + (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) }),
-        ("a frame beyond the size that was agreed", Raw.preface + Raw.frame(0, stream: 1, length: 1 << 24 - 1)),
+        ("an invalid preface", Array("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n".utf8)),
+        ("random bytes after the preface", Raw.preface + (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 13) }),
+        ("a frame above the agreed size", Raw.preface + Raw.frame(0, stream: 1, length: 1 << 24 - 1)),
         ("headers on stream 0", Raw.preface + Raw.frame(1, flags: 5, [0x82])),
-        ("data on a stream that is idle", Raw.preface + Raw.frame(0, flags: 1, stream: 1, [1])),
+        ("data on an idle stream", Raw.preface + Raw.frame(0, flags: 1, stream: 1, [1])),
         ("settings of a wrong size", Raw.preface + Raw.frame(4, [1, 2, 3])),
         ("a ping of a wrong size", Raw.preface + Raw.frame(6, [1])),
         ("a window that overflows", Raw.preface + Raw.frame(8, [0x7F, 255, 255, 255])),
         ("a window that does not grow", Raw.preface + Raw.frame(8, [0, 0, 0, 0])),
-        ("a header index that is not there", Raw.preface + Raw.frame(1, flags: 5, stream: 1, [0xFF, 0x80, 0x10])),
+        ("an unknown header index", Raw.preface + Raw.frame(1, flags: 5, stream: 1, [0xFF, 0x80, 0x10])),
         (
-            "headers that go on elsewhere",
+            "headers that continue on another stream",
             Raw.preface + Raw.frame(1, stream: 1, [0x82]) + Raw.frame(9, stream: 3, [0x84])
         ),
         ("a push by the client", Raw.preface + Raw.frame(5, flags: 4, stream: 1, [0, 0, 0, 2, 0x82])),
@@ -55,7 +55,7 @@ import Timeline
 
     private static let endless = Array(repeatElement(Raw.frame(9, stream: 1, [0x84]), count: 200).joined())
 
-    /// One header that is large as it stands, in frames of 16 KB.
+    /// Returns one large literal header, in frames of 16 KB.
     private static func headers(of size: Int) -> [UInt8] {
         // A literal without indexing, name "a", length as a number with a prefix of 7 bits (RFC 7541 section 5.1).
         var block: [UInt8] = [0x82, 0x84, 0x87, 0x00, 0x01, 0x61, 0x7F]
@@ -75,7 +75,7 @@ import Timeline
             }.joined())
     }
 
-    /// A header of 4,000 bytes that is put into the table once and named by one byte 10,000 times: 40 MB out of 14 KB.
+    /// A header of 4,000 bytes in the table, referenced 10,000 times by one byte: 40 MB out of 14 KB.
     private static var bomb: [UInt8] {
         let value = Array(repeating: UInt8(0x62), count: 4000)
         let first: [UInt8] = [0x82, 0x84, 0x87, 0x40, 0x01, 0x61, 0x7F, 0xA1, 0x1E] + value
@@ -95,7 +95,7 @@ import Timeline
         try await PushSuite.run(["REQUEST_TIMEOUT": "2"]) { suite in
             let token = try await suite.makeDevice("phone")
             let before = try suite.residentBytes()
-            // Several of each at once: what one of them left behind would add up.
+            // Several of each at once, so that leaks add up.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for ending in Self.endings {
                     for _ in 0..<5 {
@@ -115,7 +115,7 @@ import Timeline
         }
     }
 
-    /// How many random requests; a million by hand, with `DORMOUSE_RANDOM_REQUESTS=1000000`.
+    /// The number of random requests; `DORMOUSE_RANDOM_REQUESTS=1000000` sends a million.
     private static var count: Int {
         ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 2500
     }
@@ -130,7 +130,7 @@ import Timeline
             var before = 0
             var seen: [String: Int] = [:]
             for round in 0..<(Self.count / 100) {
-                // The heap has its size after a while; from then on it may not grow with the requests.
+                // After a warm-up, memory must not grow with the requests.
                 if round == 20 { before = try suite.residentBytes() }
                 let first = stream
                 for _ in 0..<100 {
@@ -153,7 +153,7 @@ import Timeline
                 }
             }
             await client.close()
-            // It was no monoculture.
+            // The requests were diverse.
             #expect(seen.count >= 15, "\(seen)")
             #expect(seen["InternalServerError"] == nil && seen["?"] == nil)
             #expect(try suite.residentBytes() - before < 96 << 20)
@@ -175,7 +175,7 @@ extension HTTP2Client {
 }
 
 extension PushSuite {
-    /// A connection that has shown a valid token, and so has many streams.
+    /// Opens a connection with a valid token, and so with many streams.
     func trusted(_ token: String, _ bearer: String) async throws -> HTTP2Client {
         let client = try await HTTP2Client.connect(port: apns, authority: authority)
         let sent = try await client.exchange(
@@ -186,7 +186,7 @@ extension PushSuite {
         return client
     }
 
-    /// What the process of `push` has in memory, by the system's word.
+    /// Returns the resident memory of `push` in bytes.
     func residentBytes() throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pushProcess)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })

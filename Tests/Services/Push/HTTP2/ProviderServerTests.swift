@@ -14,9 +14,9 @@ import Timeline
 
 @testable import PushService
 
-/// The transport alone: what answers is made up.
+/// The transport alone, with stub answers.
 @Suite(.timeLimit(.minutes(2))) struct ProviderServerTests {
-    /// A server with a development authority, for as long as the body runs.
+    /// Runs a server with a development authority while the body runs.
     private func withServer(
         _ limits: ProviderServer.Limits = .init(),
         answering: @escaping ProviderAnswering = { request, _ in
@@ -136,7 +136,7 @@ import Timeline
         try await withServer { served in
             let client = try await served.connect()
             try await client.request(1, "POST", path, [(header, id)], body: Array(#"{"aps":"#.utf8), ends: false)
-            // Answered in order: the server has the beginning.
+            // This answer shows that the server has the beginning of the first request.
             try await client.send(0, .ping(HTTP2PingData(withInteger: 7), ack: false))
             let answered = try await client.next { frame -> Bool? in
                 guard case .ping(_, ack: true) = frame.payload else { return nil }
@@ -185,11 +185,11 @@ import Timeline
             let answer = try await client.answer(1)
             #expect(answer.status == "400" && answer.text == #"{"reason":"IdleTimeout"}"#)
             #expect(answer.headers.first(name: "apns-id") == "0d4ed9a6-7b5f-4f10-a9a2-1f2f6f0a8f11")
-            // Channels have another header for it.
+            // Channels use another id header.
             try await client.request(5, "POST", "/4/broadcasts/apps/com.example.app", ends: false)
             let ofChannel = try await client.answer(5)
             #expect(ofChannel.status == "400" && ofChannel.headers.contains(name: "apns-request-id"))
-            // The connection goes on.
+            // The connection stays open.
             #expect(try await client.exchange(7, "POST", "/next").status == "200")
             await client.close()
         }
@@ -256,7 +256,7 @@ import Timeline
         #expect(try Data(contentsOf: first.serverFile) == server)
         try second.provideServerCertificate(["push.example"])
         #expect(try Data(contentsOf: first.serverFile) != server)
-        // A file that holds nothing is as good as none.
+        // An empty file counts as missing.
         try Data().write(to: first.serverFile)
         try second.provideServerCertificate(["push.example"])
         #expect(try !Data(contentsOf: first.serverFile).isEmpty)

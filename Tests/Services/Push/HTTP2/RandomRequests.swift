@@ -2,7 +2,7 @@ import Foundation
 import NIOHPACK
 import TestSupport
 
-/// Requests that are HTTP/2, and little else by design.
+/// Random requests that are valid HTTP/2 but mostly invalid for APNs.
 struct RandomRequests {
     struct Request { let headers: HPACKHeaders; let body: [UInt8] }
 
@@ -77,7 +77,7 @@ struct RandomRequests {
 
     private mutating func once(in count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
     private mutating func pick(_ words: String...) -> String { words.randomElement(using: &random) ?? "" }
-    /// Visible ASCII: what HTTP/2 itself forbids in fields never gets as far as the endpoint.
+    /// Visible ASCII: HTTP/2 itself rejects other bytes before the endpoint.
     private mutating func noise(_ count: Int) -> String {
         String(decoding: (0..<count).map { _ in UInt8.random(in: 0x21...0x7E, using: &random) }, as: UTF8.self)
     }

@@ -17,10 +17,10 @@ struct RawConnection: Sendable {
         return RawConnection(channel: channel)
     }
 
-    /// Writes, also when the other side has gone meanwhile.
+    /// Writes, and ignores that the other side has closed.
     func send(_ bytes: [UInt8]) async { try? await channel.writeAndFlush(ByteBuffer(bytes: bytes)) }
 
-    /// Waits until the server has ended it.
+    /// Waits until the server has closed the connection.
     func closed() async throws {
         let channel = channel
         try await withTimeout(seconds: 60, "the server closes the connection") { try await channel.closeFuture.get() }
@@ -28,7 +28,7 @@ struct RawConnection: Sendable {
 
     func close() async { try? await channel.close() }
 
-    /// A frame of HTTP/2 (RFC 9113 section 4.1).
+    /// Returns an HTTP/2 frame (RFC 9113 section 4.1).
     static func frame(
         _ type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = [], length: Int? = nil
     ) -> [UInt8] {
@@ -43,6 +43,6 @@ private final class Quiet: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
-    // A reset is an end like any other here.
+    // A reset counts as a close.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }

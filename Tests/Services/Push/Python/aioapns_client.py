@@ -1,12 +1,12 @@
-"""Sends notifications with aioapns as it comes from the index: only the host and the trust are other ones.
+"""Sends notifications with aioapns from the package index, unchanged except for the host and the trusted certificates.
 
-The one argument is the path of a JSON document:
+Argument: the path of a JSON document.
 
     {"port": 2197, "ca": "ca.pem", "key": "-----BEGIN PRIVATE KEY-----…" or null, "keyID": "…", "teamID": "…",
      "certificate": "client.pem" or null, "topic": "…", "requests": [{"token": "…", "message": {…}, "type": "alert", "priority": 10,
      "collapse": "…", "ttl": 3600}]}
 
-All requests go at once. Each answer is a line of JSON, in the order of the requests.
+All requests are sent at once. Each answer is a line of JSON, in the order of the requests.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""Sends notifications with kalyke as it comes from the index: only the host and the trust are other ones.
+"""Sends notifications with kalyke from the package index, unchanged except for the host and the trusted certificates.
 
-The one argument is the path of a JSON document:
+Argument: the path of a JSON document.
 
     {"base": "https://localhost:2197", "ca": "ca.pem", "key": "key.p8", "keyID": "…", "teamID": "…", "topic": "…",
      "requests": [{"token": "…", "payload": {…}}]}

@@ -1,6 +1,6 @@
-"""Connects twice with a client certificate, the second time with the session of the first, and tells how each request fared.
+"""Connects twice with a client certificate, resumes the session of the first connection, and prints the outcome of each request.
 
-Arguments: port, file of the authority, file of the certificate and key, path. Each connection is a line: whether its session was
+Arguments: port, file of the authority, file of the certificate and key, path. Each connection prints a line: whether its session was
 resumed, and the status and body of the answer.
 """
 

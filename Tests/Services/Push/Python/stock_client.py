@@ -1,6 +1,6 @@
-"""Sends requests as a provider does, with httpx and PyJWT, and tells what came back.
+"""Sends requests as a provider does, with httpx and PyJWT, and prints the answers.
 
-The one argument is the path of a JSON document:
+Argument: the path of a JSON document.
 
     {"base": "http://127.0.0.1:8083", "http2": false, "ca": null,
      "keys": {"KEYKEYKEY1": "-----BEGIN PRIVATE KEY-----…"},
@@ -8,9 +8,9 @@ The one argument is the path of a JSON document:
                    "body": "…", "token": {"kid": "…", "iss": "…", "age": 0}, "certificate": "client.pem", "until": 429,
                    "limit": 200}]}
 
-Requests of one connection share it. `body`, `token`, `certificate`, `until` and `limit` may be absent: without a token no
-authorization is sent; the certificate is shown by the whole connection; with `until` a request is repeated until it is answered so,
-at most `limit` times. Each answer is a line of JSON.
+Requests with the same `connection` share a connection. `body`, `token`, `certificate`, `until` and `limit` are optional. Without a
+token no authorization is sent. The certificate belongs to the whole connection. With `until` a request is repeated until it gets
+this status, at most `limit` times. Each answer is a line of JSON.
 """
 
 import json
