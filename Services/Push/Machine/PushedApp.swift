@@ -32,7 +32,7 @@ public struct PushedApp: Record, Equatable {
     }
 }
 
-/// An active device token.
+/// An active device token, with the time of its registration.
 public struct TokenRegistration: Record, Equatable {
     public var token = ""
     public var environment = PushEnvironment.sandbox
@@ -47,7 +47,7 @@ public struct TokenRegistration: Record, Equatable {
     }
 }
 
-/// An inactive device token.
+/// An inactive device token, with the time of its end.
 public struct RetiredToken: Record, Equatable {
     public var app = ""
     public var token = ""
