@@ -11,19 +11,20 @@ struct ClockRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/clock", "The suite's time", access: .scope(.read), response: ClockDocument.self,
+            .get, "/v1/clock", "Returns the suite time, its rate and whether it is frozen", access: .scope(.read),
+            response: ClockDocument.self,
             problems: [.databaseUnavailable]
         ) { _, _ in
             Response(ClockDocument(try await asking { try await control.read() }))
         }
         table.add(
-            .put, "/v1/clock", "Sets the rate of virtual time, freezes it or lets it go on", access: .scope(.operate),
+            .put, "/v1/clock", "Sets the rate of virtual time, freezes it or resumes it", access: .scope(.operate),
             request: ClockSettings.self, response: ClockDocument.self,
             problems: [.clockNotVirtual, .databaseUnavailable]
         ) { request, _ in
             let settings = try await request.document(as: ClockSettings.self)
             guard settings.rate != nil || settings.frozen != nil else {
-                throw Problem(DocumentError([Fault(pointer: "", detail: "must have rate, or frozen, or both")]))
+                throw Problem(DocumentError([Fault(pointer: "", detail: "must contain rate, frozen or both")]))
             }
             let reading = try await asking {
                 try await control.set(rate: settings.rate, frozen: settings.frozen ?? false)
@@ -31,11 +32,12 @@ struct ClockRoutes: Sendable {
             return Response(ClockDocument(reading))
         }
         table.add(
-            .post, "/v1/clock/advance", "Steps virtual time through every deadline, and answers when all is settled",
+            .post, "/v1/clock/advance",
+            "Advances virtual time through every deadline, and returns after all services settle",
             access: .scope(.operate), request: Advance.self, response: Advanced.self, problems: Problem.ofClock
         ) { request, context in
             let advance = try await request.document(as: Advance.self)
-            // Whoever repeats it may well wait longer.
+            // The timeout is not part of the content: a retry may wait longer.
             let idempotency = try request.idempotency(
                 of: try context.requireCaller(), context, content: "\(advance.seconds)")
             let reading = try await asking {
@@ -50,7 +52,7 @@ struct ClockRoutes: Sendable {
     }
 }
 
-/// A service that stops waits for the requests under way, and an advance may take as long as it wants.
+/// Cancels the body at shutdown. A stopping service waits for its requests, and an advance has no time limit.
 private func endingWithTheService<T: Sendable>(
     _ body: @Sendable @escaping () async throws -> T
 ) async throws -> T {
@@ -59,11 +61,11 @@ private func endingWithTheService<T: Sendable>(
     { throw Problem.stopping }
 }
 
-/// What the clock says.
+/// A reading of the suite clock.
 struct ClockDocument: Record {
     var frozen = false
     var now = Instant.epoch
-    /// Virtual seconds in a real second; while frozen, the rate at which time will go on.
+    /// Virtual seconds per real second. While the clock is frozen, the rate after it resumes.
     var rate = 1.0
     var virtual = false
 
@@ -84,7 +86,7 @@ struct ClockDocument: Record {
     }
 }
 
-/// How the clock is to run. A rate alone lets a frozen clock go on at it.
+/// A change of the clock. A rate without `frozen` resumes a frozen clock at that rate.
 struct ClockSettings: Record {
     var frozen: Bool?
     var rate: Double?
@@ -95,10 +97,10 @@ struct ClockSettings: Record {
     }
 }
 
-/// How far time is to move.
+/// The request body of an advance.
 struct Advance: Record {
     var seconds = 0.0
-    /// Real seconds that each step may take to settle.
+    /// The maximum real seconds for each step to settle.
     var timeout = 30.0
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -108,7 +110,7 @@ struct Advance: Record {
     }
 }
 
-/// Where time has come to.
+/// The suite time after an advance.
 struct Advanced: Record {
     var now = Instant.epoch
     var settled = true

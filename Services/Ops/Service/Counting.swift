@@ -5,16 +5,16 @@ import Postgres
 import ServiceKit
 import ServiceLifecycle
 
-/// Takes new events into the counts, soon after they are appended.
+/// Adds new events to the counts soon after they are appended.
 ///
-/// However many processes run it, each event counts once: a batch counts in the transaction that moves on from it, and a
-/// partition that another process is at is left to it.
+/// Several processes may run it. Each event counts once: one transaction counts a batch and moves the read position.
+/// A process skips a partition that another process is counting.
 struct Counting: Service {
-    /// So many events are taken in by one transaction.
+    /// The maximum number of events in one transaction.
     static let batch: Int32 = 2000
-    /// News that come within this time are seen together.
+    /// Wake-ups within this time start one pass.
     private static let pause = Duration.milliseconds(200)
-    /// Without news.
+    /// The time between passes without a wake-up.
     private static let interval = Duration.seconds(5)
 
     let pool: ConnectionPool
@@ -56,14 +56,14 @@ struct Counting: Service {
         do { try await catchUp() } catch is CancellationError {} catch let error as PostgresError
             where error.isConnectionProblem
         {
-            // The pool says so.
-        } catch { logger.warning("events could not be counted", metadata: ["error": "\(error)"]) }
+            // The pool logs it.
+        } catch { logger.warning("failed to count events, will retry", metadata: ["error": "\(error)"]) }
     }
 
-    /// Takes in everything that is in the log, and forgets the counts of days that it has no more.
+    /// Counts all events in the log, and deletes the counts of days that retention has dropped.
     func catchUp() async throws {
         try await takeIn()
-        // A little at a time: a day of a large log has millions.
+        // In small steps: one day of a large log has millions of counts.
         while try await pool.run(Call(Self.forget, rowsExpected: 1))[0].int(0) > 0 {
             try Task.checkCancellation()
             try await takeIn()
@@ -81,7 +81,7 @@ struct Counting: Service {
                 let call = Call(Self.takeInNext, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
                 taken += try await pool.run(call)[0].int(0)
             }
-            // None at all: it is all in, or others are at what is left.
+            // Zero: all events are counted, or other processes are counting the rest.
             guard taken > 0 else { return }
         }
     }

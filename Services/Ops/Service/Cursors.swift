@@ -2,7 +2,7 @@ import EventLog
 import Foundation
 import ServiceKit
 
-/// The opaque text of a place in the feed: the order's first letter and the vector.
+/// The opaque cursor of a position in the feed: the first letter of the order, then the position of each partition.
 struct PlaceCursor {
     let place: LogVector
     let order: EventOrder
@@ -12,7 +12,7 @@ struct PlaceCursor {
         self.order = order
     }
 
-    /// Nil where it is not the cursor of a feed in that order.
+    /// Returns nil if the text is not a cursor of a feed in this order.
     init?(_ text: String, _ order: EventOrder) {
         guard let plain = opened(text), plain.first == order.rawValue.first,
             let point = ResumePoint(String(plain.dropFirst()))
@@ -27,13 +27,13 @@ extension ResumePoint {
     var place: LogVector { offsets.mapValues(Int.init) }
 }
 
-/// The opaque text of a place among what was set aside.
+/// The opaque cursor of a position in the list of dead letters.
 struct LetterCursor {
     let place: LetterPlace
 
     init(_ place: LetterPlace) { self.place = place }
 
-    /// Nil where it is none.
+    /// Returns nil if the text is not such a cursor.
     init?(_ text: String) {
         guard let plain = opened(text) else { return nil }
         let parts = plain.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)

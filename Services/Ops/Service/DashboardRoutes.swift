@@ -4,9 +4,9 @@ import Hummingbird
 import NIOCore
 import ServiceKit
 
-/// The page at `/`, and what it is made of. All of it is in the executable.
+/// The page at `/` and its files. The executable contains all of them.
 ///
-/// Anybody may have the page: what it shows it asks of the API, with the key that its reader gives it.
+/// The files are public. The page reads all data from the API with the operator key that the user enters.
 struct DashboardRoutes: Sendable {
     private static let files: [DashboardFile] = [
         DashboardFile("/", "text/html; charset=utf-8", PackageResources.index_html),
@@ -27,10 +27,10 @@ struct DashboardRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         for file in Self.files {
-            // Monitors ask for the head.
+            // Monitoring tools send HEAD.
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
-                    method, file.path, "A part of the dashboard", access: .open, isDescribed: false,
+                    method, file.path, "Returns a file of the dashboard", access: .open, isDescribed: false,
                     unknownQuery: .ignored
                 ) { _, _ in file.response }
             }
@@ -38,7 +38,7 @@ struct DashboardRoutes: Sendable {
     }
 }
 
-/// A file of the page.
+/// A file of the dashboard.
 private struct DashboardFile: Sendable {
     let path: String
     private let headers: HTTPFields
@@ -47,7 +47,7 @@ private struct DashboardFile: Sendable {
     init(_ path: String, _ type: String, _ bytes: [UInt8]) {
         self.path = path
         body = ByteBuffer(bytes: bytes)
-        // Asked for at each visit, sent when it is another one: all files of a page are of one version.
+        // The browser revalidates each file at each visit, so all files of a page have one version.
         let digest = SHA256.hash(data: bytes).prefix(12).map { byte in
             let digits = String(byte, radix: 16)
             return digits.count == 1 ? "0" + digits : digits
@@ -62,7 +62,7 @@ private struct DashboardFile: Sendable {
 
     var response: Response { Response(status: .ok, headers: headers, body: .init(byteBuffer: body)) }
 
-    /// Nothing but this origin's own files, no markup's own scripts or styles, in nobody's frame.
+    /// Allows only files of this origin: no inline scripts or styles, and no framing.
     private static let policy = [
         "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
         "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",

@@ -4,19 +4,20 @@ import Records
 import ServiceKit
 import Timeline
 
-/// The devices as the log tells of them.
+/// The list of registered devices, as counted from the log.
 struct DeviceRoutes: Sendable {
     let pool: ConnectionPool
 
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/devices",
-            "The registered devices by name, with the state of each app: ?prefix=, fleet, limit, cursor",
+            "Lists the registered devices by name, with the state of each app",
             access: .scope(.read),
             parameters: [
-                .text("prefix", "What the devices' names begin with"), .text("fleet", "Of this fleet only"),
-                .number("limit", 1...1000, "The most devices of the answer; 100 by default"),
-                .text("cursor", "The `next` of the former answer"),
+                .text("prefix", "Only devices whose names begin with this text"),
+                .text("fleet", "Only devices of this fleet"),
+                .number("limit", 1...1000, "The maximum number of devices; 100 by default"),
+                .text("cursor", "The `next` of the previous page"),
             ],
             response: DeviceList.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
@@ -25,14 +26,14 @@ struct DeviceRoutes: Sendable {
         }
     }
 
-    // Partition by partition, since the index begins with it; names are compared byte by byte, as the index has them.
+    // One scan per partition, because the index begins with it. Names compare byte by byte, as in the index.
     private static let devices = Statement(
         """
         SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at
         FROM bus.partitions AS p CROSS JOIN LATERAL (
             SELECT * FROM ops.known_devices AS d
             WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
-                -- Behind all that may stand in a name.
+                -- '~' sorts after every character of a name.
                 AND d.key < $2 || '~' AND ($3::text IS NULL OR d.fleet = $3)
             ORDER BY d.key LIMIT $4) AS d
         ORDER BY d.key LIMIT $4
@@ -62,7 +63,7 @@ struct DeviceRoutes: Sendable {
             return device
         }
         if rows.count > query.limit, let last = list.items.last { list.next = last.device }
-        // Two keys that PostgreSQL tells apart may be the same text to Swift, in Unicode's two forms of it.
+        // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.
         let places = Dictionary(
             list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
         for row in try await pool.run(Call(Self.apps, [.texts(places.keys.sorted())])) {
@@ -76,9 +77,9 @@ struct DeviceRoutes: Sendable {
     }
 }
 
-/// What `/v1/devices` is asked.
+/// The query of `/v1/devices`.
 private struct DeviceQuery {
-    /// Behind this key.
+    /// The page begins after this key.
     private(set) var after = ""
     private(set) var prefix = ""
     private(set) var fleet: String?
@@ -107,7 +108,7 @@ private struct DeviceQuery {
                 default: after = "device:" + text
                 }
             default:
-                let detail = "is no parameter here; there are prefix, fleet, limit, cursor"
+                let detail = "is not a parameter of this route; the parameters are prefix, fleet, limit, cursor"
                 faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
             }
         }
@@ -117,7 +118,7 @@ private struct DeviceQuery {
     }
 }
 
-/// A page of the devices.
+/// A page of devices.
 struct DeviceList: Record {
     var items: [KnownDevice] = []
     var next: String?

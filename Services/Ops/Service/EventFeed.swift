@@ -2,11 +2,10 @@ import Contracts
 import EventLog
 import ServiceKit
 
-/// The live feed as server-sent events, each with the whole vector of places as its id. An id alone tells how far the stream has
-/// come where nothing that is wanted has come for a while.
+/// The live feed as server-sent events. The id of each event holds the positions of all partitions.
 ///
-/// A reader that lets too much pile up is told so by a last event `cut`, and comes back with its `Last-Event-ID`. So is one that
-/// retention overtakes; it is answered 410 then.
+/// An id without an event reports progress while no event matches the filter. A slow reader gets a last event `cut`,
+/// and resumes with its `Last-Event-ID`. A reader that retention overtakes gets `cut` too, and 410 when it resumes.
 struct EventFeed: AsyncSequence, Sendable {
     typealias Element = ServerSentEvent
 
@@ -16,7 +15,7 @@ struct EventFeed: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator {
         let filter = filter
-        // One aggregate's history is found by its index.
+        // The history of one aggregate has an index.
         let stream =
             if let key = filter.key, let offset = start[key.partition(of: tail.partitions)] {
                 tail.events(of: key, after: offset, isMarked: true)
@@ -30,7 +29,7 @@ struct EventFeed: AsyncSequence, Sendable {
         var stream: LogStream.Iterator
         let filter: EventFilter
         var place: LogVector
-        /// The place that was told last.
+        /// The position that was sent last.
         var told: LogVector?
         var isCut = false
 

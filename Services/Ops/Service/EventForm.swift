@@ -7,20 +7,20 @@ import Records
 import ServiceKit
 import Timeline
 
-/// In which form a list of events is answered.
+/// The media type of a page of events.
 enum EventForm: String, CaseIterable {
-    /// `{"items":[…],"next":…}`; each item as CloudEvents write JSON.
+    /// `{"items":[…],"next":…}`; each item is a CloudEvent in JSON.
     case json = "application/json"
     /// The JSON batch format of CloudEvents 1.0.
     case batch = "application/cloudevents-batch+json"
-    /// One event a line.
+    /// One event per line.
     case lines = "application/x-ndjson"
-    /// RFC 4180, with a head line.
+    /// RFC 4180, with a header line.
     case csv = "text/csv"
 
-    /// The form that the request's `Accept` likes best; JSON where it does not care.
+    /// Selects the media type that the request's `Accept` prefers; JSON without a preference.
     ///
-    /// - Throws: `not_acceptable`.
+    /// - Throws: `not_acceptable` if `Accept` allows none of the media types.
     init(_ request: Request) throws(Problem) {
         let accepted = request.headers[values: .accept].flatMap { $0.split(separator: ",") }
         guard !accepted.isEmpty else {
@@ -40,17 +40,18 @@ enum EventForm: String, CaseIterable {
             if let form, quality > best?.quality ?? 0 { best = (form, quality) }
         }
         guard let best else {
-            throw .notAcceptable.because("there are " + EventForm.allCases.map(\.rawValue).joined(separator: ", "))
+            throw .notAcceptable.because(
+                "the supported types are " + EventForm.allCases.map(\.rawValue).joined(separator: ", "))
         }
         self = best.form
     }
 
-    /// The answer. Where the body has no place for the cursor of the next page, a `Link` header has (RFC 8288).
+    /// Returns the response. Its `Link` header has the next page (RFC 8288): some bodies cannot contain a cursor.
     func response(_ page: EventPage, _ query: EventQuery, _ request: Request) -> Response {
         let next = page.isComplete ? nil : PlaceCursor(place: page.next, order: query.order).text
         var headers: HTTPFields = [.contentType: self == .csv ? "text/csv; charset=utf-8; header=present" : rawValue]
         if let next { headers[.link] = "<\(address(of: request, next))>; rel=\"next\"" }
-        // Oldest first, the place is also where a stream goes on.
+        // With the oldest first, a stream can resume at this position.
         if query.order == .oldest { headers[.position] = ResumePoint(page.next.mapValues(Int64.init)).description }
         return Response(
             status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body(page.events, next))))
@@ -87,7 +88,7 @@ enum EventForm: String, CaseIterable {
 
     private static func quoted(_ cell: String) -> String {
         guard cell.utf8.contains(where: { [0x22, 0x2C, 0x0A, 0x0D].contains($0) }) else { return cell }
-        // Works on bytes: in Swift a quote and a combining mark behind it form one character.
+        // Works on bytes: in Swift a quote and a following combining mark form one character.
         var bytes: [UInt8] = [0x22]
         for byte in cell.utf8 {
             if byte == 0x22 { bytes.append(0x22) }
@@ -97,7 +98,7 @@ enum EventForm: String, CaseIterable {
     }
 }
 
-/// The suite's one form of lists, of items that are JSON already.
+/// The JSON of a list, `{"items":[…],"next":…}`, from items that are already JSON.
 struct Listing {
     let bytes: [UInt8]
 

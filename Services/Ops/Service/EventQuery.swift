@@ -6,7 +6,7 @@ import Records
 import ServiceKit
 import Timeline
 
-/// What a request asks of the feed. Every fault of its parameters is found, not only the first.
+/// The query of a request to the feed. It reports all invalid parameters, not only the first.
 struct EventQuery {
     static let filters = ["type", "service", "device", "app", "since", "until", "cause"]
     static let paging = ["order", "limit", "cursor"]
@@ -20,18 +20,18 @@ struct EventQuery {
     private var faults: [Fault] = []
 
     /// - Parameters:
-    ///   - names: the parameters that the route has.
-    ///   - device: the one that the path names.
-    /// - Throws: `invalid_query`, naming each parameter that is at fault.
+    ///   - names: the parameters of the route.
+    ///   - device: the device in the path.
+    /// - Throws: `invalid_query` with each invalid parameter.
     init(_ request: Request, _ names: [String], device: String? = nil) throws(Problem) {
         var cursorText: String?
         var seen: Set<String> = []
         for (key, value) in request.uri.queryParameters {
             let (name, text) = (String(key), String(value))
             if !names.contains(name) {
-                refuse(name, "is no parameter here; there are \(names.joined(separator: ", "))")
+                refuse(name, "is not a parameter of this route; the parameters are \(names.joined(separator: ", "))")
             } else if !seen.insert(name).inserted {
-                refuse(name, "is given twice")
+                refuse(name, "must not be repeated")
             } else if name == "cursor" {
                 cursorText = text
             } else {
@@ -42,7 +42,7 @@ struct EventQuery {
         if let since = filter.since, let until = filter.until, since >= until { refuse("until", "must be after since") }
         if let cursorText {
             cursor = PlaceCursor(cursorText, order)?.place
-            if cursor == nil { refuse("cursor", "must be the next of an answer in the same order") }
+            if cursor == nil { refuse("cursor", "must be the next of a page in the same order") }
         }
         guard faults.isEmpty else {
             throw .query(faults)
@@ -53,21 +53,21 @@ struct EventQuery {
     static func described(_ names: [String]) -> [RouteParameter] {
         names.map { name in
             switch name {
-            case "type": .text(name, "Of these types only, with commas")
-            case "service": .text(name, "Of these services only, with commas")
-            case "device", "app": .text(name, "Of this \(name) only")
-            case "since": .moment(name, "From this moment on")
-            case "until": .moment(name, "Before this moment")
-            case "cause": .text(name, "Of this correlation id only")
+            case "type": .text(name, "Only events of these types, separated by commas")
+            case "service": .text(name, "Only events of these services, separated by commas")
+            case "device", "app": .text(name, "Only events of this \(name)")
+            case "since": .moment(name, "Only events at or after this time")
+            case "until": .moment(name, "Only events before this time")
+            case "cause": .text(name, "Only events with this correlation id")
             case "order": .text(name, "`oldest` or `newest` first; newest by default")
-            case "limit": .number(name, 1...1000, "The most events of the answer; 100 by default")
-            default: .text(name, "The `next` of the former answer")
+            case "limit": .number(name, 1...1000, "The maximum number of events; 100 by default")
+            default: .text(name, "The `next` of the previous page")
             }
         }
     }
 
     private mutating func refuse(_ name: String, _ detail: String) {
-        // What is no name of a parameter is not repeated back.
+        // The response must not echo arbitrary text of the request.
         faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
     }
 
@@ -98,11 +98,11 @@ struct EventQuery {
         }
     }
 
-    /// Several, with commas.
+    /// Reads a list separated by commas.
     private mutating func words(_ name: String, _ text: String, _ fault: ([String]) -> String?) -> [String] {
         let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard words.count <= 50, words.allSatisfy(isIdentifier) else {
-            refuse(name, "must be 1 to 50 identifiers with commas")
+            refuse(name, "must be 1 to 50 identifiers, separated by commas")
             return []
         }
         if let fault = fault(words) { refuse(name, fault) }

@@ -6,9 +6,9 @@ import Hummingbird
 import Records
 import ServiceKit
 
-/// The event log over HTTP: pages, the live stream, single events with their causes, a device's timeline.
+/// The event log over HTTP: pages, the live stream, single events with their causes, and the timeline of a device.
 struct EventRoutes: Sendable {
-    /// At most so many events of one correlation are looked at.
+    /// The maximum number of events that a causal chain reads of one correlation.
     static let chainLimit = 2000
 
     let queries: LogQueries
@@ -18,7 +18,7 @@ struct EventRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/events",
-            "Events of all services: type, service, device, app, since, until, cause; order, limit, cursor",
+            "Lists events of all services",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.filters + EventQuery.paging),
             problems: [.invalidQuery, .beyondRetention, .placeBeyondLog, .notFound, .notAcceptable] + Problem.ofLog,
             unknownQuery: .refusedByHandler
@@ -30,7 +30,7 @@ struct EventRoutes: Sendable {
         }
         table.add(
             .get, "/v1/events/stream",
-            "Events as they are appended (server-sent events), after Last-Event-ID; the same filters",
+            "Streams new events as server-sent events, after Last-Event-ID if present",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.filters) + [.lastEventID],
             problems: [.invalidQuery, .invalidHeader, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
             unknownQuery: .refusedByHandler
@@ -41,19 +41,20 @@ struct EventRoutes: Sendable {
             do { start = try await asking { try await queries.start(of: query.filter, after: place) } } catch let
                 problem as Problem where problem.code == Problem.invalidQuery.code
             {
-                throw Problem.invalidHeader.because("Last-Event-ID is no place of this log")
+                throw Problem.invalidHeader.because("Last-Event-ID is not a position of this log")
             }
             let feed = EventFeed(tail: tail, filter: query.filter, start: start)
             return Response(events: feed, on: context, metrics: metrics)
         }
         table.add(
-            .get, "/v1/events/{id}", "An event, by its id or its place: partition:offset", access: .scope(.read),
+            .get, "/v1/events/{id}", "Returns an event by its id, or by its position partition:offset",
+            access: .scope(.read),
             problems: Problem.ofLog
         ) { _, context in
             Response(json: try await event(context).cloudEvent)
         }
         table.add(
-            .get, "/v1/events/{id}/causes", "What led to an event, and what followed from it, over all services",
+            .get, "/v1/events/{id}/causes", "Lists the causes and the effects of an event, over all services",
             access: .scope(.read), problems: Problem.ofLog
         ) { _, context in
             let event = try await event(context)
@@ -61,7 +62,7 @@ struct EventRoutes: Sendable {
             return Response(json: chain.document)
         }
         table.add(
-            .get, "/v1/devices/{device}/timeline", "What happened to a device, in words; order, limit, cursor",
+            .get, "/v1/devices/{device}/timeline", "Lists the events of a device, with the summary of each event type",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.ofDevice),
             problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
             unknownQuery: .refusedByHandler
@@ -74,20 +75,20 @@ struct EventRoutes: Sendable {
         }
     }
 
-    /// - Throws: `not_found` if the page is empty and the log has no event of the device at all.
+    /// - Throws: `not_found` if the log has no event of the device.
     private func page(_ query: EventQuery) async throws -> EventPage {
         try await asking {
             let page = try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
             // A client with a cursor has read a page before, so the device exists.
             guard page.events.isEmpty, query.cursor == nil, let key = query.filter.key else { return page }
             guard try await queries.knows(key) else {
-                throw Problem.notFound.because("the log has nothing of a device \(key.device ?? key.description)")
+                throw Problem.notFound.because("the log has no event of device \(key.device ?? key.description)")
             }
             return page
         }
     }
 
-    /// - Throws: `not_found`.
+    /// - Throws: `not_found` if the log does not have the event.
     private func event(_ context: ServiceContext) async throws -> Event {
         let id = try context.parameters.identifier("id")
         let found = try await asking { () -> Event? in
@@ -95,7 +96,7 @@ struct EventRoutes: Sendable {
             guard let place = ResumePoint(id)?.place.first else { return nil }
             return try await queries.event(partition: place.key, offset: place.value)
         }
-        guard let found else { throw Problem.notFound.because("the log has no such event") }
+        guard let found else { throw Problem.notFound.because("the log has no event with this id or position") }
         return found
     }
 }

@@ -6,7 +6,7 @@ import Records
 import Runtime
 import Timeline
 
-/// Whether the states that a service keeps are what its machine makes of the log.
+/// A check that the stored states of a service equal the fold of their events.
 struct FoldAudit<M: Machine>: Sendable {
     let pool: ConnectionPool
 
@@ -18,16 +18,14 @@ struct FoldAudit<M: Machine>: Sendable {
 
     init(pool: ConnectionPool) { self.pool = pool }
 
-    /// Folds the histories of some aggregates anew, chosen by chance.
-    ///
-    /// - Parameter count: how many, if there are so many.
+    /// Folds the events of up to `count` randomly chosen aggregates, and compares the results with the stored states.
     func check(partition: Int, count: Int) async throws -> FoldCheck {
         var check = FoldCheck()
         check.service = M.name
         let travel = TimeTravel<M> { try await pool.run($0) }
         let rows = try await pool.run(Call(digests, [.text(M.name), .int4(Int32(partition)), .int4(Int32(count))]))
         for row in rows {
-            // One of another version of the service, which will bring it up to date, looks otherwise.
+            // A state of another version has another digest. The service will upgrade it.
             guard try row.int(2) == M.version else { continue }
             let key = AggregateKey(try row.text(0))
             do {
@@ -45,10 +43,10 @@ struct FoldAudit<M: Machine>: Sendable {
     }
 }
 
-/// What folding some histories anew has found.
+/// The result of a fold audit.
 struct FoldCheck: Record {
     var checked = 0
-    /// The keys whose state is not what the log says.
+    /// The keys whose stored state differs from the fold of the events.
     var differing: [String] = []
     var service = ""
 

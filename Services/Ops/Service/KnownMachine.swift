@@ -7,12 +7,12 @@ import PushMachine
 import Runtime
 import TransferMachine
 
-/// A service's machine, for who knows it by its name.
+/// The machine of a service, selected by name.
 struct KnownMachine: Sendable {
     let name: String
-    /// Nil where the service had not heard of the aggregate yet.
+    /// Returns the state at a time or position; nil if the service did not know the aggregate then.
     let past: @Sendable (AggregateKey, _ partition: Int, PastMoment, ConnectionPool) async throws -> PastState?
-    /// Folds the histories of some aggregates of a partition anew.
+    /// Audits some aggregates of a partition.
     let audit: @Sendable (_ partition: Int, _ count: Int, ConnectionPool) async throws -> FoldCheck
 
     static let all = [

@@ -22,7 +22,8 @@ enum KnownNames {
     static func fault(ofServices names: [String]) -> String? {
         let unknown = names.filter { !services.contains($0) }
         guard !unknown.isEmpty else { return nil }
-        return "\(unknown.joined(separator: ", ")): no such service; there are \(services.joined(separator: ", "))"
+        return
+            "unknown service: \(unknown.joined(separator: ", ")); the services are \(services.joined(separator: ", "))"
     }
 
     /// Returns the three types nearest to a wrong one. Types that contain it come first.

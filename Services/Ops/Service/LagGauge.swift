@@ -18,11 +18,11 @@ struct LagGauge: Service {
         }
     }
 
-    /// - Parameter named: the consumers that the gauge has.
+    /// - Parameter named: the consumers that the gauges have.
     func note(_ named: inout Set<String>) async {
-        // While the database is away the last numbers stand.
+        // The gauges keep their values while the database is unavailable.
         guard let consumers = try? await queries.consumers() else { return }
-        // Who is gone lags no more.
+        // A removed consumer has no lag.
         for name in named.subtracting(consumers.map(\.name)) {
             metrics.set(.consumerLag, to: 0, ["consumer": name])
             metrics.set(.consumerAge, to: 0, ["consumer": name])

@@ -7,14 +7,14 @@ import Records
 import ServiceKit
 import Timeline
 
-/// How the log and its consumers are.
+/// The consumers, the dead letters and the audit of the log over HTTP.
 struct LogRoutes: Sendable {
     let queries: LogQueries
     let pool: ConnectionPool
 
     func add(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/consumers", "How far each consumer has read each partition", access: .scope(.read),
+            .get, "/v1/consumers", "Lists the read position and the lag of each consumer", access: .scope(.read),
             problems: Problem.ofLog
         ) { _, _ in
             let consumers = try await asking { try await queries.consumers() }
@@ -22,12 +22,12 @@ struct LogRoutes: Sendable {
                 json: Listing(consumers.map { ConsumerDocument($0.name, $0.places).jsonBytes }).bytes)
         }
         table.add(
-            .get, "/v1/dead-letters", "What consumers have set aside, of all or of ?service=; limit, cursor",
+            .get, "/v1/dead-letters", "Lists the dead letters of all services or of one",
             access: .scope(.read),
             parameters: [
-                .text("service", "Of this service only"),
-                .number("limit", 1...1000, "The most of the answer; 100 by default"),
-                .text("cursor", "The `next` of the former answer"),
+                .text("service", "Only dead letters of this service"),
+                .number("limit", 1...1000, "The maximum number of dead letters; 100 by default"),
+                .text("cursor", "The `next` of the previous page"),
             ],
             problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
@@ -42,12 +42,11 @@ struct LogRoutes: Sendable {
         }
         table.add(
             .get, "/v1/log/check",
-            "Whether offsets are dense and states are what the log makes of them: ?partition=, and ?folds= states of each "
-                + "service and partition, chosen by chance (default 1)",
+            "Checks that offsets have no gaps, and that randomly chosen states equal the fold of their events",
             access: .scope(.read),
             parameters: [
-                .number("partition", -1...queries.partitions - 1, "Of this partition only; -1, the default, is all"),
-                .number("folds", 0...1000, "How many states of each service and partition; 1 by default"),
+                .number("partition", -1...queries.partitions - 1, "Only this partition; -1, the default, checks all"),
+                .number("folds", 0...1000, "The number of states to check per service and partition; 1 by default"),
             ],
             response: LogCheck.self,
             problems: [.invalidQuery, .newerProgramNeeded] + Problem.ofLog
@@ -64,7 +63,7 @@ struct LogRoutes: Sendable {
         let all = KnownNames.services + names.filter { !KnownNames.services.contains($0) }
         guard !all.contains(name) else { return }
         throw Problem.query([
-            Fault(pointer: "/service", detail: "is no consumer; there are \(all.joined(separator: ", "))")
+            Fault(pointer: "/service", detail: "is not a consumer; the consumers are \(all.joined(separator: ", "))")
         ])
     }
 
@@ -80,10 +79,10 @@ struct LogRoutes: Sendable {
     }
 }
 
-/// What `/v1/dead-letters` is asked.
+/// The query of `/v1/dead-letters`.
 private struct LetterQuery {
     private(set) var service: String?
-    /// Behind this one.
+    /// The page begins after this position.
     private(set) var place: LetterPlace?
     private(set) var limit = 100
 
@@ -93,7 +92,9 @@ private struct LetterQuery {
             let (name, text) = (String(key), String(value))
             switch name {
             case "service" where isIdentifier(text): service = text
-            case "service": faults.append(Fault(pointer: "/service", detail: "is no service"))
+            case "service":
+                faults.append(
+                    Fault(pointer: "/service", detail: "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"))
             case "limit":
                 limit = Int(text) ?? 0
                 if !(1...1000).contains(limit) {
@@ -101,9 +102,9 @@ private struct LetterQuery {
                 }
             case "cursor":
                 place = LetterCursor(text)?.place
-                if place == nil { faults.append(Fault(pointer: "/cursor", detail: "must be the next of an answer")) }
+                if place == nil { faults.append(Fault(pointer: "/cursor", detail: "must be the next of a page")) }
             default:
-                let detail = "is no parameter here; there are service, limit, cursor"
+                let detail = "is not a parameter of this route; the parameters are service, limit, cursor"
                 faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
             }
         }
@@ -113,7 +114,7 @@ private struct LetterQuery {
     }
 }
 
-/// One consumer.
+/// A consumer with its position in each partition.
 struct ConsumerDocument: Record {
     struct Place: Record {
         var attempts = 0
@@ -138,7 +139,7 @@ struct ConsumerDocument: Record {
     var lag = 0
     var name = ""
     var partitions: [Place] = []
-    /// When the oldest event that it has not taken in was appended, in real time.
+    /// The real time at which the oldest unread event was appended.
     var waitingSince: Instant?
 
     init() {}
@@ -168,11 +169,11 @@ struct ConsumerDocument: Record {
     }
 }
 
-/// What the check of the log found.
+/// The result of the check of the log.
 struct LogCheck: Record {
     struct Partition: Record {
         var count = 0
-        /// `first-last` of each stretch of offsets in which some are missing.
+        /// `first-last` of each range of offsets with missing events.
         var faults: [String] = []
         var first = 0
         var last = 0
@@ -188,10 +189,10 @@ struct LogCheck: Record {
     }
 
     var dense = true
-    /// Of each service, how many states were compared with the fold of their events.
+    /// The fold audit of each service.
     var folds: [FoldCheck] = []
     var partitions: [Partition] = []
-    /// Dense, and no state differs.
+    /// Whether offsets have no gaps and no state differs.
     var sound = true
 
     mutating func add(_ check: DensityCheck) {
@@ -225,11 +226,11 @@ struct LogCheck: Record {
     }
 }
 
-/// An input that was set aside.
+/// A dead letter.
 struct LetterDocument: Record {
     var due: Instant?
     var key = ""
-    /// `partition:offset`; none for a deadline.
+    /// `partition:offset`; nil for a deadline.
     var position: String?
     var reason: String?
     var service = ""

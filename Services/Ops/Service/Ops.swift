@@ -5,25 +5,27 @@ import Postgres
 public import ServiceKit
 import ServiceLifecycle
 
-/// The service `ops`, put together: the one place that knows all its parts.
+/// The service `ops`, assembled from its parts.
 ///
-/// It has no machine: it reads the log. It can change nothing but the virtual clock, and hands orders about parked devices on to their services.
+/// It has no machine. It reads the log, moves the virtual clock, and forwards requests about dead letters.
 public enum Ops {
+    /// The name of the service.
     public static let name = "ops"
+    /// The default port.
     public static let port = 8080
 
-    /// Its own settings.
+    /// The settings that only this service has.
     public static let settings: [Setting] =
         [
             .number(
                 "RETENTION_DAYS", 30, 1...3650,
-                "days that events are kept, where MIGRATION_DATABASE_URL gives the right to drop"),
+                "days to keep events; dropping days needs MIGRATION_DATABASE_URL"),
             Setting(
                 "DASHBOARDS_PASSWORD_FILE", nil,
-                "file with a password for the role dashboards, which reads the views of schema ops; with migrate"),
+                "migrate only: file with the password of the role dashboards, which reads the views of schema ops"),
         ] + ParkedRoutes.settings
 
-    /// Creates or updates the database: the log, and the role of `ops`. Makes the log's clock virtual with `VIRTUAL_TIME`.
+    /// Creates or updates the log, the schema `ops` and the role of `ops`. `VIRTUAL_TIME` makes the clock virtual.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let connection = try await configuration.ownersConnection(logger)
         try await LogSchema.migrate(connection, partitions: configuration.partitions, logger: logger)
@@ -34,16 +36,16 @@ public enum Ops {
         await connection.close()
     }
 
-    /// Compares the database with this program, and changes nothing.
+    /// Compares the migrations of the database with this program. It changes nothing.
     ///
-    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
+    /// - Throws: an error with a remedy, on one line, if they differ.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await PlainService.check(name, configuration, migrators: [try OpsSchema.migrator()], logger: logger)
     }
 
-    /// Serves until a signal ends it.
+    /// Serves requests until a signal ends the process.
     ///
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    /// - Throws: an error with a remedy, on one line, if the service cannot start.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
         try await HTTPClient.withHTTPClient(configuration: calling) { client in
@@ -62,11 +64,11 @@ public enum Ops {
         }
     }
 
-    /// All routes of the service.
+    /// Adds all routes of the service.
     ///
     /// - Parameters:
-    ///   - pool: of the role `dormouse_ops`.
-    ///   - parked: hands orders on to the other services.
+    ///   - pool: connections of the role `dormouse_ops`.
+    ///   - parked: forwards requests about dead letters to the other services.
     static func addRoutes(
         to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes
     ) {
@@ -82,14 +84,14 @@ public enum Ops {
         DashboardRoutes().add(to: &table)
     }
 
-    /// With the owner's rights the whole upkeep of the log, else what the service's own role may do of it.
+    /// Returns the full upkeep of the log with the owner's rights, else the part that the role of the service may do.
     private static func upkeep(_ parts: PlainParts) throws -> any Service {
         guard let url = parts.configuration.migrationDatabaseURL else {
             let maintenance = LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
             parts.readiness.add(.upkeep(maintenance))
             return maintenance
         }
-        // The time to drop a day grows with its size, so this connection has no deadline.
+        // The time to drop a day grows with its size, so this connection has no timeout.
         let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", flightTimeout: nil)
         let pool = ConnectionPool(options, size: 1, logger: parts.logger)
         let days = parts.configuration.number("RETENTION_DAYS") ?? 30
@@ -99,7 +101,7 @@ public enum Ops {
     }
 }
 
-/// The log's upkeep with a pool of its own, which goes when it ends.
+/// The upkeep of the log with its own pool, which it closes at the end.
 private struct Upkeep: Service {
     let maintenance: LogMaintenance
     let pool: ConnectionPool

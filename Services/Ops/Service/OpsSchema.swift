@@ -2,11 +2,11 @@ import EventLog
 import Logging
 import Postgres
 
-/// The part of the database that is `ops`' own: counts, how devices and apps are now, and the views for SQL tools.
+/// The schema `ops`: counts, the current state of devices and apps, and the views for SQL tools.
 enum OpsSchema {
-    /// The role that SQL tools such as Grafana have: it can read the views and nothing else.
+    /// The role of SQL tools such as Grafana. It can read only the views.
     static let dashboardsRole = "dashboards"
-    /// The views of schema `ops`: what is documented, and stays as it is.
+    /// The views of the schema. They are documented and stay stable.
     static let views = ["events", "devices", "app_states", "wakes", "notifications", "transfers", "rates"]
 
     static func migrations() throws -> [Migration] {
@@ -28,10 +28,10 @@ enum OpsSchema {
         ]
     }
 
-    /// Brings the schema up to date, and compares it with this program.
+    /// Returns the migrator, which updates the schema or compares it with this program.
     static func migrator() throws -> Migrator { Migrator(schema: "ops", migrations: try migrations()) }
 
-    /// Creates or updates the schema, and grants what the roles may do with it. Needs the log, and the role of `ops`.
+    /// Creates or updates the schema, and grants rights to the roles. Needs the log and the role of `ops`.
     static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
         let ops = LogSchema.operatorsRole

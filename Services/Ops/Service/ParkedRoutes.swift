@@ -9,22 +9,21 @@ import NIOSSL
 import Records
 import ServiceKit
 
-/// Replays and discards what services have set aside. Each service does that itself; this hands the order on, with the
-/// caller's own credential, and its answer back.
+/// Replay and discard of dead letters. Each request goes to the service of the dead letter, with the same credential.
 struct ParkedRoutes: Sendable {
     private static let mostBytes = 1 << 16
-    /// Where each service is.
+    /// The base URL of each service.
     let addresses: [String: String]
     let client: HTTPClient
-    /// A service tries what it set aside anew, one input after the other: for so long it is waited for.
+    /// The timeout of a forwarded request. A service retries the parked inputs one after another.
     var patience = Duration.seconds(60)
 
-    /// The settings of where the services are.
+    /// The URLs of the services, and the certificates to trust.
     static let settings =
         KnownMachine.all.map { machine in
             Setting(
                 "\(machine.name.uppercased())_URL", standardAddress(of: machine.name),
-                "where \(machine.name) is: orders about its parked devices go there", mustBe: "an http or https URL"
+                "URL of \(machine.name), for replay and discard of its dead letters", mustBe: "an http or https URL"
             ) { text in
                 guard let url = URL(string: text), let scheme = url.scheme else { return false }
                 return ["http", "https"].contains(scheme) && url.host != nil
@@ -32,27 +31,27 @@ struct ParkedRoutes: Sendable {
         } + [
             Setting(
                 authority, nil,
-                "PEM file with certificates to trust beside the system's, where a service's URL is https")
+                "PEM file with certificates to trust for https URLs, in addition to the system's")
         ]
 
     private static let authority = "SERVICES_AUTHORITY"
 
-    /// Who is trusted beside whom the system trusts.
+    /// Returns the certificates that are trusted in addition to the system's.
     ///
-    /// - Throws: where the authority's file has no certificate, in one line.
+    /// - Throws: an error of one line if the file has no certificate.
     static func trusted(_ configuration: ServiceConfiguration) throws(ConfigurationError) -> [NIOSSLCertificate] {
         guard let file = configuration[authority] else { return [] }
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw ConfigurationError(
-                "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
+                "SERVICES_AUTHORITY (--services-authority): the file contains no certificate in PEM format")
         }
         return certificates
     }
 
-    /// How services are called. One that nobody listens for is known at once: by itself the client would try to connect until
-    /// its patience ends.
+    /// Returns the configuration of the HTTP client. A refused connection fails at once; by default, the client would
+    /// retry until the timeout of the request.
     ///
-    /// - Parameter time: for a connection, to a host that does not say no either.
+    /// - Parameter time: the timeout of a connection attempt.
     static func calling(
         trusting certificates: [NIOSSLCertificate], connecting time: TimeAmount = .seconds(5)
     ) -> HTTPClient.Configuration {
@@ -80,10 +79,10 @@ struct ParkedRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let orders = [
-            ("replay", "Has a service take in, in order, what it set aside of a device, and frees the device"),
+            ("replay", "Makes a service process the parked inputs of a device in order, then unparks the device"),
             (
                 "discard",
-                "Has a service forget the event at fault of a device, take in what waits behind it, and free it"
+                "Makes a service drop the poison input of a device, process the inputs after it, then unpark the device"
             ),
         ]
         for (order, summary) in orders {
@@ -102,7 +101,7 @@ struct ParkedRoutes: Sendable {
         let key = try context.parameters.identifier("key")
         guard let address = addresses[service] else {
             let names = KnownMachine.all.map(\.name).joined(separator: ", ")
-            throw Problem.notFound.because("there is no service \(service) with dead letters; there are \(names)")
+            throw Problem.notFound.because("\(service) is not a service with dead letters; the services are \(names)")
         }
         var handed = HTTPClientRequest(url: address + "/v1/parked/\(key)/\(order)")
         handed.method = .POST
@@ -122,14 +121,16 @@ struct ParkedRoutes: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch let error as HTTPClientError where error == .deadlineExceeded {
-            throw Problem.orderUnderWay.because("\(service) is still at it after \(patience.components.seconds) s")
+            throw Problem.orderUnderWay.because(
+                "\(service) did not finish within \(patience.components.seconds) s and may still finish; repeat the "
+                    + "request with its Idempotency-Key")
         } catch {
-            throw Problem.serviceUnreachable.because("\(service) at \(address) gave no answer")
+            throw Problem.serviceUnreachable.because("\(service) at \(address) did not answer")
         }
     }
 }
 
-/// How many of a parked device's inputs were taken in.
+/// The number of parked inputs that the service processed.
 struct Released: Record {
     var taken = 0
 
@@ -138,7 +139,7 @@ struct Released: Record {
 
 extension Problem {
     static let orderUnderWay = Problem(
-        .gatewayTimeout, "order_under_way", "The service may still do it; repeat it with its Idempotency-Key")
+        .gatewayTimeout, "order_under_way", "The service did not finish in time")
     static let serviceUnreachable = Problem(
-        .serviceUnavailable, "service_unreachable", "The service that should do it gave no answer", retryAfter: 1)
+        .serviceUnavailable, "service_unreachable", "The service is unreachable", retryAfter: 1)
 }

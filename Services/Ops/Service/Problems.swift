@@ -7,25 +7,26 @@ import Runtime
 import ServiceKit
 
 extension Problem {
-    /// What is wrong with the parameters of a query, all of it.
+    /// Returns `invalid_query` with all invalid parameters.
     static func query(_ faults: [Fault]) -> Problem { .invalidQuery.because(faults) }
 
-    static let notAcceptable = Problem(.notAcceptable, "not_acceptable", "No such form of the answer")
-    static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite follows real time")
+    static let notAcceptable = Problem(
+        .notAcceptable, "not_acceptable", "The service has no media type that Accept allows")
+    static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite runs in real time")
     static let advanceUnderWay = Problem(
-        .serviceUnavailable, "advance_under_way", "Another advance of the clock is under way", retryAfter: 1)
-    static let notSettled = Problem(.gatewayTimeout, "not_settled", "The clock stopped: somebody did not settle")
+        .serviceUnavailable, "advance_under_way", "Another advance of the clock is in progress", retryAfter: 1)
+    static let notSettled = Problem(.gatewayTimeout, "not_settled", "A service did not settle in time")
     static let databaseUnavailable = Problem(
         .serviceUnavailable, "database_unavailable", "The database is not available", retryAfter: 1)
-    static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The question takes too long to answer")
+    static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The query takes too long")
 
-    /// What the clock's routes may answer beside success.
+    /// The problems of the routes of the clock.
     static let ofClock: [Problem] = [.clockNotVirtual, .advanceUnderWay, .notSettled, .stopping, .databaseUnavailable]
-    /// What questions to the log may answer beside success.
+    /// The problems of queries of the log.
     static let ofLog: [Problem] = [.databaseUnavailable, .tooMuch]
 }
 
-/// Runs a question to the log; its errors become problems here and nowhere else.
+/// Runs a query of the log, and converts its errors to problems.
 func asking<T>(_ body: () async throws -> T) async throws -> T {
     do { return try await body() } catch let error as LogQueryError {
         switch error {
@@ -33,7 +34,7 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
         case .beyondLog(let place, let head): throw Problem.beyondLog(place, head: head)
         case .foreignPlace:
             throw Problem.invalidQuery.because(
-                error.description, faults: [Fault(pointer: "/cursor", detail: "is not of this feed")])
+                error.description, faults: [Fault(pointer: "/cursor", detail: "is not a cursor of this feed")])
         }
     } catch let error as BeyondRetention {
         throw Problem.beyondRetention.because(
@@ -43,11 +44,11 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
         case .newerState: throw Problem.newerProgramNeeded.because(error.description)
         case .malformedState:
             throw Problem.beyondRetention.because(
-                "only an older version of the service could read what the log has left")
+                "only an older version of the service can read the remaining events")
         default: throw error
         }
     } catch let error as ContractError {
-        // Of a rolling deploy; another replica may know it already. What is malformed nobody can read.
+        // During a rolling deploy, another replica may know the event version. No replica can read a malformed event.
         if case .malformed = error { throw error }
         throw Problem.newerProgramNeeded.because(error.description)
     } catch let error as ClockError {

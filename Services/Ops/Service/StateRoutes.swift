@@ -8,7 +8,7 @@ import Runtime
 import ServiceKit
 import Timeline
 
-/// What each service knew about a device, now or at any moment that the log covers.
+/// The state of a device in a service, now or at a time or position in the log.
 struct StateRoutes: Sendable {
     let queries: LogQueries
     let pool: ConnectionPool
@@ -16,11 +16,11 @@ struct StateRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/devices/{device}/state",
-            "What a service knew about a device: ?service=, and ?at= a time or a place of the log (default now)",
+            "Returns the state of a device in a service, now or at an earlier time or position",
             access: .scope(.read),
             parameters: [
                 .text("service", "The service"),
-                .text("at", "A time by RFC 3339, or a place of the log, partition:offset; now by default"),
+                .text("at", "A time by RFC 3339, or a position in the log, partition:offset; now by default"),
             ],
             response: PastState.self,
             problems: [.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog,
@@ -31,14 +31,14 @@ struct StateRoutes: Sendable {
             let query = try StateQuery(request, partition)
             let found = try await asking { try await query.machine.past(key, partition, query.moment, pool) }
             guard let found else {
-                throw Problem.notFound.because("\(query.machine.name) knew nothing of this device then")
+                throw Problem.notFound.because("\(query.machine.name) did not know this device then")
             }
             return Response(found)
         }
     }
 }
 
-/// What `/v1/devices/{device}/state` is asked.
+/// The query of `/v1/devices/{device}/state`.
 private struct StateQuery {
     let machine: KnownMachine
     let moment: PastMoment
@@ -58,12 +58,13 @@ private struct StateQuery {
                     moment = .offset(offset)
                 } else {
                     let detail =
-                        "must be a time by RFC 3339, or a place of this device's partition: \(partition):offset"
+                        "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
                     faults.append(Fault(pointer: "/at", detail: detail))
                 }
             default:
                 let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
-                faults.append(Fault(pointer: pointer, detail: "is no parameter here; there are service, at"))
+                faults.append(
+                    Fault(pointer: pointer, detail: "is not a parameter of this route; the parameters are service, at"))
             }
         }
         if machine == nil {
@@ -78,21 +79,21 @@ private struct StateQuery {
     }
 }
 
-/// A state did not write itself as JSON.
+/// A state whose JSON is invalid.
 struct StateUnwritable: Error {
     let key: AggregateKey
     let fault: JSONSyntaxError
 }
 
-/// What a service knew about a device.
+/// The state of a device in a service.
 struct PastState: Record {
     var events = 0
     var nextDeadline: Instant?
-    /// Up to where the log is in it: `partition:offset`.
+    /// The last event in the state: `partition:offset`.
     var position = ""
     var service = ""
     var state = JSON.object([])
-    /// Of the last event that is in it.
+    /// The time of the last event in the state.
     var time = Instant.epoch
 
     init() {}

@@ -2,17 +2,17 @@ import Contracts
 import Records
 import Timeline
 
-/// What happened how often in a window of the suite's time.
+/// The counts of events in a window of suite time.
 struct Stats: Record {
     var ended: [EndCount] = []
     var events = 0
-    /// Seconds of a point.
+    /// Seconds per point.
     var interval = 60
-    /// Events that are in the log and not counted yet.
+    /// Events in the log that are not counted yet.
     var lag = 0
     var notifications: [StatusCount] = []
     var now = StatsNow()
-    /// One for each interval, oldest first.
+    /// One point per interval, oldest first.
     var points: [StatsPoint] = []
     var refused: [ReasonCount] = []
     var since = Instant.epoch
@@ -34,7 +34,7 @@ struct Stats: Record {
         }
     }
 
-    /// Adds what there was of one type with one label.
+    /// Adds the count of one type and label.
     mutating func count(_ type: String, _ label: String, _ events: Int, _ amount: Int) {
         self.events += events
         if let index = types.firstIndex(where: { $0.type == type }) {
@@ -60,13 +60,13 @@ struct Stats: Record {
         }
     }
 
-    /// Adds what there was of one series in one point.
+    /// Adds the count of one series to one point.
     mutating func count(point: Int, series: String, _ events: Int, _ amount: Int) {
         guard points.indices.contains(point) else { return }
         points[point].count(series, events, amount)
     }
 
-    /// What there was most of comes first.
+    /// Sorts each list by count, highest first.
     mutating func sort() {
         types.sort { ($1.events, $0.type) < ($0.events, $1.type) }
         woken.sort { ($1.count, $0.reason) < ($0.count, $1.reason) }
@@ -92,7 +92,7 @@ struct Stats: Record {
     }
 }
 
-/// How many events of a type there were.
+/// The number of events of a type.
 struct TypeCount: Record {
     var events = 0
     var type = ""
@@ -106,7 +106,7 @@ struct TypeCount: Record {
     }
 }
 
-/// How often an app was woken, or was not, for one reason.
+/// The number of granted or refused wakes with one reason.
 struct ReasonCount: Record {
     var count = 0
     var reason = ""
@@ -120,16 +120,16 @@ struct ReasonCount: Record {
     }
 }
 
-/// How often apps ended in one way.
+/// The number of app terminations with one reason.
 struct EndCount: Record {
-    /// Apple's exit code, where the system killed it.
+    /// Apple's exit code, if the system killed the app.
     var code: String?
     var count = 0
     var reason = ""
 
     init() {}
 
-    /// - Parameter label: the reason, and behind a space the code.
+    /// - Parameter label: the reason, optionally followed by a space and the code.
     init(_ label: String, _ count: Int) {
         let words = label.split(separator: " ")
         reason = words.first.map(String.init) ?? ""
@@ -144,7 +144,7 @@ struct EndCount: Record {
     }
 }
 
-/// How often a notification came to stand so.
+/// The number of notifications with one status.
 struct StatusCount: Record {
     var count = 0
     var status = ""
@@ -158,7 +158,7 @@ struct StatusCount: Record {
     }
 }
 
-/// What became of transfers.
+/// The bytes and results of transfers.
 struct TransferTotals: Record {
     var bytesReceived = 0
     var bytesSent = 0
@@ -173,9 +173,9 @@ struct TransferTotals: Record {
     }
 }
 
-/// How devices and apps are, as of the last event that was counted.
+/// The current devices and apps, as of the last counted event.
 struct StatsNow: Record {
-    /// How many apps are in one state.
+    /// The number of apps in one state.
     struct Apps: Record {
         var count = 0
         var state = ""
@@ -188,7 +188,7 @@ struct StatsNow: Record {
 
     var apps: [Apps] = []
     var devices = 0
-    /// Those of the devices that are turned off.
+    /// The number of devices that are turned off.
     var devicesOff = 0
 
     init() {}

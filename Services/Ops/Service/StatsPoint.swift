@@ -1,9 +1,9 @@
 import Records
 import Timeline
 
-/// One interval. What is told apart of a service's events counts as its own too.
+/// One interval. An event with its own series, such as `woken`, also counts for its service.
 struct StatsPoint: Record {
-    /// Of transfers, received and sent.
+    /// Bytes that transfers received and sent.
     var bytes = 0
     var delivered = 0
     var discarded = 0

@@ -4,19 +4,19 @@ import Records
 import ServiceKit
 import Timeline
 
-/// What happened how often, from counts that are kept as the log grows: as fast at a hundred million events as at none.
+/// Statistics from stored counts. Their cost does not depend on the size of the log.
 struct StatsRoutes: Sendable {
     let pool: ConnectionPool
 
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/stats",
-            "What happened how often: ?interval= seconds of a point; since, until (default the last 60 points)",
+            "Returns the counts of events, wakes, pushes and transfers; the last 60 points by default",
             access: .scope(.read),
             parameters: [
-                .number("interval", 60...86_400, "Seconds of a point, whole minutes; 60 by default"),
-                .moment("since", "The first point has this moment in it"),
-                .moment("until", "The points end before this moment; now by default"),
+                .number("interval", 60...86_400, "Seconds per point, in whole minutes; 60 by default"),
+                .moment("since", "The first point contains this time"),
+                .moment("until", "The points end before this time; now by default"),
             ],
             response: Stats.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
@@ -26,8 +26,8 @@ struct StatsRoutes: Sendable {
     }
 
     private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
-    // Partition by partition, since the index begins with it (OFFSET keeps the planner from any other way); and what is one beside its partition is added up before anything
-    // else is asked of it.
+    // One scan per partition, because the index begins with it; OFFSET stops the planner from choosing another way.
+    // The inner query adds up the partitions before the series are computed.
     private static let counts = Statement(
         """
         SELECT GROUPING(c.type) = 0, c.type, c.label, c.point, c.series, sum(c.events)::int8, sum(c.amount)::int8
@@ -82,21 +82,21 @@ struct StatsRoutes: Sendable {
     }
 }
 
-/// The points that are wanted.
+/// The requested points.
 struct StatsWindow {
     static let mostPoints = 1440
-    /// Seconds of a point.
+    /// Seconds per point.
     let interval: Int
-    /// Seconds since 1970, both multiples of the interval.
+    /// Seconds since 1970; `since` and `until` are multiples of the interval.
     let since: Int
     let until: Int
 
-    /// The widest counts that the points can be made of.
+    /// The widest stored counts that divide the interval, in seconds.
     var width: Int { [86_400, 3600].first { interval.isMultiple(of: $0) } ?? 60 }
     var points: Int { (until - since) / interval }
 }
 
-/// What `/v1/stats` is asked.
+/// The query of `/v1/stats`.
 struct StatsQuery {
     private var interval = 60
     private var since: Instant?
@@ -111,7 +111,8 @@ struct StatsQuery {
                 if let interval = Int(text), (60...86_400).contains(interval), interval.isMultiple(of: 60) {
                     self.interval = interval
                 } else {
-                    faults.append(Fault(pointer: "/interval", detail: "must be whole minutes in seconds: 60 to 86400"))
+                    faults.append(
+                        Fault(pointer: "/interval", detail: "must be a multiple of 60 seconds, from 60 to 86400"))
                 }
             case "since", "until":
                 if let instant = Instant(text) {
@@ -122,7 +123,9 @@ struct StatsQuery {
             default:
                 let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
                 faults.append(
-                    Fault(pointer: pointer, detail: "is no parameter here; there are interval, since, until"))
+                    Fault(
+                        pointer: pointer,
+                        detail: "is not a parameter of this route; the parameters are interval, since, until"))
             }
         }
         guard faults.isEmpty else {
@@ -130,7 +133,7 @@ struct StatsQuery {
         }
     }
 
-    /// Whole points: the first one has `since` in it, the last one what comes before `until`.
+    /// Returns whole points: the first contains `since`, the last ends at or after `until`.
     func window(at now: Instant) throws(Problem) -> StatsWindow {
         let milliseconds = Int64(interval) * 1000
         func point(_ instant: Instant, roundedUp: Bool) -> Int {
@@ -143,7 +146,7 @@ struct StatsQuery {
         guard window.points > 0, window.points <= StatsWindow.mostPoints else {
             let detail =
                 window.points > 0
-                ? "are \(window.points) points of \(interval) s after since; \(StatsWindow.mostPoints) at most"
+                ? "gives \(window.points) points of \(interval) s after since; the maximum is \(StatsWindow.mostPoints)"
                 : "must be after since"
             throw .query([Fault(pointer: "/until", detail: detail)])
         }

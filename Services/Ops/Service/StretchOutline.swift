@@ -2,12 +2,12 @@ import EventLog
 import Postgres
 import Timeline
 
-/// The outline that is kept as events are counted: what each stretch of a partition holds. What is not taken in yet may hold
-/// anything.
+/// The skip index, which counting updates: the types, services and times in each block of 512 offsets. It does not
+/// cover events that are not counted yet, so every filter reads those.
 struct StretchOutline: LogOutline {
     let pool: ConnectionPool
 
-    /// Whether a stretch may hold events of the services and times.
+    /// The condition that a block may contain events of the services and times.
     private static let holds =
         " AND ($6::text[] = '{}' OR o.sources && $6) AND ($7::int8 IS NULL OR o.latest >= $7)"
         + " AND ($8::int8 IS NULL OR o.earliest < $8)"
@@ -23,7 +23,7 @@ struct StretchOutline: LogOutline {
             WHERE o.partition = s.partition AND o.stretch >= k.low / 512 AND o.stretch * 512 < k.high\(Self.holds)
             ORDER BY o.stretch \(direction) LIMIT $4
             """
-            // Of each type the first ones: of all of them the first are among those.
+            // The first blocks of each type contain the first blocks of all types.
             : """
             SELECT greatest(k.low, min(t.first) - 1) AS low, least(k.high, max(t.last)) AS high
             FROM unnest($5::text[]) AS n (type) CROSS JOIN LATERAL (
@@ -34,7 +34,7 @@ struct StretchOutline: LogOutline {
                 ORDER BY t.stretch \(direction) LIMIT $4) AS t
             GROUP BY t.stretch ORDER BY t.stretch \(direction) LIMIT $4
             """
-        // One snapshot for the outline and for how far it goes.
+        // One statement, so that the skip index and its end come from one database snapshot.
         let statement = Statement(
             """
             SELECT s.partition, w.low, w.high FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)

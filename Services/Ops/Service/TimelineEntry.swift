@@ -2,7 +2,7 @@ import Contracts
 import Records
 import Timeline
 
-/// One line of a device's timeline.
+/// One event in the timeline of a device.
 struct TimelineEntry: Record {
     var app: String?
     var cause: String?
@@ -19,7 +19,7 @@ struct TimelineEntry: Record {
     init(_ event: Event) {
         app = event.app
         cause = event.causation?.lowercased
-        // The log holds JSON only.
+        // The log contains only JSON.
         data = (try? JSON(parsing: event.data)) ?? .null
         self.event = event.id.lowercased
         position = "\(event.partition):\(event.offset)"

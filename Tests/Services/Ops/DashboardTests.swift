@@ -282,7 +282,7 @@ struct DashboardTests {
                 proxy.refuse(true)
                 try await proxy.cutAll()
                 try await browser.until(
-                    "document.querySelector('#trouble').textContent.startsWith('ops does not answer; trying again.')")
+                    "document.querySelector('#trouble').textContent.startsWith('ops does not answer; retrying.')")
                 // What it knew stays.
                 #expect(try await browser.text("#devices-count") == "4")
                 try await bench.append("fetch.refresh.due", to: "d3")

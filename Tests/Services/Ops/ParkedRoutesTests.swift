@@ -76,7 +76,7 @@ import Testing
         let certificate = try await PEMCertificate.make()
         for file in ["/nowhere", certificate.keyFile] {
             let fault = ConfigurationError(
-                "SERVICES_AUTHORITY (--services-authority): the file that it names has no certificate in PEM")
+                "SERVICES_AUTHORITY (--services-authority): the file contains no certificate in PEM format")
             #expect(throws: fault) { try ParkedRoutes.trusted(try Self.configuration(["--services-authority", file])) }
         }
     }

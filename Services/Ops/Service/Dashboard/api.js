@@ -1,4 +1,4 @@
-// The API of `ops`: the operator's key, questions, and the live stream. The key goes nowhere but into a header.
+// The client of the `ops` API: the operator key, requests, and the live stream. The key is sent only in a header.
 
 const place = 'dormouse.key'
 let key = sessionStorage.getItem(place)
@@ -15,16 +15,16 @@ export const credentials = {
   },
 }
 
-/** An answer that is no success; `status` is 0 where there was none. */
+/** A failed request; `status` is 0 without a response. */
 export class Failure extends Error {
   constructor(status, problem, retryAfter) {
-    super(problem?.detail ?? problem?.title ?? (status ? `status ${status}` : 'no answer'))
+    super(problem?.detail ?? problem?.title ?? (status ? `status ${status}` : 'no response'))
     this.status = status
     this.code = problem?.code
     this.retryAfter = retryAfter
     this.faults = problem?.faults ?? []
   }
-  /** Whether another key is needed, rather than patience. */
+  /** Whether the request needs another key; a retry does not help. */
   get isOfTheKey() { return this.status === 401 || this.status === 403 }
 }
 
@@ -42,16 +42,16 @@ async function request(path, { headers = {}, signal } = {}) {
   throw new Failure(response.status, problem, Number(response.headers.get('Retry-After')) || undefined)
 }
 
-/** A path with a query; parameters that are empty are left out. */
+/** Returns a path with a query, without empty parameters. */
 export function path(base, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
   return given.length > 0 ? `${base}?${new URLSearchParams(given)}` : base
 }
 
-/** A name as a part of a path. Names have colons, and nothing else that would have to be written another way. */
+/** Returns a name as a path segment. Colons stay readable; names have no other reserved characters. */
 export const segment = name => encodeURIComponent(name).replaceAll('%3A', ':')
 
-/** Asks for a document. Whoever does not answer within 15 s does not answer. */
+/** Returns a JSON document. The timeout is 15 s. */
 export async function get(path, signal) {
   const patience = AbortSignal.timeout(15_000)
   try {
@@ -63,22 +63,22 @@ export async function get(path, signal) {
   }
 }
 
-/** Waits, unless `signal` ends it. */
+/** Waits until the time is over or `signal` aborts. */
 export const pause = (milliseconds, signal) => new Promise(done => {
   if (signal?.aborted) return done()
   const timer = setTimeout(done, milliseconds)
   signal?.addEventListener('abort', () => { clearTimeout(timer); done() }, { once: true })
 })
 
-/** How long to wait before the next try: 1 s, doubled up to 15 s, or what the service asks for. */
+/** Returns the milliseconds until the next retry: 1 s, doubled up to 15 s, or a longer Retry-After. */
 export const patience = (tries, failure) => Math.max(Math.min(15_000, 1000 * 2 ** tries), (failure?.retryAfter ?? 0) * 1000)
 
 /**
- * Follows server-sent events until `signal` ends it, and comes back after the last one that was read whenever the
- * stream ends. A heartbeat comes every 15 s: whoever is silent for 40 s is gone. Who was away for a minute, or read too
- * slowly, begins anew with what comes then: nobody looks at a page to see the past go by.
  *
- * `told` gets each event, `state` one of connecting, live, waiting, ended; `opened` whether it begins (anew).
+ *
+ *
+ *
+ ** Follows server-sent events until `signal` aborts, and reconnects after the last event id when the stream ends.
  */
 export async function follow(path, { told, state, opened, failed, signal }) {
   let last
@@ -113,7 +113,7 @@ export async function follow(path, { told, state, opened, failed, signal }) {
       silence.abort()
     } catch (error) {
       if (signal.aborted) break
-      // What the log has no more is left out: begin with what comes now.
+      // The log does not have this position: start with new events.
       if (error.status === 410 || error.status === 400) last = undefined
       if (error instanceof Failure && error.isOfTheKey) {
         clearTimeout(timer)
@@ -128,7 +128,7 @@ export async function follow(path, { told, state, opened, failed, signal }) {
   state('ended')
 }
 
-/** The events in a stream of bytes (HTML standard, section 9.2.6); an id alone is a `mark`. */
+/** Parses a stream of bytes to events (HTML standard, section 9.2.6); an id without data is a `mark`. */
 async function* events(body, heard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''

@@ -1,4 +1,4 @@
-// "Why?": the causal chain of an event, over all services.
+// The "why?" dialog: the causal chain of an event, over all services.
 
 import { get, segment } from './api.js'
 import { $, h, say } from './dom.js'
@@ -10,10 +10,10 @@ let asking
 
 $('why-close').addEventListener('click', () => dialog.close())
 dialog.addEventListener('close', () => asking?.abort())
-// Beside it, on what it covers.
+// A click on the backdrop closes the dialog.
 dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close() })
 
-/** Opens the chain of the event with this id. */
+/** Opens the dialog for the event with this id. */
 export async function askWhy(id) {
   asking?.abort()
   const { signal } = asking = new AbortController()
@@ -28,22 +28,22 @@ export async function askWhy(id) {
     chain.replaceChildren(...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
       ? 'cause' : each === event ? 'asked' : 'effect')))
     say($('why-lead'), lead(causes, event, effects, complete))
-    // Long chains begin with what was asked about in sight.
+    // In a long chain, the selected event must be visible.
     chain.querySelector('.asked')?.scrollIntoView({ block: 'nearest' })
   } catch (error) {
     if (signal.aborted) return
-    say($('why-lead'), error.status === 404 ? 'The log does not have this event any more.'
-      : error.status > 0 ? `ops could not tell: ${error.message}.` : 'ops does not answer. Close this and ask again.')
+    say($('why-lead'), error.status === 404 ? 'The log no longer has this event.'
+      : error.status > 0 ? `The request failed: ${error.message}.` : 'ops does not answer. Close this dialog and try again.')
   }
 }
 
 function lead(causes, event, effects, complete) {
   const before = causes.length > 0
     ? `${plural(causes.length, 'event', 'events')} led to it`
-    : event.causationid ? 'What led to it is no more in the log' : 'Nothing in the log led to it: a command or a deadline did'
+    : event.causationid ? 'The log no longer has its cause' : 'A command or a deadline caused it'
   const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed`
-    : complete ? 'nothing has followed from it' : 'of what came later only a part was looked at'
-  return `${before}; ${after}${effects.length > 0 && !complete ? ', and perhaps more' : ''}.`
+    : complete ? 'no event followed' : 'only a part of the later events was searched'
+  return `${before}; ${after}${effects.length > 0 && !complete ? ', perhaps more' : ''}.`
 }
 
 const roles = { cause: 'cause', asked: 'this event', effect: 'effect' }
@@ -64,14 +64,14 @@ function entry(event, cause, role) {
     value(withoutApp(event.data, app)))
 }
 
-/** The app stands in the line above. */
+/** Returns the data without the app, which the line above shows. */
 function withoutApp(data, app) {
   if (data === null || typeof data !== 'object' || data.app !== app) return data
   const { app: _, ...rest } = data
   return rest
 }
 
-/** JSON as words: objects as pairs of paths and values, lists of objects as tables, the rest as it is. */
+/** Renders JSON: objects as pairs of paths and values, lists of objects as tables, all else as text. */
 export function value(data) {
   if (data === null || typeof data !== 'object') return document.createTextNode(data === null ? '–' : String(data))
   if (Array.isArray(data)) {
@@ -81,11 +81,11 @@ export function value(data) {
     return h('pre', {}, JSON.stringify(data, null, 1))
   }
   const members = flat(data)
-  if (members.length === 0) return document.createTextNode('nothing more')
+  if (members.length === 0) return document.createTextNode('no data')
   return h('dl', { class: 'data' }, members.map(([name, member]) => h('div', {}, h('dt', {}, name), h('dd', {}, value(member)))))
 }
 
-/** The members of an object, those of objects in it by their paths: `aps.alert.title`. */
+/** Returns the members of an object. Nested members have paths: `aps.alert.title`. */
 function flat(data) {
   return Object.entries(data).flatMap(([name, member]) => {
     const isObject = member !== null && typeof member === 'object' && !Array.isArray(member) && Object.keys(member).length > 0

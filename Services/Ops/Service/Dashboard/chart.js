@@ -1,17 +1,17 @@
-// Charts in SVG, drawn at the size that they have on the screen.
+// Charts in SVG, drawn in the size of their elements.
 
 import { h, keyed, s, say } from './dom.js'
 import { dayOfYear, minuteOfDay, number } from './words.js'
 
-/** The next of 1, 2, 5, 10, 20, 50 … at or above `value`. */
+/** Returns the smallest of 1, 2, 5, 10, 20, 50 … that is not less than `value`. */
 function round(value) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
   return [1, 2, 5, 10].map(step => step * power).find(step => step >= value)
 }
 
-/** Columns of what each point has, stacked by series, with a point that is read out. */
+/** A chart of stacked columns, one per point, with a text readout of the selected point. */
 export class Chart {
-  /** `series` are the members of a point that are stacked, `things` what they count. */
+  /** `series` are the stacked members of a point; `things` names the counted things. */
   constructor(place, readout, { series, things, height }) {
     this.place = place
     this.readout = readout
@@ -23,7 +23,7 @@ export class Chart {
     new ResizeObserver(() => this.draw()).observe(place)
     place.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
     place.addEventListener('pointerleave', () => this.choose(undefined))
-    // Read out only for whoever is at it.
+    // Screen readers announce the readout only while the chart has the focus.
     place.addEventListener('focus', () => { readout.ariaLive = 'polite' })
     place.addEventListener('blur', () => {
       readout.ariaLive = 'off'
@@ -40,7 +40,7 @@ export class Chart {
     })
   }
 
-  /** `interval` is the seconds of a point. */
+  /** `interval` is the number of seconds per point. */
   show(points, interval) {
     this.points = points
     this.interval = interval
@@ -77,7 +77,7 @@ export class Chart {
         s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
         s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
     }
-    // As many labels as have room, at round times.
+    // As many labels as fit, at round times.
     const room = Math.ceil(points.length * 60 / (frame.right - frame.left))
     const every = [1, 2, 4, 5, 10, 20, 30].find(step => step >= room) ?? 60
     points.forEach((point, index) => {
@@ -117,10 +117,10 @@ export class Chart {
 
   tell() {
     const point = this.points[this.chosen]
-    // Behind the last whole point stands the one that is still going on.
+    // The last point is not complete yet.
     const latest = this.points.at(-2)
     if (point) say(this.readout, `${this.label(point.time)}: ${this.sentence(point)}`)
-    else say(this.readout, latest ? `Last whole point, ${this.label(latest.time)}: ${number(this.sum(latest))} ${this.things}` : '')
+    else say(this.readout, latest ? `Last complete point, ${this.label(latest.time)}: ${number(this.sum(latest))} ${this.things}` : '')
   }
 
   sentence(point) {
@@ -129,7 +129,7 @@ export class Chart {
   }
 }
 
-/** A line without axes: where in the window it was much. */
+/** Draws a small line chart without axes. */
 export function spark(place, values, words) {
   const [width, height] = [240, 28]
   const greatest = Math.max(1, ...values)
@@ -146,7 +146,7 @@ export function spark(place, values, words) {
   svg.lastElementChild.setAttribute('points', line)
 }
 
-/** The series of a chart with their colours and counts. */
+/** Fills the legend of a chart: the series with colours and counts. */
 export function legend(list, series, points) {
   keyed(list, series, name => name,
     name => h('li', {}, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong')),

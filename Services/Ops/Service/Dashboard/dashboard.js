@@ -1,4 +1,4 @@
-// The dashboard: which part of it is open, and when it asks for what it shows.
+// The dashboard: navigation, and the refresh of the open view.
 
 import { credentials, Failure, get, path, patience, pause } from './api.js'
 import { $, say, show } from './dom.js'
@@ -14,17 +14,17 @@ const feed = new Feed(transfers, failed)
 const devices = new Devices(failed)
 const device = new DeviceView(suiteNow, failed)
 
-/** What is open: `overview`, `device`, or `door` while a key is needed. */
+/** The open view: `overview`, `device`, or `door` while a key is needed. */
 let open
 let clock
-/** Ends the refreshing of what is open. */
+/** Stops the refresh of the open view. */
 let refreshing = new AbortController()
-/** Whether numbers are on the page. */
+/** Whether the page shows numbers. */
 let hasNumbers = false
-/** What stays in sight while what stands above it gets its height, until somebody goes elsewhere. */
+/** The section to keep in view while the content above it loads, until the user scrolls or types. */
 let landing
 
-// Which part is open
+// Navigation
 
 function route() {
   const parts = location.hash.replace(/^#\/?/, '').split('/')
@@ -86,7 +86,7 @@ $('forget').addEventListener('click', () => {
   askForKey()
 })
 
-// What goes wrong
+// Failures
 
 function failed(error) {
   if (!(error instanceof Failure)) {
@@ -94,18 +94,18 @@ function failed(error) {
     return
   }
   if (error.isOfTheKey) {
-    // Of several questions that were under way, one tells it.
+    // Several requests can fail at once; the first failure reports it.
     if (open === 'door' && !credentials.isHeld) return
-    const words = error.status === 403 ? 'This key may not read: it needs the scope read.'
+    const words = error.status === 403 ? 'This key lacks the scope read.'
       : credentials.isHeld ? 'ops does not know this key.' : ''
     credentials.forget()
     return askForKey(words)
   }
-  const since = hasNumbers && clock ? ` What you see is of ${timeOfDay(clock.now)} by the suite’s clock.` : ''
-  if (error.status === 0) say($('trouble'), `ops does not answer; trying again.${since}`)
-  else if (error.status === 429) say($('trouble'), 'This key makes too many requests; going on more slowly.')
-  else if (error.code === 'database_unavailable') say($('trouble'), `ops can’t reach its database; trying again.${since}`)
-  else say($('trouble'), `ops answered ${error.status}: ${error.message}; trying again.${since}`)
+  const since = hasNumbers && clock ? ` The page shows data of ${timeOfDay(clock.now)} suite time.` : ''
+  if (error.status === 0) say($('trouble'), `ops does not answer; retrying.${since}`)
+  else if (error.status === 429) say($('trouble'), 'This key makes too many requests; retrying more slowly.')
+  else if (error.code === 'database_unavailable') say($('trouble'), `ops cannot reach its database; retrying.${since}`)
+  else say($('trouble'), `ops answered ${error.status}: ${error.message}; retrying.${since}`)
   show($('trouble'), true)
 }
 
@@ -114,7 +114,7 @@ function wentWell() {
   show($('trouble'), false)
 }
 
-/** What `ops` finds wrong with itself and its database; shown whether or not anything else can be asked. */
+/** Shows the faults that `ops` reports about itself and its database. It works without a key and without the database. */
 async function refreshHealth(signal) {
   const faults = await get('readyz', signal).then(health => health.faults ?? [], error => {
     if (error.status !== 503) throw error
@@ -123,14 +123,14 @@ async function refreshHealth(signal) {
   const database = faults.find(fault => fault.pointer === '/database')
   const rest = faults.filter(fault => fault !== database).map(fault => fault.detail)
   say($('health'), database
-    ? `The database fails: ${database.detail}. The services refuse what needs it, and the numbers below are old.`
-    : `Something is wrong: ${rest.join('; ')}.`)
+    ? `The database fails: ${database.detail}. The services refuse requests that need it, and the numbers below are old.`
+    : `ops reports faults: ${rest.join('; ')}.`)
   show($('health'), faults.length > 0)
 }
 
-// What is refreshed
+// Refresh
 
-/** Asks each 2 s while somebody looks, more slowly while it fails, and of who answers slowly at most a tenth of the time. */
+/** Refreshes every 2 s while the page is visible, less often after failures, and for at most a tenth of the time. */
 async function refresh() {
   refreshing.abort()
   const { signal } = refreshing = new AbortController()
@@ -138,7 +138,7 @@ async function refresh() {
   while (!signal.aborted) {
     let wait = 2000
     if (!document.hidden) {
-      // Where `ops` does not answer, the others tell.
+      // If `ops` does not answer, the other requests report it.
       refreshHealth(signal).catch(() => {})
       const asked = performance.now()
       try {
@@ -160,7 +160,7 @@ document.addEventListener('visibilitychange', () => { if (!document.hidden && op
 $('window').addEventListener('change', refresh)
 
 async function refreshOverview(signal) {
-  // Each is written when it is there: what one of them lacks is no loss to the others.
+  // Each part is written when it arrives, so one failure does not hide the others.
   await Promise.all([refreshClock(signal), refreshNumbers(suiteNow(), signal), devices.refresh(signal)])
 }
 
@@ -170,7 +170,7 @@ async function refreshClock(signal) {
   writeClock()
 }
 
-// The suite's clock
+// The suite clock
 
 function suiteNow() {
   if (!clock) return Date.now()
@@ -192,7 +192,7 @@ function writeClock() {
 
 setInterval(() => { if (!document.hidden) writeClock() }, 500)
 
-// The beginning
+// Start
 
 async function begin() {
   let tries = 0

@@ -1,14 +1,14 @@
-// One device: its app switcher, and its timeline.
+// The page of one device: its app switcher and its timeline.
 
 import { follow, get, path, segment } from './api.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { askWhy } from './causes.js'
 import { dateAndTime, gist, plural, shortType, span, system, timeWithMilliseconds, word } from './words.js'
 
-const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; trying again', ended: 'ended' }
+const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
 
 export class DeviceView {
-  /** `now` gives the suite's time in milliseconds. */
+  /** `now` returns the suite time in milliseconds. */
   constructor(now, failed) {
     this.now = now
     this.failed = failed
@@ -21,7 +21,7 @@ export class DeviceView {
     this.base = `v1/devices/${segment(name)}`
     this.entries = []
     this.next = undefined
-    // So many events are shown, beside the earlier ones that were asked for.
+    // The maximum number of events in the list; each page of earlier events raises it.
     this.most = 500
     const { signal } = this.ending = new AbortController()
     say($('device-name'), name)
@@ -45,7 +45,7 @@ export class DeviceView {
     this.hearing = undefined
   }
 
-  /** Events come in bursts: what they made of the device is read once they are over, or after 300 ms. */
+  /** Refreshes 300 ms after the first event of a burst. */
   hear() {
     const { signal } = this.ending
     this.hearing ??= setTimeout(() => {
@@ -66,7 +66,7 @@ export class DeviceView {
     this.write(state?.state)
     const known = new Set(this.entries.map(entry => entry.event))
     const news = page.items.filter(entry => !known.has(entry.event))
-    // Where more came than a page holds, and where it gets too long, the list begins anew: it has no holes.
+    // If events may be missing between the lists, or the list is too long, it starts again from this page.
     if (news.length === page.items.length || this.entries.length > this.most) {
       this.entries = page.items
       this.next = page.next
@@ -96,7 +96,7 @@ export class DeviceView {
     const isKnown = Boolean(state?.registration)
     show($('device-gone'), !isKnown)
     show($('switcher-panel'), isKnown)
-    say($('device-gone'), 'lifecycle knows no device of this name: it was never registered, or is deregistered.')
+    say($('device-gone'), 'lifecycle has no device with this name: it was never registered, or it is deregistered.')
     keyed($('device-facts'), isKnown ? facts(state) : [], fact => fact, fact => h('li', {}, fact))
     if (!isKnown) return
     const apps = Object.entries(state.apps).map(([name, app]) => ({ name, ...app }))
@@ -120,7 +120,7 @@ export class DeviceView {
     keyed(notes, remarks(app), note => note, note => h('li', {}, note))
   }
 
-  /** "for 3 min" goes on while nothing happens. */
+  /** Updates "for 3 min" while no events arrive. */
   tick() {
     if (document.hidden) return
     for (const element of document.querySelectorAll('#device .card')) {
@@ -136,7 +136,7 @@ function card(app) {
     h('p', { class: 'muted since' }), h('ul', { class: 'notes' }))
 }
 
-/** What about the device decides over background work. */
+/** Returns the properties of the device that affect background work. */
 function facts(state) {
   const { registration, conditions = {} } = state
   const { battery, network } = conditions
@@ -158,7 +158,7 @@ function networkWords(network) {
   return [kind, network.constrained && 'Low Data Mode'].filter(Boolean).join(', ')
 }
 
-/** What about an app decides over its background work. */
+/** Returns the properties of an app that affect its background work. */
 function remarks(app) {
   const size = list => Object.keys(list ?? {}).length
   const modes = app.manifest?.backgroundModes ?? []
@@ -167,7 +167,7 @@ function remarks(app) {
     app.ending && `Being terminated: ${word(app.ending)}`,
     app.backgroundRefresh === 'off' && 'Background App Refresh off',
     app.notifications === 'off' && 'Notifications off',
-    size(app.wakes) > 0 && plural(size(app.wakes), 'wake under way', 'wakes under way'),
+    size(app.wakes) > 0 && plural(size(app.wakes), 'active wake', 'active wakes'),
     size(app.tasks) > 0 && plural(size(app.tasks), 'background task', 'background tasks'),
     app.lastEnd && `Last ended: ${word(app.lastEnd.reason)}${app.lastEnd.code ? ` (${app.lastEnd.code})` : ''}`,
     modes.length > 0 && `Background modes: ${modes.join(', ')}`,

@@ -1,4 +1,4 @@
-// The list of devices, by name, a page at a time.
+// The list of devices, by name, in pages.
 
 import { get, path } from './api.js'
 import { $, h, keyed, say, show } from './dom.js'
@@ -27,16 +27,16 @@ export class Devices {
   async refresh(signal) {
     const prefix = $('prefix').value.trim()
     const isName = /^[A-Za-z0-9._:-]*$/.test(prefix)
-    say($('prefix-fault'), isName ? '' : 'Names have letters, digits and . _ : - only.')
+    say($('prefix-fault'), isName ? '' : 'Names contain only letters, digits and . _ : -')
     if (!isName) return
     const { cursor } = this
     const page = await get(path('v1/devices', { prefix, limit, cursor }), signal)
-    // Answered after another page was asked for.
+    // The user has requested another page since.
     if (cursor !== this.cursor || prefix !== $('prefix').value.trim()) return
     this.next = page.next
     keyed($('device-list'), page.items, item => item.device, item => row(item), write)
     show($('device-empty'), page.items.length === 0)
-    say($('device-empty'), prefix ? `No device has a name that begins with “${prefix}”.` : cursor ? 'No more devices.'
+    say($('device-empty'), prefix ? `No device name begins with “${prefix}”.` : cursor ? 'No more devices.'
       : 'No device is registered. Register one with PUT /v1/devices/NAME at lifecycle, or start the fleet.')
     show($('device-pages'), cursor !== undefined || page.next !== null)
     $('first-page').disabled = cursor === undefined

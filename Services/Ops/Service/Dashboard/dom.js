@@ -1,8 +1,8 @@
-// The page's elements. Text is only ever text: nothing here takes markup, and styles are set on the object, not as attributes.
+// Functions for the elements of the page. No function accepts markup. Styles are set by script, because the policy forbids attributes.
 
 export const $ = id => document.getElementById(id)
 
-/** An element with properties (`dataset`, `class`, listeners as `onclick`, attributes) and children. */
+/** Returns an element with properties (`dataset`, `class`, listeners as `onclick`, attributes) and children. */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(properties)) {
@@ -16,7 +16,7 @@ export function h(tag, properties = {}, ...children) {
   return element
 }
 
-/** An element of SVG with attributes. */
+/** Returns an SVG element with attributes. */
 export function s(tag, attributes = {}, ...children) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
@@ -24,7 +24,7 @@ export function s(tag, attributes = {}, ...children) {
   return element
 }
 
-/** Sets text where it is another one, so that nothing is announced or laid out anew for nothing. */
+/** Sets a text if it differs, so that an unchanged text causes no announcement and no layout. */
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
@@ -34,8 +34,8 @@ export function show(element, isShown) {
 }
 
 /**
- * Makes the children of a list what `items` are, and keeps the elements of those that stay: focus and selection live on.
- * `make` gives a new element, `update` writes an item into one.
+ *
+ ** Makes the children of a list match `items`, and reuses elements by key, so focus and selection survive.
  */
 export function keyed(list, items, key, make, update) {
   const old = new Map([...list.children].map(element => [element.dataset.key, element]))
@@ -55,7 +55,7 @@ export function keyed(list, items, key, make, update) {
   for (const element of old.values()) element.remove()
 }
 
-/** A list of labels, numbers and bars. `items` are `{key, label, note, count}`. */
+/** Fills a list with labels, numbers and bars. `items` are `{key, label, note, count}`. */
 export function bars(list, items, nothing) {
   const greatest = Math.max(1, ...items.map(item => item.count))
   const rows = items.length > 0 ? items : [{ key: '', nothing }]
@@ -74,7 +74,7 @@ export function bars(list, items, nothing) {
   })
 }
 
-/** One bar out of parts: `{key, count, kind}`. The words are beside it. */
+/** Fills one bar with proportional parts: `{key, count, kind}`. */
 export function share(element, parts) {
   const whole = parts.reduce((sum, part) => sum + part.count, 0)
   keyed(element, parts.filter(part => part.count > 0), part => part.key, () => h('span'), (span, part) => {

@@ -1,4 +1,4 @@
-// The live feed: what happens in the whole suite, newest on top.
+// The live feed of all services, newest event first.
 
 import { follow, get, path } from './api.js'
 import { $, h, say, show } from './dom.js'
@@ -6,16 +6,16 @@ import { askWhy } from './causes.js'
 import { gist, plural, serviceOf, shortType, subjectOf, timeOfDay } from './words.js'
 
 const most = 200
-const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; trying again', ended: 'ended' }
+const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
 
 export class Feed {
-  /** `transfers` hears each event that the stream brings, whatever the feed shows. */
+  /** `transfers` gets every event of the stream, also those that the feed filters out. */
   constructor(transfers, failed) {
     this.transfers = transfers
     this.failed = failed
     this.rows = $('feed-rows')
     this.isPaused = false
-    // What came and is not shown yet, oldest first; no more than fits.
+    // Events that are not shown yet, oldest first; at most `most`.
     this.waiting = []
     this.missed = 0
     $('feed-pause').addEventListener('click', () => this.pause(!this.isPaused))
@@ -50,7 +50,7 @@ export class Feed {
     return service === '' || serviceOf(event) === service
   }
 
-  /** What came before is asked for once the stream is open, so that nothing falls between. */
+  /** Requests earlier events after the stream is open, so that no event is missed between. */
   async fill() {
     this.filling?.abort()
     const { signal } = this.filling = new AbortController()
@@ -83,7 +83,7 @@ export class Feed {
   take(event) {
     if (this.seen.has(event.id)) return
     this.seen.add(event.id)
-    // The set only bridges the page and the stream; sets keep the order in which they were filled.
+    // The set removes duplicates between the page and the stream. A set keeps insertion order, so the first is the oldest.
     if (this.seen.size > 5 * most) this.seen.delete(this.seen.values().next().value)
     this.waiting.push(event)
     if (this.waiting.length > most) this.waiting.shift()
@@ -96,7 +96,7 @@ export class Feed {
   }
 
   write() {
-    // Partitions bring theirs in turn: what came together is put in its order. Times are written alike.
+    // Partitions deliver events separately, so sort by time. All times have the same format, so text order is time order.
     const events = this.waiting.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
     this.waiting = []
     this.rows.prepend(...events.map(row).reverse())
@@ -114,7 +114,7 @@ export class Feed {
     this.missed = 0
     const button = $('feed-pause')
     button.setAttribute('aria-pressed', String(isPaused))
-    say(button, isPaused ? 'Go on' : 'Pause')
+    say(button, isPaused ? 'Resume' : 'Pause')
     this.flush()
     this.tell()
   }

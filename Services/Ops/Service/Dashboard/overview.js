@@ -5,7 +5,7 @@ import { $, bars, h, keyed, say, share } from './dom.js'
 import { Chart, legend, spark } from './chart.js'
 import { bytes, number, outcomes, plural, services, span, states, word } from './words.js'
 
-// Minutes, hours and days are what `ops` keeps counts of: a window of any length costs no more than these.
+// `ops` stores counts of minutes, hours and days, so every window is a cheap query.
 const windows = {
   hour: { interval: 60, points: 60, unit: 'a minute', caption: 'events in the last hour' },
   day: { interval: 3600, points: 24, unit: 'an hour', caption: 'events in the last 24 hours' },
@@ -14,10 +14,10 @@ const windows = {
 
 const chart = new Chart($('rate'), $('rate-readout'), { series: services, things: 'events', height: 200 })
 const pushes = new Chart($('pushes'), $('pushes-readout'), { series: outcomes, things: 'pushes', height: 130 })
-/** A consumer that lets an event wait for longer, in milliseconds, is said to be behind. */
+/** A consumer is marked as behind if its oldest unread event is older than this, in milliseconds. */
 const patience = 5000
 
-/** Asks for the numbers, and writes each when it is there. `now` is the suite's time in milliseconds. */
+/** Requests the numbers, and shows each when it arrives. `now` is the suite time in milliseconds. */
 export async function refreshNumbers(now, signal) {
   const shown = windows[$('window').value]
   const { interval } = shown
@@ -81,7 +81,7 @@ function writeReasons(stats) {
   bars($('notifications'), stats.notifications.map(each => ({ key: each.status, label: each.status, count: each.count })), 'No notification was sent.')
   spark($('woken-spark'), stats.points.map(point => point.woken), 'Wakes granted over the window')
   spark($('refused-spark'), stats.points.map(point => point.refused), 'Wakes refused over the window')
-  spark($('ended-spark'), stats.points.map(point => point.killed), 'Ends of apps over the window')
+  spark($('ended-spark'), stats.points.map(point => point.killed), 'App terminations over the window')
 }
 
 function writeTransfers({ points, transfers }) {
@@ -98,11 +98,11 @@ function writeConsumers(consumers) {
     (row, each) => {
       const behind = each.partitions.filter(place => place.lag > 0).length
       const unowned = each.partitions.filter(place => !place.owner).length
-      // Real time, as the log's. What waits for moments only is on its way.
+      // Append times are real time. A short wait is normal.
       const waiting = each.waitingSince === null ? 0 : Date.now() - Date.parse(each.waitingSince)
       row.className = waiting > patience ? 'is-behind' : ''
       say(row.children[1], number(each.lag))
       say(row.children[2], each.waitingSince === null ? (unowned > 0 ? `up to date; ${unowned} of ${each.partitions.length} partitions have no owner` : 'up to date')
-        : `${span(waiting)}, in ${behind} of ${each.partitions.length} partitions`)
+        : `${span(waiting)}, behind in ${behind} of ${each.partitions.length} partitions`)
     })
 }

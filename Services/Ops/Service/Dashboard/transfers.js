@@ -1,10 +1,10 @@
-// The transfers that move, and behind them those that moved last: how far each has come.
+// The progress of transfers: active ones first, then recent ones.
 
 import { $, h, keyed, say, show } from './dom.js'
 import { get, path } from './api.js'
 import { bytes, subjectOf, transferError } from './words.js'
 
-/** What the types of events make of a task. */
+/** The changes that each event type makes to a task. */
 const turns = {
   'transfer.attempt.started': () => ({ state: 'connecting' }),
   'transfer.progress.made': data => ({ state: 'receiving', moved: data.totalBytesWritten, expected: data.totalBytesExpectedToWrite }),
@@ -19,13 +19,13 @@ const most = 6
 
 export class Transfers {
   constructor() {
-    /** By device, app, session and number; who was heard of last is last. */
+    /** Tasks by device, app, session and number; the most recently updated is last. */
     this.tasks = new Map()
     this.isChanged = false
     setInterval(() => this.write(), 500)
   }
 
-  /** What moved of late. The stream brings the rest. */
+  /** Requests the recent events of transfers. The stream delivers new ones. */
   async fill(signal) {
     const page = await get(path('v1/events', { type: Object.keys(turns).join(','), limit: 60 }), signal)
     for (const event of page.items.reverse()) this.hear(event)

@@ -1,19 +1,19 @@
-// The field's words for what the API names, and how numbers, sizes and times are written.
+// Labels for the names in the API, and formats of numbers, sizes and times.
 
 export const services = ['lifecycle', 'fetch', 'push', 'transfer']
 
-/** What may become of a push at once, the best first. */
+/** The immediate results of a push, best first. */
 export const outcomes = ['delivered', 'stored', 'held', 'discarded']
 
-/** The states of an app, the liveliest first. */
+/** The states of an app, most active first. */
 export const states = ['active', 'inactive', 'background', 'suspended', 'notRunning']
 
 const words = {
   notRunning: 'not running',
-  // Why an app was woken.
+  // Reasons of granted wakes.
   fetch: 'Background fetch', push: 'Silent push', transfer: 'Background URL session', location: 'Location',
   task: 'BGTaskScheduler', voip: 'VoIP',
-  // Why it was not.
+  // Reasons of refused wakes.
   notInstalled: 'Not installed', unsupportedOnProfile: 'Not in this version of iOS', deviceOff: 'Device is off',
   forceQuit: 'Force-quit by the user', modeNotDeclared: 'Background mode not declared',
   backgroundRefreshDenied: 'Background App Refresh is off',
@@ -21,7 +21,7 @@ const words = {
   inForeground: 'App is on screen', memoryPressure: 'Memory pressure', terminating: 'App is being terminated',
   locationNotAuthorized: 'Location not authorized: always', alreadyWokenToday: 'Already woken today (Newsstand)',
   resumedTooOften: 'Resumed for VoIP too often',
-  // How a process ended.
+  // Reasons of terminations.
   crash: 'Crashed', exit: 'Exited by itself', exitedOnSuspend: 'Exits on suspend',
   launchTimeout: 'Launch timed out', didEnterBackgroundTimeout: 'didEnterBackground timed out',
   backgroundTaskTimeout: 'Background task not ended', fetchTimeout: 'performFetch timed out',
@@ -33,10 +33,10 @@ const words = {
   uiInBackground: 'UI in the background', workOutsideModes: 'Work outside its background modes',
 }
 
-/** What a reader calls what the API calls `name`; the name itself where there is no better word. */
+/** Returns the label of a name in the API, or the name itself. */
 export const word = name => Object.hasOwn(words, name) ? words[name] : String(name)
 
-/** `ios18` as Apple writes it. */
+/** Returns the profile as Apple writes it: `ios18` becomes `iOS 18`. */
 export const system = profile => String(profile).replace(/^ios(?=\d)/, 'iOS ')
 
 const transferErrors = {
@@ -44,7 +44,7 @@ const transferErrors = {
   '-1005': 'connection lost', '-1009': 'not connected to the internet', '-1011': 'bad server response', '-3000': 'cannot create file',
 }
 
-/** What Apple's documents call an error of `NSURLErrorDomain`. */
+/** Returns the meaning of a code of `NSURLErrorDomain`. */
 export const transferError = code => transferErrors[code] ?? `NSURLErrorDomain ${code}`
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
@@ -54,7 +54,7 @@ export const number = value => whole.format(value ?? 0)
 
 export const plural = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`
 
-/** 1234567 as `1.2 MB`; sizes are decimal, as Apple's are. */
+/** Formats 1234567 as `1.2 MB`; units are decimal, as on Apple systems. */
 export function bytes(value) {
   let size = value ?? 0
   for (const unit of ['bytes', 'kB', 'MB', 'GB', 'TB']) {
@@ -63,7 +63,7 @@ export function bytes(value) {
   }
 }
 
-/** A span of time in its two greatest units. */
+/** Formats a duration in its two largest units. */
 export function span(milliseconds) {
   const seconds = Math.max(0, milliseconds) / 1000
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
@@ -77,29 +77,29 @@ export function span(milliseconds) {
   return `${Math.floor(seconds / size)} ${unit}` + (rest > 0 ? ` ${rest} ${smaller}` : '')
 }
 
-// Times are the suite's, and UTC as the API's.
+// Times are suite time in UTC, as in the API.
 export const timeOfDay = iso => String(iso).slice(11, 19)
 export const timeWithMilliseconds = iso => String(iso).slice(11, 23)
 export const minuteOfDay = iso => String(iso).slice(11, 16)
 export const dayOfYear = iso => String(iso).slice(5, 10)
 export const dateAndTime = iso => `${String(iso).slice(0, 10)} ${String(iso).slice(11, 19)}`
 
-/** The service that an event is of: CloudEvents write it `/lifecycle`. */
+/** Returns the service of an event; the source of a CloudEvent is `/lifecycle`. */
 export const serviceOf = event => String(event.service ?? event.source ?? '').replace(/^\//, '')
 
-/** The device and the app of an event, by its subject `device:NAME` or `device:NAME/APP`. */
+/** Returns the device and the app of an event from its subject, `device:NAME` or `device:NAME/APP`. */
 export function subjectOf(event) {
   const match = /^device:([^/]+)(?:\/(.+))?$/.exec(event.subject ?? '')
   return { device: match?.[1], app: match?.[2] ?? event.app }
 }
 
-/** The type without the service that is named beside it. */
+/** Returns the type without the service, which the row shows separately. */
 export const shortType = event => String(event.type).replace(serviceOf(event) + '.', '')
 
-// What says most about an event, the most telling first.
+// The most informative members of event data, best first.
 const telling = ['refusal', 'reason', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
 
-/** A few words of an event's data, for one line. */
+/** Summarises the data of an event in a few words. */
 export function gist(data) {
   if (data === null || typeof data !== 'object') return ''
   const moved = data.totalBytesWritten ?? data.totalBytesSent
