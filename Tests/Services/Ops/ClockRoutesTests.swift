@@ -11,7 +11,7 @@ import Testing
 import Timeline
 
 @Suite("The clock over HTTP", .timeLimit(.minutes(5))) struct ClockRoutesTests {
-    @Test func theClockIsReadSetAndFrozen() async throws {
+    @Test func `the clock can be read, set and frozen`() async throws {
         try await OpsBench.run(virtual: true) { bench in
             let start = try await bench.get("/v1/clock").json
             #expect(start["virtual"] == true && start["frozen"] == false && start["rate"] == 1)
@@ -28,7 +28,7 @@ import Timeline
     @Test(arguments: [
         (#"{}"#, 422), (#"{"rate":0}"#, 422), (#"{"rate":100001}"#, 422), (#"{"rate":"fast"}"#, 422),
         (#"{"speed":2}"#, 422), (#"{"#, 400),
-    ]) func badSettingsChangeNothing(_ body: String, _ status: Int) async throws {
+    ]) func `invalid settings change nothing`(_ body: String, _ status: Int) async throws {
         try await OpsBench.run(virtual: true) { bench in
             try await bench.sql("SELECT bus.set_clock(7, true)")
             let before = try await bench.get("/v1/clock").json
@@ -37,7 +37,7 @@ import Timeline
         }
     }
 
-    @Test func realTimeIsNotSet() async throws {
+    @Test func `a real-time clock cannot be set or advanced`() async throws {
         try await OpsBench.run { bench in
             #expect(try await bench.get("/v1/clock").json["virtual"] == false)
             let refused = try await bench.send("PUT", "/v1/clock", #"{"rate":2}"#)
@@ -46,7 +46,7 @@ import Timeline
         }
     }
 
-    @Test func onlyOperatorsWhoMayOperateMoveIt() async throws {
+    @Test func `changing the clock needs the scope operate`() async throws {
         try await OpsBench.run(virtual: true) { bench in
             let key = OpsBench.readKey
             let set = try await bench.send("PUT", "/v1/clock", #"{"rate":2}"#, key: key)
@@ -55,7 +55,7 @@ import Timeline
         }
     }
 
-    @Test func anAdvanceAnswersWhenAllIsSettled() async throws {
+    @Test func `an advance returns when all consumers have settled`() async throws {
         try await OpsBench.run(virtual: true) { bench in
             _ = try await bench.send("PUT", "/v1/clock", #"{"frozen":true}"#)
             let start = try #require(Instant(try await bench.get("/v1/clock").json["now"]?.string ?? ""))
@@ -78,7 +78,7 @@ import Timeline
         }
     }
 
-    @Test func `the clock goes no further than documents can tell`() async throws {
+    @Test func `the clock stops at the last time that documents can express`() async throws {
         try await OpsBench.run(virtual: true) { bench in
             _ = try await bench.owner.run(
                 Call(Statement("UPDATE bus.clock SET rate = 0, virtual_epoch = 253402300799000")))
@@ -89,7 +89,7 @@ import Timeline
         }
     }
 
-    @Test func aConsumerThatDoesNotKeepUpIsNamed() async throws {
+    @Test func `the response names a consumer that does not settle`() async throws {
         try await OpsBench.run(virtual: true) { bench in
             try await bench.append(to: "a")
             let answer = try await bench.send("POST", "/v1/clock/advance", #"{"seconds":600,"timeout":0.1}"#)
@@ -99,7 +99,7 @@ import Timeline
     }
 
     @Test(arguments: [#"{"seconds":-1}"#, #"{"seconds":1e12}"#, #"{}"#, #"{"seconds":1,"timeout":0}"#])
-    func badAdvancesAreRefused(_ body: String) async throws {
+    func `invalid advances are refused`(_ body: String) async throws {
         try await OpsBench.run(virtual: true) { bench in
             let answer = try await bench.send("POST", "/v1/clock/advance", body)
             #expect(answer.status == 422 && answer.faults.count == 1)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import OpsService
 
-/// The dashboard as it is served.
+/// The files of the dashboard over HTTP.
 @Suite("The dashboard's files", .timeLimit(.minutes(2))) struct DashboardFilesTests {
-    @Test func anybodyGetsThePageAndItMayUseNothingButItsOwnFiles() async throws {
+    @Test func `the page is public and its policy allows only its own files`() async throws {
         try await OpsBench.run { bench in
             let page = try await bench.get("/", key: nil)
             #expect(page.status == 200 && page.headers["content-type"] == "text/html; charset=utf-8")
@@ -16,7 +16,7 @@ import Testing
             #expect(page.headers["x-content-type-options"] == "nosniff")
             #expect(page.headers["referrer-policy"] == "no-referrer")
             #expect(page.headers["cache-control"] == "no-cache")
-            // What the policy would not let in is not there.
+            // The page contains nothing that its policy forbids.
             for forbidden in [" style=\"", "<style", " onclick=", "http://", "https://"] {
                 #expect(!page.body.contains(forbidden), "\(forbidden)")
             }
@@ -26,8 +26,8 @@ import Testing
         }
     }
 
-    /// Each file that the page or one of its scripts names is served, as what it is.
-    @Test func allThatItNamesIsThere() async throws {
+    /// Follows the names in the page and in its scripts, and checks the media types.
+    @Test func `every file that the page names is served`() async throws {
         try await OpsBench.run { bench in
             var seen: [String: String] = [:]
             var open = ["/"]

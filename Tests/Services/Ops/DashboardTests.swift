@@ -7,10 +7,10 @@ import Testing
 
 @testable import OpsService
 
-/// The dashboard in a browser, over the service as it is.
+/// The dashboard in a browser, with the real service.
 @Suite("The dashboard", .timeLimit(.minutes(5)), .enabled(if: Browser.isInstalled, "apt-get install chromium"))
 struct DashboardTests {
-    /// A few devices, and some of everything that the overview shows.
+    /// Appends a few devices, and some events of every kind that the overview shows.
     private static func live(_ bench: OpsBench) async throws {
         for device in ["d1", "d2", "d3", "other"] {
             let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
@@ -39,7 +39,7 @@ struct DashboardTests {
 
     private static func text(_ record: some Record) -> String { String(decoding: record.jsonBytes, as: UTF8.self) }
 
-    /// The page over a bench in which devices have lived.
+    /// Opens the page over a log with events.
     private func onPage(
         _ part: String = "", width: Int = 1280, _ body: @Sendable @escaping (OpsBench, Browser) async throws -> Void
     ) async throws {
@@ -54,7 +54,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func itsNumbersAreThoseOfTheAPI() async throws {
+    @Test func `the page shows the numbers of the API`() async throws {
         try await onPage { bench, browser in
             try await browser.until("document.querySelector('#devices-count').textContent === '4'")
             try await browser.until("document.querySelectorAll('#device-list li').length === 4")
@@ -90,8 +90,8 @@ struct DashboardTests {
         }
     }
 
-    /// For who hears it, and for who sees little.
-    @Test func everythingHasANameAndCanBeRead() async throws {
+    /// The page works with screen readers and low vision.
+    @Test func `every control has a name and every text has enough contrast`() async throws {
         try await onPage { bench, browser in
             try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
             for part in ["#/", "#/devices/d1"] {
@@ -111,7 +111,7 @@ struct DashboardTests {
             try await browser.until("document.querySelectorAll('#why-chain li').length > 0")
             #expect(try await browser.nameless() == [])
             #expect(try await browser.pale() == [])
-            // What is pale would be seen.
+            // The check itself finds pale text.
             try await browser.evaluate(
                 "document.body.append('', document.createElement('p')); const pale = document.body.lastChild; "
                     + "pale.textContent = 'pale'; pale.style.color = '#bbb'; pale.style.background = '#fff'")
@@ -119,7 +119,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func transfersTellHowFarTheyHaveCome() async throws {
+    @Test func `transfers show their progress`() async throws {
         let task = #"{"session":"s","task":4,"bytesReceived":6000000,"#
         try await onPage { bench, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
@@ -134,7 +134,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func devicesAreInSightWhenTheirPartIsOpened() async throws {
+    @Test func `the devices link scrolls to the list of devices`() async throws {
         try await onPage("#/devices") { _, browser in
             try await browser.until("document.querySelectorAll('#device-list li').length === 4")
             let height = "document.querySelector('#devices').getBoundingClientRect()"
@@ -142,7 +142,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func devicesAreFoundByTheBeginningOfTheirNames() async throws {
+    @Test func `devices are found by the prefix of their name`() async throws {
         try await onPage { _, browser in
             try await browser.until("document.querySelectorAll('#device-list li').length === 4")
             try await browser.write("d", into: "#prefix")
@@ -154,7 +154,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func theFeedGoesOnUntilItIsPaused() async throws {
+    @Test func `the feed shows new events until it is paused`() async throws {
         let newest = "document.querySelector('#feed-rows .type')?.textContent"
         try await onPage { bench, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
@@ -174,7 +174,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func theFeedShowsTheServiceThatIsChosen() async throws {
+    @Test func `the feed shows only the selected service`() async throws {
         let services =
             "[...new Set([...document.querySelectorAll('#feed-rows .badge')].map(each => each.textContent))].join()"
         try await onPage { bench, browser in
@@ -192,7 +192,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func theFeedKeepsTheNewestAndForgetsTheRest() async throws {
+    @Test func `the feed keeps the 200 newest events`() async throws {
         try await onPage { bench, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
             for _ in 0..<230 { try await bench.append("fetch.refresh.scheduled", to: "d3") }
@@ -202,14 +202,14 @@ struct DashboardTests {
         }
     }
 
-    @Test func aDeviceHasItsAppsAndWhyAsksForTheCauses() async throws {
+    @Test func `a device page shows its apps, and why shows the causes of an event`() async throws {
         try await onPage("#/devices/d1") { bench, browser in
             try await browser.until("document.querySelectorAll('#switcher .card, #other-apps .card').length === 2")
             #expect(try await browser.texts("#switcher h3") == ["mail"])
             #expect(try await browser.text("#switcher .state") == "active")
             #expect(try await browser.texts("#other-apps h3") == ["chat"])
             try await browser.until("document.querySelector('#timeline-state').textContent === 'live'")
-            // What happens now comes by itself; what it says is text, whatever it looks like.
+            // New events appear without a reload. Markup in data is shown as text.
             let first = try await bench.append("push.notification.received", to: "d1")
             let second = try await bench.append(
                 "push.notification.held", to: "d1", correlation: first, causation: first, app: "mail",
@@ -231,7 +231,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func aKeyIsAskedForAndIsNowhereInTheAddress() async throws {
+    @Test func `the page asks for a key and never puts it into an address`() async throws {
         try await OpsBench.run { bench in
             try await Browser.run { browser in
                 try await browser.open("http://127.0.0.1:\(bench.port)/", key: nil)
@@ -255,7 +255,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func `a database that fails is named in plain words until it is mended`() async throws {
+    @Test func `a database failure is shown until it is over`() async throws {
         let shown = "document.querySelector('#health').hidden ? '' : document.querySelector('#health').textContent"
         try await onPage { bench, browser in
             try await browser.until("document.querySelector('#devices-count').textContent === '4'")
@@ -271,7 +271,7 @@ struct DashboardTests {
         }
     }
 
-    @Test func aServiceThatIsAwayIsSaidToBeAndComesBack() async throws {
+    @Test func `the page reports an unreachable service and recovers when it returns`() async throws {
         try await OpsBench.run { bench in
             try await Self.live(bench)
             let proxy = try await TCPProxy.start(port: bench.port)
@@ -283,7 +283,7 @@ struct DashboardTests {
                 try await proxy.cutAll()
                 try await browser.until(
                     "document.querySelector('#trouble').textContent.startsWith('ops does not answer; retrying.')")
-                // What it knew stays.
+                // The old numbers stay.
                 #expect(try await browser.text("#devices-count") == "4")
                 try await bench.append("fetch.refresh.due", to: "d3")
                 proxy.refuse(false)
@@ -296,7 +296,7 @@ struct DashboardTests {
         }
     }
 
-    @Test(arguments: ["", "#/devices/d1"]) func aPhoneShowsItWithoutScrollingSideways(part: String) async throws {
+    @Test(arguments: ["", "#/devices/d1"]) func `a phone needs no horizontal scrolling`(part: String) async throws {
         try await onPage(part, width: 390) { _, browser in
             let isThere =
                 part.isEmpty

@@ -6,7 +6,7 @@ import Testing
 
 @testable import OpsService
 
-/// What SQL tools see.
+/// The views for SQL tools.
 @Suite("The role dashboards", .timeLimit(.minutes(5))) struct DashboardsRoleTests {
     private func run(_ body: @Sendable @escaping (OpsBench, ConnectionPool) async throws -> Void) async throws {
         try await OpsBench.run { bench in
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func readsTheViewsAndNothingElse() async throws {
+    @Test func `the role can read only the views`() async throws {
         try await run { bench, pool in
             for view in OpsSchema.views {
                 _ = try await pool.run(Call(Statement("SELECT count(*) FROM ops.\(view)")))
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func viewsTellWhatTheLogHas() async throws {
+    @Test func `the views show the events of the log`() async throws {
         try await run { bench, pool in
             try await bench.append(
                 "lifecycle.device.registered", to: "d1", data: #"{"registration":{"profile":"ios18","fleet":"f"}}"#)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import OpsService
 
-/// The devices that there are.
+/// The list of devices.
 @Suite("Devices over HTTP", .timeLimit(.minutes(2))) struct DeviceListTests {
-    @Test func areListedByNamePageByPage() async throws {
+    @Test func `devices are listed by name in pages`() async throws {
         try await OpsBench.run { bench in
             for number in 0..<25 {
                 let fleet = number.isMultiple(of: 5) ? #","fleet":"lab""# : ""

@@ -10,7 +10,7 @@ import Timeline
 @testable import OpsService
 
 @Suite("Events over HTTP", .timeLimit(.minutes(5))) struct EventsTests {
-    @Test(arguments: ["oldest", "newest"]) func pagesLeadThroughAllEvents(_ order: String) async throws {
+    @Test(arguments: ["oldest", "newest"]) func `pages contain every event once`(_ order: String) async throws {
         try await OpsBench.run { bench in
             var ids: Set<String> = []
             for number in 0..<25 { ids.insert(try await bench.append(to: "d\(number)").uuidString.lowercased()) }
@@ -28,7 +28,7 @@ import Timeline
         }
     }
 
-    @Test func filtersGoTogether() async throws {
+    @Test func `filters can be combined`() async throws {
         try await OpsBench.run { bench in
             let wanted = try await bench.append("lifecycle.app.woken", to: "a", app: "com.example")
             try await bench.append("lifecycle.app.woken", to: "a", app: "com.other")
@@ -42,7 +42,7 @@ import Timeline
         }
     }
 
-    @Test func everyFaultOfAQueryIsNamed() async throws {
+    @Test func `every invalid parameter of a query is reported`() async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get(
                 "/v1/events?limit=0&order=up&since=yesterday&device=a%2Fb&cause=1&cursor=zz&colour=red&type=")
@@ -58,7 +58,7 @@ import Timeline
         }
     }
 
-    @Test func aCursorBelongsToItsFeed() async throws {
+    @Test func `a cursor is valid only for its own feed`() async throws {
         try await OpsBench.run { bench in
             for number in 0..<3 { try await bench.append(to: "d\(number)") }
             let cursor = try #require(try await bench.get("/v1/events?limit=1").json["next"]?.string)
@@ -67,7 +67,7 @@ import Timeline
         }
     }
 
-    @Test func formsAreNegotiated() async throws {
+    @Test func `Accept selects the media type`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "a", data: #"{"said":"a \"b\", c"}"#)
             try await bench.append(to: "b")
@@ -93,7 +93,7 @@ import Timeline
         }
     }
 
-    @Test func anEventHasItsCausesAndEffects() async throws {
+    @Test func `an event has its causes and its effects`() async throws {
         try await OpsBench.run { bench in
             let first = try await bench.append("push.notification.accepted", to: "a")
             let second = try await bench.append("push.wake.requested", to: "a", correlation: first, causation: first)
@@ -114,7 +114,7 @@ import Timeline
         }
     }
 
-    @Test func aTimelineSpeaksInWords() async throws {
+    @Test func `a timeline has the summary of each event type`() async throws {
         try await OpsBench.run { bench in
             try await bench.append("push.wake.requested", to: "a", app: "com.example", data: #"{"app":"com.example"}"#)
             try await bench.append("lifecycle.app.woken", to: "b")
@@ -126,7 +126,7 @@ import Timeline
         }
     }
 
-    @Test func aFeedThatWasLeftTooLongIsGone() async throws {
+    @Test func `a cursor behind retention gets 410`() async throws {
         try await OpsBench.run { bench in
             for _ in 0..<3 { try await bench.append(to: "a") }
             let cursor = try #require(
@@ -138,9 +138,9 @@ import Timeline
         }
     }
 
-    @Test func aReaderThatRetentionOvertakesIsToldSo() async throws {
+    @Test func `a reader that retention overtakes gets an error`() async throws {
         try await OpsBench.run { bench in
-            // More than are read at once.
+            // More events than one read returns.
             for _ in 0..<501 { try await bench.append(to: "a") }
             let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
             for stream in [
@@ -156,7 +156,7 @@ import Timeline
         }
     }
 
-    @Test func theLagOfEachConsumerIsAMetric() async throws {
+    @Test func `the lag of each consumer is a metric`() async throws {
         try await OpsBench.run { bench in
             let metrics = Metrics()
             let gauge = LagGauge(
@@ -179,7 +179,7 @@ import Timeline
         }
     }
 
-    @Test func whatWasSetAsideIsListed() async throws {
+    @Test func `dead letters are listed`() async throws {
         try await OpsBench.run { bench in
             try await bench.sql(
                 """
@@ -194,7 +194,7 @@ import Timeline
         }
     }
 
-    @Test func ofWhatWasSetAsideAllIsReached() async throws {
+    @Test func `pages contain every dead letter once`() async throws {
         try await OpsBench.run { bench in
             try await bench.sql(
                 """
@@ -218,7 +218,7 @@ import Timeline
         }
     }
 
-    @Test func whoHasNoCredentialSeesNothing() async throws {
+    @Test func `a request without a valid credential is refused`() async throws {
         try await OpsBench.run { bench in
             for path in [
                 "/v1/events", "/v1/events/stream", "/v1/events/0:1", "/v1/events/0:1/causes", "/v1/devices/a/timeline",
@@ -231,7 +231,7 @@ import Timeline
         }
     }
 
-    @Test func consumersAndTheLogTellHowTheyAre() async throws {
+    @Test func `the lag of consumers and gaps in the log are reported`() async throws {
         try await OpsBench.run { bench in
             for _ in 0..<4 { try await bench.append(to: "a") }
             let consumers = try await bench.get("/v1/consumers").items

@@ -11,13 +11,13 @@ import Testing
 @testable import OpsService
 
 @Suite("The live feed", .timeLimit(.minutes(5))) struct FeedTests {
-    @Test func aStreamHasWhatIsAppendedAndResumesWithoutLoss() async throws {
+    @Test func `a stream delivers new events and resumes without loss`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "before")
             let (first, lastID) = try await bench.follow("/v1/events/stream", 3) {
                 for number in 0..<3 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
             }
-            // Live only: what was there before is not told.
+            // A stream without a position has no earlier events.
             #expect(Set(first.map { $0["data"]?["n"]?.int }) == [0, 1, 2])
             for number in 3..<6 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
             let (missed, _) = try await bench.follow("/v1/events/stream", 4, after: lastID) {
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func aStreamIsFilteredByDeviceAndType() async throws {
+    @Test func `a stream is filtered by device and type`() async throws {
         try await OpsBench.run { bench in
             let (events, _) = try await bench.follow("/v1/events/stream?device=a&type=fetch.task.due", 2) {
                 for type in ["fetch.task.due", "other.thing.pinged", "fetch.task.due"] {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func aPageOldestFirstLeadsOverToTheStream() async throws {
+    @Test func `a stream continues where a page with the oldest events first ends`() async throws {
         try await OpsBench.run { bench in
             try await bench.append("x.y.z", to: "a", data: #"{"n":0}"#)
             let page = try await bench.get("/v1/events?order=oldest")
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a place beyond the end of the log is gone`() async throws {
+    @Test func `a position beyond the end of the log gets 410`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "a")
             let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": "0:99,1:0,2:0"])
@@ -64,18 +64,18 @@ import Testing
         }
     }
 
-    @Test(arguments: ["nonsense", "0:0"]) func aForeignLastEventIDIsRefused(_ id: String) async throws {
+    @Test(arguments: ["nonsense", "0:0"]) func `an invalid Last-Event-ID is refused`(_ id: String) async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": id])
             #expect(answer.status == 400 && answer.code == "invalid_header")
         }
     }
 
-    @Test func aReaderThatStopsReadingIsToldThatItWasCut() async throws {
+    @Test func `a reader that stops reading gets cut as its last event`() async throws {
         try await OpsBench.run { bench in
             try await bench.append("x.y.z", to: "a")
             var feed = bench.feed().makeAsyncIterator()
-            // It has caught up: from here on events wait for it.
+            // The stream has caught up: from now on, events are buffered for it.
             _ = try #require(try await feed.next())
             var other = bench.feed().makeAsyncIterator()
             _ = try #require(try await other.next())
@@ -91,15 +91,14 @@ import Testing
                 last = event
             }
             #expect(last?.event == "cut" && last?.data?.contains("slow_reader") == true)
-            // It got what was there before it was cut, to resume behind it.
+            // The reader got every event before the cut, so it can resume after them.
             #expect(ids.count == count)
         }
     }
 
-    /// The place of a stream of what never comes moves all the same: who comes back with it has lost nothing, and need not
-    /// read anew what was unwanted.
+    /// A reader that resumes at the position misses nothing, and does not read the other events again.
     @Test(arguments: ["type=lifecycle.device.revoked", "device=a&type=lifecycle.device.revoked"])
-    func aPlaceMovesThoughNothingWantedComes(_ query: String) async throws {
+    func `the position of a stream advances without matching events`(_ query: String) async throws {
         try await OpsBench.run(markInterval: .zero) { bench in
             let path = "/v1/events/stream?" + query
             try await bench.append("x.y.z", to: "a")
@@ -110,7 +109,7 @@ import Testing
                 if query.hasPrefix("type") || head > 0 { heads[try row.int(0)] = Int64(head) }
             }
             let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
-            // It is told where it begins, and then how far it has come.
+            // The stream reports its start, then its progress.
             let first = try await bench.marks(path, until: ResumePoint(heads).description) {}
             heads[partition] = 6
             let last = try await bench.marks(path, until: ResumePoint(heads).description) {
@@ -127,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func aStreamThatCatchesUpIsToldHowFarItHasCome() async throws {
+    @Test func `a stream reports its position while it catches up`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(1200, to: "a")
             var filter = EventFilter()
@@ -146,8 +145,8 @@ import Testing
         }
     }
 
-    /// Between the answer's head and the first look at the log a day may go.
-    @Test func aPlaceThatIsDroppedBeforeItIsReadIsNotPassedOver() async throws {
+    /// Retention may drop a day between the response head and the first read of the log.
+    @Test func `a stream whose start is dropped before the first read gets cut`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(5, to: "a")
             var feed = bench.feed().makeAsyncIterator()
@@ -159,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func aStreamTakesNoPaging() async throws {
+    @Test func `a stream refuses the parameters of paging`() async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get("/v1/events/stream?limit=5&order=newest")
             #expect(answer.faults == ["/limit", "/order"])
@@ -168,14 +167,14 @@ import Testing
 }
 
 extension OpsBench {
-    /// The feed itself, from the log's start on: what a client doesn't take may wait in its connection.
+    /// Returns the feed from the start of the log, without a connection that could buffer events.
     fileprivate func feed(_ filter: EventFilter = EventFilter()) -> EventFeed {
         var start: LogVector = [:]
         for partition in 0..<Self.partitions { start[partition] = 0 }
         return EventFeed(tail: tail, filter: filter, start: start)
     }
 
-    /// Appends so many events of one device at once, with one hint.
+    /// Appends `count` events of one device at once, with one wake-up.
     fileprivate func append(_ count: Int, to device: String) async throws {
         let key = AggregateKey.device(device)
         let partition = key.partition(of: Self.partitions)
@@ -190,9 +189,9 @@ extension OpsBench {
         try await sql("SELECT pg_notify('dormouse', 'other:\(partition)')")
     }
 
-    /// Opens a stream in which nothing comes, does something once it is told a place, and reads until it is told another.
+    /// Opens a stream without matching events, runs `body` after the first id, and reads until the id `last`.
     ///
-    /// - Returns: the places that were told.
+    /// - Returns: all ids.
     fileprivate func marks(_ path: String, until last: String, _ body: () async throws -> Void) async throws -> [String]
     {
         let response = try await HTTPClient.shared.execute(request(path), timeout: .seconds(60))
@@ -213,7 +212,7 @@ extension OpsBench {
         return places
     }
 
-    /// Opens a stream, does something once it is open, and reads until so many events came.
+    /// Opens a stream, runs the body once it is open, and reads `count` events.
     func follow(
         _ path: String, _ count: Int, after id: String? = nil, _ body: () async throws -> Void
     ) async throws -> (events: [JSON], lastID: String) {

@@ -12,9 +12,9 @@ import Timeline
 
 @testable import OpsService
 
-/// Whether what a service keeps is what the log says.
+/// The comparison of stored states with the log.
 @Suite("States compared with the log", .timeLimit(.minutes(2))) struct FoldAuditTests {
-    @Test func aStateThatTheLogDoesNotTellIsFound() async throws {
+    @Test func `the audit finds a state that differs from the log`() async throws {
         try await OpsBench.run { bench in
             let connection = try await Connection.open(bench.options, logger: bench.logger)
             try await RuntimeSchema.migrate(
@@ -27,7 +27,7 @@ import Timeline
                     type(of: registered).type, to: device, data: String(decoding: registered.jsonBytes, as: UTF8.self))
             }
             func check(_ query: String = "") async throws -> JSON { try await bench.get("/v1/log/check" + query).json }
-            #expect(try await check()["folds"] == [], "nothing is kept yet")
+            #expect(try await check()["folds"] == [], "no state is stored yet")
 
             for device in ["d1", "d2"] { try await keep(try await bench.get(Self.path(device)).json, device, bench) }
             let sound = try await check("?folds=10")
@@ -49,7 +49,7 @@ import Timeline
 
     private static func path(_ device: String) -> String { "/v1/devices/\(device)/state?service=lifecycle" }
 
-    /// As the runtime keeps it.
+    /// Stores a state as the runtime does.
     private func keep(_ told: JSON, _ device: String, _ bench: OpsBench) async throws {
         let key = AggregateKey.device(device)
         let partition = key.partition(of: OpsBench.partitions)

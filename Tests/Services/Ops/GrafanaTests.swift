@@ -6,12 +6,12 @@ import Testing
 
 @testable import OpsService
 
-/// The dashboards that come with the suite ask only what there is.
-@Suite("Dashboards of Grafana", .timeLimit(.minutes(2))) struct GrafanaTests {
+/// The queries of the provided dashboards match the views.
+@Suite("Grafana dashboards", .timeLimit(.minutes(2))) struct GrafanaTests {
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../../deploy/grafana/dashboards").standardized
 
-    /// By dashboard and panel, what is asked of the log.
+    /// Returns the SQL queries with their dashboard and panel.
     private func queries() throws -> [(place: String, sql: String)] {
         let files = try FileManager.default.contentsOfDirectory(at: Self.folder, includingPropertiesForKeys: nil)
         return try files.filter { $0.pathExtension == "json" }.flatMap { file in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func eachQueryRunsAsTheRoleThatItHas() async throws {
+    @Test func `every query runs as the role of its data source`() async throws {
         let queries = try queries()
         try #require(queries.count >= 8)
         try await OpsBench.run { bench in

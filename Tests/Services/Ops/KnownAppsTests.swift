@@ -6,15 +6,15 @@ import Testing
 
 @testable import OpsService
 
-/// How devices and apps are now, however the events that tell of it are cut into batches.
-@Suite("Devices and apps as they are", .timeLimit(.minutes(5))) struct KnownAppsTests {
+/// The current devices and apps, for any division of the events into batches.
+@Suite("Known devices and apps", .timeLimit(.minutes(5))) struct KnownAppsTests {
     private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
 
-    @Test func followTheLogInWhateverBatches() async throws {
+    @Test func `known devices and apps equal the log for any batch size`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         try await OpsBench.run { bench in
             var random = SplitMix64(seed: seed)
-            // What should be known: by device, and by app its state.
+            // The expected states, by device and app.
             var known: [String: [String: String]] = [:]
             for _ in 0..<300 {
                 let device = "d\(Int.random(in: 0..<4, using: &random))"
@@ -67,7 +67,7 @@ import Testing
             let told = (now?["apps"]?.items ?? []).map { ($0["state"]?.string ?? "", $0["count"]?.int ?? 0) }
             #expect(Dictionary(told) { $1 } == counts, "seed \(seed)")
 
-            // One event after the other, all of it comes out the same: since when, on or off, registered when.
+            // Batches of one event give the same result, with start times, power and registration times.
             let inBatches = try await bench.known()
             try await bench.sql("TRUNCATE ops.known_devices, ops.known_apps, ops.totals, ops.counts, ops.outline")
             try await bench.sql("UPDATE bus.readers SET log_offset = 0 WHERE reader = 'ops'")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNotCountedIsNotDropped() async throws {
+    @Test func `retention does not drop uncounted events`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "d1")
             try await bench.sql("UPDATE bus.cursors SET log_offset = 1000")
@@ -87,12 +87,12 @@ import Testing
             #expect(try await bench.owner.run(Call(readers)).map { try $0.text(0) } == ["ops"])
             try await bench.count()
             #expect(try await bench.owner.run(Call(readers)).isEmpty)
-            // The counts of a day go with it.
+            // Dropping a day deletes its counts.
             try await bench.sql("UPDATE ops.counts SET day = current_date - 900 WHERE width = 60")
             try await bench.count()
             let left = Statement("SELECT string_agg(DISTINCT width::text, ' ') FROM ops.counts")
             #expect(try await bench.owner.run(Call(left))[0].text(0) == "3600 86400")
-            // More than are forgotten at a time.
+            // More counts than one call deletes.
             try await bench.sql("UPDATE ops.counts SET day = current_date - 900")
             try await bench.sql(
                 """
@@ -107,7 +107,7 @@ import Testing
 }
 
 extension OpsBench {
-    /// All that is known of devices and apps.
+    /// Returns all rows of devices and apps.
     fileprivate func known() async throws -> [String] {
         let all = Statement(
             """

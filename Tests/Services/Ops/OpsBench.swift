@@ -39,7 +39,7 @@ final class PretendDatabase: Sendable {
     }
 }
 
-/// The service over HTTP, as the role that it has in production, with a log of its own and one consumer in it.
+/// The service over HTTP with its production role, a new log and one consumer.
 struct OpsBench: Sendable {
     static let partitions = 3
     static let readKey = "reader"
@@ -48,10 +48,10 @@ struct OpsBench: Sendable {
 
     let port: Int
     let owner: ConnectionPool
-    /// As the service's role.
+    /// Connections with the role of the service.
     let pool: ConnectionPool
     let news: HintReceiver
-    /// For a role's name behind it.
+    /// The database URL up to the name of the role.
     let url: String
     let options: ConnectionOptions
     let tail: LogTail
@@ -75,7 +75,7 @@ struct OpsBench: Sendable {
         try await LogSchema.grantOperators(password: nil, connection)
         try await OpsSchema.migrate(connection, dashboardsPassword: nil, logger: logger)
         if virtual { try await LogSchema.makeClockVirtual(connection) }
-        // What the role may not do in production, it may not do here.
+        // The role has the same rights as in production.
         let url = "postgresql:///\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&user="
         let role = url + LogSchema.operatorsRole
         await connection.close()
@@ -163,7 +163,7 @@ struct OpsBench: Sendable {
             status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, body: String(buffer: bytes))
     }
 
-    /// Appends an event, with the hint that goes with it.
+    /// Appends an event and sends its wake-up.
     @discardableResult
     func append(
         _ type: String = "other.thing.pinged", to device: String, correlation: UUID? = nil, causation: UUID? = nil,
@@ -192,7 +192,7 @@ struct OpsBench: Sendable {
         return id
     }
 
-    /// Counts all that is in the log.
+    /// Counts all events of the log.
     func count() async throws {
         try await Counting(pool: pool, news: news, metrics: Metrics(), logger: logger).catchUp()
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import OpsService
 
 @Suite("The schema of ops") struct OpsSchemaTests {
-    @Test func countsOutliveItsMigrations() async throws {
+    @Test func `counts survive later migrations`() async throws {
         try await database { connection, logger in
             _ = try await Migrator(schema: "ops", migrations: Array(OpsSchema.migrations().prefix(4)))
                 .apply(on: connection, logger: logger)

@@ -7,12 +7,12 @@ import Testing
 
 @testable import OpsService
 
-/// What other versions of a service have written, as while a new one is rolled out.
+/// Data of other versions of a service, as during a rolling deploy.
 @Suite("Time travel between versions", .timeLimit(.minutes(2))) struct OtherVersionsTests {
     private static let path = "/v1/devices/d1/state?service=lifecycle"
     private static let partition = AggregateKey.device("d1").partition(of: OpsBench.partitions)
 
-    /// A device that was registered.
+    /// Runs a body with a registered device.
     private func withDevice(_ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
         try await OpsBench.run { bench in
             let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [("lifecycle.app.dreamt", 1), ("lifecycle.device.registered", 2)])
-    func eventsOfANewerOneWantANewerProgram(type: String, version: Int) async throws {
+    func `events of a newer version get 503 newer_program_needed`(type: String, version: Int) async throws {
         try await withDevice { bench in
             try await bench.append(type, to: "d1")
             try await bench.sql("UPDATE bus.events SET version = \(version) WHERE log_offset = 2")
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeReadAtAllIsAFaultOfOurs() async throws {
+    @Test func `a malformed event gets 500`() async throws {
         try await withDevice { bench in
             try await bench.append("lifecycle.app.installed", to: "d1", data: "{}")
             let answer = try await bench.get(Self.path)
@@ -44,9 +44,11 @@ import Testing
         }
     }
 
-    /// Its events are gone: only what it has stored is left.
+    /// The events are dropped; only the stored state is left.
     @Test(arguments: [(1, 503, "newer_program_needed"), (-1, 410, "beyond_retention")])
-    func storedStatesOfAnother(by difference: Int, status: Int, code: String) async throws {
+    func `a stored state of another version without its events cannot be read`(
+        by difference: Int, status: Int, code: String
+    ) async throws {
         try await withDevice { bench in
             try await bench.sql("DELETE FROM bus.events")
             try await bench.sql(
@@ -61,8 +63,8 @@ import Testing
         }
     }
 
-    /// The events are all there, and tell the same.
-    @Test func storedStatesOfAnotherAreNotNeeded() async throws {
+    /// A fold of all events gives the same state.
+    @Test func `a stored state of another version is not needed if its events are there`() async throws {
         try await withDevice { bench in
             try await bench.sql(
                 """

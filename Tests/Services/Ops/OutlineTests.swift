@@ -7,18 +7,20 @@ import Timeline
 
 @testable import OpsService
 
-@Suite("What each stretch of the log holds", .timeLimit(.minutes(5))) struct OutlineTests {
+@Suite("The skip index", .timeLimit(.minutes(5))) struct OutlineTests {
     private static let types = ["a.rare.one", "a.some.thing", "b.often.so"]
 
-    /// However far the log is taken in, and whatever is asked for, in pages of any size: every wanted event once, in order.
-    @Test(arguments: EventOrder.allCases) func questionsPassOverNothingThatIsWanted(_ order: EventOrder) async throws {
+    /// For any counted part of the log, any filter and any page size, each matching event is returned once, in order.
+    @Test(arguments: EventOrder.allCases) func `queries with the skip index miss no matching event`(_ order: EventOrder)
+        async throws
+    {
         try await OpsBench.run { bench in
-            // The end of a block of stretches is among them.
+            // The offsets include the end of a group of blocks.
             try await bench.sql("UPDATE bus.partitions SET head = 31500")
             try await bench.sql("INSERT INTO bus.retention SELECT partition, 31500 FROM bus.partitions")
             try await bench.fill(2000)
             try await bench.count()
-            // Part of it is taken in, and part of a stretch.
+            // A part of the log is counted, up to the middle of a block.
             try await bench.fill(1200)
             try await bench.sql("SELECT ops.take_in(0, 700), ops.take_in(1, 1)")
             let queries = LogQueries(
@@ -41,8 +43,8 @@ import Timeline
         }
     }
 
-    /// What was taken in is known to hold nothing else: a question about what never happened reads no event.
-    @Test func whatIsNotThereIsPassedOver() async throws {
+    /// The counted blocks exclude types that never occurred, so the query reads no event.
+    @Test func `a query without matching blocks reads no events`() async throws {
         try await OpsBench.run { bench in
             try await bench.fill(4000)
             try await bench.count()
@@ -57,7 +59,7 @@ import Timeline
             #expect(
                 try await outline.stretches(of: spans, filter, .newest, atMost: 100)
                     == spans.map { LogSpan(partition: $0.partition, low: 3584, high: 4000) })
-            // Of a type, no more than from the first to the last event in the stretch.
+            // A block is read only from the first to the last event of the type.
             filter = EventFilter()
             filter.types = [Self.types[0]]
             #expect(
@@ -66,8 +68,8 @@ import Timeline
         }
     }
 
-    /// Stretches that the log has dropped whole are forgotten.
-    @Test func whatIsDroppedIsForgotten() async throws {
+    /// The skip index deletes a block when all its events are dropped.
+    @Test func `the skip index forgets dropped blocks`() async throws {
         try await OpsBench.run { bench in
             try await bench.fill(2000)
             try await bench.count()
@@ -100,8 +102,8 @@ import Timeline
 }
 
 extension OpsBench {
-    /// Appends so many events to each partition: types come in runs and one of them seldom, time goes on by a millisecond each.
-    /// Partitions are not equally busy: the second one had half as many in the same time, the third one a third.
+    /// Appends events to each partition, one per millisecond. Types come in runs, and one type is rare.
+    /// The second partition has half as many events in the same time, the third a third.
     fileprivate func fill(_ count: Int) async throws {
         for partition in 0..<Self.partitions {
             try await sql(
@@ -120,7 +122,7 @@ extension OpsBench {
         }
     }
 
-    /// By the time of appending.
+    /// Sorts by append time.
     fileprivate func all() async throws -> [Event] {
         let rows = try await owner.run(
             (0..<Self.partitions).map { partition in

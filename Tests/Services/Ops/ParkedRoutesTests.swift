@@ -11,11 +11,11 @@ import Testing
 
 @testable import OpsService
 
-@Suite("Orders that ops hands on", .timeLimit(.minutes(5))) struct ParkedRoutesTests {
+@Suite("Forwarded replay and discard", .timeLimit(.minutes(5))) struct ParkedRoutesTests {
     private static let order = "/v1/dead-letters/push/device:a/replay"
 
-    @Test func aServiceThatIsStillAtItIsNotAway() async throws {
-        // It takes what comes, and never answers.
+    @Test func `a slow service gets 504, not 503`() async throws {
+        // This server accepts connections and never answers.
         let silent = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(silent.localAddress?.port)
@@ -28,8 +28,8 @@ import Testing
         try await silent.close()
     }
 
-    /// Its system takes no more connections, and says nothing: as where a firewall swallows what comes.
-    @Test func aServiceThatCanNotBeReachedIsNotWaitedFor() async throws {
+    /// A full backlog ignores connection attempts without a refusal, like a firewall that drops packets.
+    @Test func `an unreachable service gets 503 without the full timeout`() async throws {
         let full = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.backlog, value: 1).serverChannelOption(.autoRead, value: false)
             .bind(host: "127.0.0.1", port: 0).get()
@@ -49,7 +49,7 @@ import Testing
         try await full.close()
     }
 
-    @Test func aServiceIsTrustedByAnAuthorityOfOnesOwn() async throws {
+    @Test func `a service with a certificate of SERVICES_AUTHORITY is trusted`() async throws {
         let certificate = try await PEMCertificate.make()
         let server = try await Self.secure(certificate)
         let address = "https://localhost:\(try #require(server.localAddress?.port))"
@@ -72,7 +72,7 @@ import Testing
         try await server.close()
     }
 
-    @Test func anAuthorityThatIsNoneStopsTheStartInOneLine() async throws {
+    @Test func `an authority file without certificates stops the start with one line`() async throws {
         let certificate = try await PEMCertificate.make()
         for file in ["/nowhere", certificate.keyFile] {
             let fault = ConfigurationError(
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func anAddressMayEndInASlash() throws {
+    @Test func `the URL of a service may end with a slash`() throws {
         let addresses = ParkedRoutes.addresses(try Self.configuration(["--push-url", "http://push:8083/"]))
         #expect(addresses["push"] == "http://push:8083" && addresses["fetch"] == "http://127.0.0.1:8082")
     }
@@ -93,7 +93,7 @@ import Testing
         return configuration
     }
 
-    /// A server that has always taken three.
+    /// Starts a TLS server that answers `{"taken":3}`.
     private static func secure(_ certificate: PEMCertificate) async throws -> any Channel {
         let chain = try NIOSSLCertificate.fromPEMFile(certificate.chainFile)
         let key = try NIOSSLPrivateKey(file: certificate.keyFile, format: .pem)

@@ -6,11 +6,11 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Advances over HTTP that are repeated", .timeLimit(.minutes(5))) struct RepeatedAdvanceTests {
+@Suite("Repeated advances over HTTP", .timeLimit(.minutes(5))) struct RepeatedAdvanceTests {
     private let key = ["Idempotency-Key": "k1"]
     private let advance = #"{"seconds":600}"#
 
-    @Test func aRepeatedAdvanceAnswersTheSameAndMovesNothing() async throws {
+    @Test func `a repeated advance gets the same response and moves nothing`() async throws {
         try await frozen { bench, start async throws in
             let there = JSON.string((start + .seconds(600)).description)
             for _ in 1...3 {
@@ -18,14 +18,14 @@ import Timeline
                 #expect(answer.status == 200 && answer.json == ["now": there, "settled": true])
             }
             #expect(try await bench.get("/v1/clock").json["now"] == there)
-            // Later on the answer is still that of then.
+            // After another advance, the repeat still gets the first response.
             let further = try await bench.send("POST", path, advance, ["Idempotency-Key": "k2"])
             #expect(further.json["now"] == .string((start + .seconds(1200)).description))
             #expect(try await bench.send("POST", path, advance, key).json["now"] == there)
         }
     }
 
-    @Test func aKeyStandsForOneAdvanceOfOneCaller() async throws {
+    @Test func `an idempotency key belongs to one advance of one caller`() async throws {
         try await frozen { bench, start async throws in
             #expect(try await bench.send("POST", path, advance, key).status == 200)
             let other = try await bench.send("POST", path, #"{"seconds":601}"#, key)
@@ -37,12 +37,12 @@ import Timeline
         }
     }
 
-    @Test func whatDidNotSettleGoesOnToTheSameMoment() async throws {
+    @Test func `an advance that did not settle continues to the same time`() async throws {
         try await frozen { bench, start async throws in
             let impatient = #"{"seconds":600,"timeout":0.2}"#
             try await bench.append(to: "a")
             for _ in 1...2 { #expect(try await bench.send("POST", path, impatient, key).code == "not_settled") }
-            // Meanwhile somebody else moves the clock.
+            // Another request moves the clock.
             try await bench.sql("SELECT bus.step_clock(\((start + .seconds(100)).milliseconds))")
             try await bench.sql(
                 """
@@ -53,16 +53,16 @@ import Timeline
         }
     }
 
-    @Test func aServiceThatStopsEndsTheAdvanceUnderWay() async throws {
+    @Test func `a stopping service ends a running advance`() async throws {
         try await frozen { bench, start async throws in
-            // Nobody reads it, so the advance would take its ten minutes.
+            // No consumer reads the event, so the advance would wait for ten minutes.
             try await bench.append(to: "a")
             let patient = #"{"seconds":600,"timeout":600}"#
-            // An answer, and no connection that ends: it came before the service was cut off.
+            // The client gets a response, not a closed connection.
             let stopped = try await withTimeout(seconds: 120, "the answer") {
                 try await withThrowingTaskGroup(of: Answer.self) { group in
                     group.addTask { try await bench.send("POST", path, patient, key) }
-                    try await eventually(within: 90, describe: "the advance is under way") {
+                    try await eventually(within: 90, describe: "the advance is in progress") {
                         try await !bench.advancesUnderWay().isEmpty
                     }
                     await bench.group.triggerGracefulShutdown()
@@ -70,14 +70,14 @@ import Timeline
                 }
             }
             #expect(stopped.status == 503 && stopped.code == "stopping" && stopped.headers["retry-after"] == "1")
-            // Whoever serves next goes on to the same moment.
+            // The next process continues to the same time.
             #expect(try await bench.advancesUnderWay() == [Int((start + .seconds(600)).milliseconds)])
             let lock = Statement(
                 """
                 SELECT FROM pg_locks JOIN pg_database AS d ON d.oid = database
                 WHERE locktype = 'advisory' AND d.datname = current_database()
                 """)
-            try await eventually(within: 90, describe: "the lock is let go") {
+            try await eventually(within: 90, describe: "the lock is released") {
                 try await bench.owner.run(Call(lock)).isEmpty
             }
         }
@@ -94,7 +94,7 @@ import Timeline
 }
 
 extension OpsBench {
-    /// The moments that unfinished advances lead to.
+    /// Returns the target times of unfinished advances.
     fileprivate func advancesUnderWay() async throws -> [Int] {
         let statement = Statement("SELECT progress FROM bus.idempotency WHERE service = 'ops' AND progress IS NOT NULL")
         return try await owner.run(Call(statement)).map { try $0.int(0) }

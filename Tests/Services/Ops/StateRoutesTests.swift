@@ -9,12 +9,12 @@ import Timeline
 
 @testable import OpsService
 
-/// What a service knew about a device.
+/// The state of a device in a service.
 @Suite("Time travel over HTTP", .timeLimit(.minutes(2))) struct StateRoutesTests {
     private static let path = "/v1/devices/d1/state"
     private static let partition = AggregateKey.device("d1").partition(of: OpsBench.partitions)
 
-    /// A device that was registered, and then had an app installed; not all of its events are the same service's.
+    /// Runs a body with a registered device with an installed app, and with events of several services.
     private func withHistory(_ body: @Sendable @escaping (OpsBench) async throws -> Void) async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "d1")
@@ -27,7 +27,7 @@ import Timeline
         }
     }
 
-    @Test func aStateIsWhatTheMachineMakesOfTheEventsUntilThen() async throws {
+    @Test func `a state is the fold of the events up to the requested time`() async throws {
         try await withHistory { bench in
             let now = try await bench.get(Self.path + "?service=lifecycle")
             #expect(now.status == 200 && now.json["events"]?.int == 2)
@@ -44,7 +44,7 @@ import Timeline
         }
     }
 
-    @Test func whatWasNotYetIsNotThere() async throws {
+    @Test func `a device is not found before its first event`() async throws {
         try await withHistory { bench in
             for path in [
                 Self.path + "?service=lifecycle&at=\(Self.partition):1", Self.path + "?service=push",
@@ -56,7 +56,7 @@ import Timeline
         }
     }
 
-    @Test func whatWasDroppedSaysFromWhenOnThereIsSomething() async throws {
+    @Test func `a dropped time gets 410 with the earliest available time`() async throws {
         try await withHistory { bench in
             try await bench.sql("DELETE FROM bus.events WHERE log_offset <= 2 AND partition = \(Self.partition)")
             var state = LifecycleMachine()
@@ -83,7 +83,7 @@ import Timeline
         ("", ["/service"]), ("?service=ops", ["/service"]), ("?service=lifecycle&at=yesterday", ["/at"]),
         ("?at=1:2:3", ["/at", "/service"]), ("?service=lifecycle&when=1", ["/when"]),
     ])
-    func whatIsNoQuestionIsRefused(query: String, faults: [String]) async throws {
+    func `invalid queries are refused`(query: String, faults: [String]) async throws {
         try await withHistory { bench in
             let answer = try await bench.get(Self.path + query)
             #expect(answer.status == 400 && answer.code == "invalid_query" && answer.faults.sorted() == faults)

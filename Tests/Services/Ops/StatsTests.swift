@@ -8,11 +8,11 @@ import Timeline
 
 @testable import OpsService
 
-/// What happened how often.
+/// The counts of events.
 @Suite("Statistics over HTTP", .timeLimit(.minutes(5))) struct StatsTests {
     private static let window = "?since=2020-01-01T00:00:00.000Z&until=2120-01-01T00:00:00.000Z&interval=86400"
 
-    @Test func whatHappenedIsCountedByWhatItSays() async throws {
+    @Test func `events are counted by type and label`() async throws {
         try await OpsBench.run { bench in
             let events: [(String, String, Int)] = [
                 ("lifecycle.app.woken", #"{"reason":"push","state":"background"}"#, 3),
@@ -65,7 +65,7 @@ import Timeline
         }
     }
 
-    @Test func devicesThatAreOffAreCounted() async throws {
+    @Test func `devices that are off are counted`() async throws {
         try await OpsBench.run { bench in
             for device in ["d1", "d2", "d3"] {
                 try await bench.append(
@@ -80,8 +80,8 @@ import Timeline
         }
     }
 
-    /// Minutes, hours and days, however the log was cut into batches, and by however many at once.
-    @Test func countsEqualAFullCount() async throws {
+    /// Checks minutes, hours and days, for any batches and any number of concurrent processes.
+    @Test func `counts equal a full count of the log`() async throws {
         try await OpsBench.run { bench in
             try await bench.sql(Self.manyEvents)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -122,7 +122,7 @@ import Timeline
     }
 
     private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
-    /// 1,000 of each of three kinds, over three days of the suite's time and two of the log's.
+    /// Appends 1,000 events of each of three types, over three days of suite time and two days of the log.
     private static let manyEvents = """
         WITH made AS (
             SELECT n, (n * 7919 % 3)::int AS partition FROM generate_series(1, 3000) AS n
@@ -147,7 +147,7 @@ import Timeline
         ("since=2026-01-02T00:00:00.000Z&until=2026-01-01T00:00:00.000Z", ["/until"]),
         ("since=2026-01-01T00:00:00.000Z&until=2026-02-01T00:00:00.000Z", ["/until"]),
     ])
-    func whatIsNoQuestionIsRefused(query: String, faults: [String]) async throws {
+    func `invalid queries are refused`(query: String, faults: [String]) async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get("/v1/stats?" + query)
             #expect(answer.status == 400 && answer.code == "invalid_query" && answer.faults.sorted() == faults)
@@ -155,8 +155,8 @@ import Timeline
         }
     }
 
-    /// Points are whole: of the minutes, hours or days that a window touches.
-    @Test func windowsAreMadeOfWholePoints() async throws {
+    /// The points cover every minute, hour or day that the window touches.
+    @Test func `a window consists of whole points`() async throws {
         try await OpsBench.run { bench in
             let answer = try await bench.get(
                 "/v1/stats?interval=7200&since=2026-01-01T01:30:00.000Z&until=2026-01-01T04:00:00.001Z")

@@ -74,8 +74,8 @@ import Testing
         }
     }
 
-    /// The device may register at any moment.
-    @Test func `a device that is not there yet can be followed`() async throws {
+    /// The device may register at any time.
+    @Test func `the stream accepts a device that is not registered yet`() async throws {
         try await OpsBench.run { bench in
             let (events, _) = try await bench.follow("/v1/events/stream?device=later", 1) {
                 try await bench.append(to: "later")
