@@ -2,15 +2,15 @@ import ArgumentParser
 import FleetService
 import Foundation
 
-/// The program: one clear line for wrong options, the summary at the end, an exit status that tells whether the suite kept
-/// its word.
+/// The program. It prints one line for invalid options and a summary at the end. Its exit status reports whether the
+/// suite passed.
 @main
 struct Fleet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fleet", abstract: "Simulates devices with people, who use a running Dormouse.",
+        commandName: "fleet", abstract: "Simulates devices and their users with a running Dormouse.",
         subcommands: [Run.self, Push.self])
 
-    /// The suite answered what it must never answer, lost what it had acknowledged, or let no device live.
+    /// The suite gave a forbidden response, lost acknowledged data, or registered no device.
     static let failed: Int32 = 1
     /// `EX_USAGE`.
     static let wrongUsage: Int32 = 64
@@ -26,7 +26,7 @@ struct Fleet: AsyncParsableCommand {
         } catch let status as ExitCode {
             Foundation.exit(status.rawValue)
         } catch {
-            // Help and the like are no errors; of a true one the first line says it all.
+            // Help is not an error. The first line of an error is sufficient.
             guard exitCode(for: error) != .success else { exit(withError: error) }
             FileHandle.standardError.write(Data("fleet: \(line(for: error))\n".utf8))
             Foundation.exit(wrongUsage)
@@ -35,6 +35,6 @@ struct Fleet: AsyncParsableCommand {
 
     private static func line(for error: any Error) -> String {
         if let error = error as? FleetError { return error.description }
-        return message(for: error).split(separator: "\n").first.map(String.init) ?? "wrong options"
+        return message(for: error).split(separator: "\n").first.map(String.init) ?? "invalid options"
     }
 }

@@ -3,9 +3,9 @@ import FleetService
 import Foundation
 import Timeline
 
-/// Where the suite is.
+/// The addresses and credentials of the suite.
 struct SuiteOptions: ParsableArguments {
-    @Option(help: "The endpoints.json that ./deploy/up writes; the options below win over it.")
+    @Option(help: "The endpoints.json of ./deploy/up. The options below override it.")
     var endpoints: String?
     @Option(name: [.long, .customLong("target")], help: "The address of lifecycle.")
     var lifecycle: String?
@@ -15,11 +15,11 @@ struct SuiteOptions: ParsableArguments {
     var push: String?
     @Option(help: "The address of transfer.")
     var transfer: String?
-    @Option(help: "The address to which providers send.")
+    @Option(help: "The address of the provider endpoint of push.")
     var apns: String?
-    @Option(help: "A PEM file with the certificates to trust beside the system's.")
+    @Option(help: "A PEM file with certificates to trust, in addition to the system's.")
     var ca: String?
-    @Option(help: "A file with the operator's key.")
+    @Option(help: "A file with the operator key.")
     var operatorKeyFile: String?
 
     func read() throws -> Endpoints {
@@ -35,17 +35,17 @@ struct SuiteOptions: ParsableArguments {
     }
 }
 
-/// Which devices, and for how long.
+/// The devices and the duration of a run.
 struct CrowdOptions: ParsableArguments {
-    @Option(help: "How many devices.")
+    @Option(help: "The number of devices.")
     var devices = 10
-    @Option(name: .customLong("for"), help: "How long: 90s, 10m, 24h.", transform: duration)
+    @Option(name: .customLong("for"), help: "The duration: 90s, 10m, 24h.", transform: duration)
     var time = Interval.minutes(10)
-    @Option(help: "The same seed makes the same people.")
+    @Option(help: "The seed. The same seed gives the same devices and users.")
     var seed: UInt64 = 1
     @Option(help: "The name of the fleet.")
     var fleet = "demo"
-    @Option(help: "Calls under way at once.")
+    @Option(help: "The maximum number of concurrent requests.")
     var concurrency = 32
     @Option(help: "Writes the summary as JSON to this file.")
     var summaryJson: String?
@@ -70,19 +70,21 @@ struct CrowdOptions: ParsableArguments {
 
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Lets devices live: registers them, opens their apps, obeys every order.")
+        abstract: "Simulates devices: registers them, opens their apps, follows every order.")
 
     @OptionGroup var suite: SuiteOptions
     @OptionGroup var crowd: CrowdOptions
-    @Option(help: "How many times faster people live.")
+    @Option(help: "The speed of the users: 60 lets an hour pass in a minute.")
     var rate = 1.0
-    @Option(help: "The people's local time at the beginning, as 07:30; otherwise the real one.", transform: timeOfDay)
+    @Option(
+        help: "The local time of the users at the start, such as 07:30. The default is the real time.",
+        transform: timeOfDay)
     var beginAt: Int?
-    @Option(help: "Pushes that a provider in this process sends, a minute.")
+    @Option(help: "Pushes per minute from a provider in this process.")
     var pushesPerMinute = 0.0
-    @Option(help: "How many devices hold a connection to push.")
+    @Option(help: "The number of devices with a connection to push.")
     var pushConnections = 200
-    @Option(help: "How large a download is, in bytes.")
+    @Option(help: "The size of a download, in bytes.")
     var downloadBytes = 262_144
 
     func run() async throws {
@@ -106,11 +108,11 @@ struct Run: AsyncParsableCommand {
 
 struct Push: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "A provider that sends pushes to the devices of a fleet, as another fleet run has registered them.")
+        abstract: "Sends pushes as a provider to the devices that a `fleet run` has registered.")
 
     @OptionGroup var suite: SuiteOptions
     @OptionGroup var crowd: CrowdOptions
-    @Option(help: "Pushes a second.")
+    @Option(help: "Pushes per second.")
     var rate = 1.0
 
     func run() async throws {

@@ -4,7 +4,7 @@ import Foundation
 import Records
 import UnixSignals
 
-/// What people see of a run: a line that changes on a terminal, a line every 5 s elsewhere, and the summary.
+/// The output of a run: a progress line on a terminal, else a line every 5 s, then the summary.
 enum Terminal {
     static func show(_ activity: some Activity, summary file: String?) async throws {
         let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -46,6 +46,6 @@ enum Terminal {
         return Int(size.ws_col)
     }
 
-    // Past the buffer of `print`, so that lines are seen at once in files and pipes.
+    // Bypasses the buffer of `print`, so that lines reach files and pipes at once.
     private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }

@@ -5,7 +5,7 @@ import Testing
 import Timeline
 
 @Suite struct DeviceTests {
-    @Test func theSameSeedLivesTheSameLife() {
+    @Test func `the same seed gives the same actions`() {
         for seed in 1...20 as ClosedRange<UInt64> {
             let lives = (0..<2).map { _ in Self.day(seed: seed) }
             #expect(lives[0] == lives[1])
@@ -13,7 +13,7 @@ import Timeline
         }
     }
 
-    @Test func otherSeedsAndOtherDevicesLiveOtherwise() {
+    @Test func `other seeds and other devices give other actions`() {
         let lives = (1...10).map { Self.day(seed: $0) }
         #expect(Set(lives.map { "\($0)" }).count == 10)
         let neighbours = (0..<50).map { index in
@@ -22,12 +22,12 @@ import Timeline
         #expect(Set(neighbours).count == 50)
     }
 
-    @Test func aDayHasLaunchesHomesAndReports() {
+    @Test func `a day has launches, home gestures and reports`() {
         let life = Self.day(seed: 3).joined()
         for word in ["launch", "open", "home", "report"] { #expect(life.contains(word), "\(word)") }
     }
 
-    @Test func notificationsOfAChatAreOpenedMoreOftenThanThoseOfTheNews() throws {
+    @Test func `notifications of a chat are opened more often than those of the news`() throws {
         var shares: [String: Int] = [:]
         for (app, index) in try ["com.example.chat", "com.example.news"].map({ ($0, try Self.owner(of: $0)) }) {
             var suite = PretendSuite(PretendSuite.device(seed: 1, index: index), at: PretendSuite.start)
@@ -37,14 +37,14 @@ import Timeline
             }
             suite.run(until: suite.now + .minutes(10))
             let opened = suite.told.compactMap { if case .open(let id) = $0.action { id } else { nil } }
-            #expect(!opened.contains("n200"), "silent ones can't be opened")
+            #expect(!opened.contains("n200"), "a silent notification cannot be opened")
             shares[app] = opened.count
         }
         let (chat, news) = (try #require(shares["com.example.chat"]), try #require(shares["com.example.news"]))
         #expect((95...145).contains(chat) && (8...35).contains(news), "\(shares)")
     }
 
-    /// A device with the app whose person is awake when the run begins.
+    /// Returns the index of a device with the app whose user is awake at the start.
     private static func owner(of app: String) throws -> Int {
         try #require(
             (0..<1000).first { index in
@@ -54,7 +54,7 @@ import Timeline
             })
     }
 
-    @Test func sleepersDoNotUseTheirApps() {
+    @Test func `a sleeping user does not open apps`() {
         var suite = PretendSuite(PretendSuite.device(seed: 5, rate: 1440), at: PretendSuite.start)
         suite.run(until: PretendSuite.start + .minutes(3))
         let person = suite.device.person
@@ -64,9 +64,8 @@ import Timeline
         }
     }
 
-    /// Wakes, ends, suspensions and expirations come at any moment, also where they make no sense: code of an app never
-    /// acts while its device must believe that the app can't run.
-    @Test func codeOfAStoppedAppNeverActs() async throws {
+    /// Orders come at random times, even if they make no sense. Code of an app acts only while its state lets it run.
+    @Test func `code of a stopped app never acts`() async throws {
         try await propertyTest(count: 300) { random in
             let seed = random.next()
             var suite = PretendSuite(PretendSuite.device(seed: seed, rate: 600), at: PretendSuite.start)
@@ -88,7 +87,7 @@ import Timeline
         }
     }
 
-    /// A day of somebody's life in ten real minutes, as text.
+    /// Returns the actions of a user's day in ten real minutes, as text.
     private static func day(seed: UInt64) -> [String] {
         var suite = PretendSuite(PretendSuite.device(seed: seed, rate: 144), at: PretendSuite.start)
         suite.run(until: PretendSuite.start + .minutes(10))

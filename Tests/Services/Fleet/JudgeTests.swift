@@ -3,7 +3,7 @@ import Testing
 
 @testable import FleetService
 
-/// What an answer means, and whether the suite may give it.
+/// The classification of responses.
 @Suite struct JudgeTests {
     private static let call = Call(.lifecycle, "POST", "/v1/devices/{device}/apps/{app}/transitions", ["d", "a"])
 
@@ -11,7 +11,7 @@ import Testing
         (200, Outcome.done([:], asOf: 9), 0), (409, .refused("illegal_transition"), 0), (500, .failed, 1),
         (502, .failed, 1), (202, .failed, 1), (301, .failed, 1), (418, .failed, 1),
     ])
-    func onlyDocumentedAnswersAreGood(status: Int, outcome: Outcome, violations: Int) async throws {
+    func `only documented responses are allowed`(status: Int, outcome: Outcome, violations: Int) async throws {
         try await Self.judge { judge in
             let document: JSON = status == 409 ? ["code": "illegal_transition"] : [:]
             #expect(judge.outcome(status, document, Position("3:9"), of: Self.call) == outcome)
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func aCallThatAServiceDoesNotHaveIsNoFault() async throws {
+    @Test func `a missing route is not a violation`() async throws {
         try await Self.judge { judge in
             let call = Call(.lifecycle, "POST", "/v1/devices/{device}/time-travel", ["d"])
             #expect(judge.outcome(404, .null, nil, of: call) == .refused("not_offered"))
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedDocumentIsAnError() async throws {
+    @Test func `a refused document counts as an error`() async throws {
         try await Self.judge { judge in
             #expect(
                 judge.outcome(422, ["code": "invalid_document"], nil, of: Self.call) == .refused("invalid_document"))

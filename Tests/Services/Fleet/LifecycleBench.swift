@@ -5,7 +5,7 @@ import Records
 import TestSupport
 import Timeline
 
-/// The real `lifecycle` as a process, over a database of its own; killed and started again on the same port.
+/// The real `lifecycle` as a process with its own database. It can be killed and restarted on the same port.
 final class LifecycleBench: Sendable {
     let cluster: PrivateCluster
     let url: String
@@ -47,7 +47,7 @@ final class LifecycleBench: Sendable {
 
     var address: String { "http://127.0.0.1:\(port)" }
 
-    /// A fleet that lives fast, from eight in the morning on.
+    /// Creates a fast fleet that starts at 08:00.
     func fleet(devices: Int, seed: UInt64 = 7) throws -> FleetRun {
         var options = FleetOptions()
         options.devices = devices

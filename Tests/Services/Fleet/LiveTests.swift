@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Fleets against the real `lifecycle`. They live until what is waited for has happened.
+/// Fleets with the real `lifecycle`. Each runs until the expected events have happened.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct LiveTests {
-    @Test func aFleetLivesWithLifecycleAlone() async throws {
+    @Test func `a fleet runs with lifecycle alone`() async throws {
         let bench = try await LifecycleBench.make()
         let service = try await bench.start()
         let run = try bench.fleet(devices: 5)
@@ -28,7 +28,7 @@ import Timeline
         try await bench.cluster.destroy()
     }
 
-    @Test func aFleetGoesOnWhereLifecycleWasKilledAndLosesNothing() async throws {
+    @Test func `a fleet survives a kill of lifecycle without lost data`() async throws {
         let bench = try await LifecycleBench.make()
         let first = try await bench.start()
         let run = try bench.fleet(devices: 5)
@@ -37,14 +37,14 @@ import Timeline
                 try await eventually(within: 60, describe: "suspensions") { run.ledger.counts.suspensions >= 3 }
                 first.signal(SIGKILL)
                 _ = try await first.exit()
-                try await eventually(within: 60, describe: "attempts in vain") { run.ledger.counts.retries >= 5 }
+                try await eventually(within: 60, describe: "failed attempts") { run.ledger.counts.retries >= 5 }
                 let second = try await bench.start()
                 let before = run.ledger.counts
                 try await eventually(within: 60, describe: "more suspensions") {
                     let counts = run.ledger.counts
                     return counts.suspensions >= before.suspensions + 3 && counts.streamsOpened > before.streamsOpened
                 }
-                // Held until the end, so that it lives as long as the fleet.
+                // Keeps the process until the fleet ends.
                 Self.second.withLock { $0 = second }
             } catch {
                 Issue.record(error)
@@ -60,7 +60,7 @@ import Timeline
 
     private static let second = Mutex<ChildProcess?>(nil)
 
-    @Test func theProgramWritesItsSummaryAndStopsAtASignal() async throws {
+    @Test func `the program writes its summary and stops at a signal`() async throws {
         let bench = try await LifecycleBench.make()
         let service = try await bench.start()
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(bench.port).json")
@@ -76,19 +76,19 @@ import Timeline
         try await fleet.waitForLine(containing: "3 devices", within: 60)
         fleet.signal(SIGINT)
         #expect(try await fleet.exit() == .exited(0))
-        #expect(fleet.output.tail().contains("kept its word"))
+        #expect(fleet.output.tail().contains("PASSED"))
         #expect(try String(contentsOf: file, encoding: .utf8).contains(#""devices":3"#))
         service.signal(SIGTERM)
         _ = try await service.exit()
         try await bench.cluster.destroy()
     }
 
-    @Test func aWrongKeyEndsTheRunWithAClearWord() async throws {
+    @Test func `a wrong operator key ends the run with an explanation`() async throws {
         let bench = try await LifecycleBench.make()
         let service = try await bench.start()
         let fleet = try ChildProcess.start(ChildProcess.product("fleet"), ["run", "--target", bench.address])
         #expect(try await fleet.exit() == .exited(1))
-        #expect(fleet.output.tail().contains("is the operator key the right one?"))
+        #expect(fleet.output.tail().contains("check the operator key"))
         service.signal(SIGTERM)
         _ = try await service.exit()
         try await bench.cluster.destroy()
@@ -98,7 +98,7 @@ import Timeline
         ["run", "--devices", "none"], ["run"], ["run", "--endpoints", "/nonexistent"], ["fly"],
         ["run", "--target", "http://localhost:1", "--ca", "/nonexistent"],
     ])
-    func wrongOptionsAreOneClearLine(arguments: [String]) async throws {
+    func `invalid options print one line`(arguments: [String]) async throws {
         let fleet = try ChildProcess.start(ChildProcess.product("fleet"), arguments)
         #expect(try await fleet.exit() == .exited(64))
         let lines = fleet.errors.tail().split(separator: "\n")

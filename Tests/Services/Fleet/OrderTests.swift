@@ -5,7 +5,7 @@ import Timeline
 
 @Suite struct OrderTests {
     @Test(arguments: ["fetch", "push", "task", "transfer", "location"])
-    func aWakeIsCompletedWithinItsLimitAsItsReasonAsks(reason: String) throws {
+    func `a wake is completed within its limit with the document of its reason`(reason: String) throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.give(.wake, app, data: ["wake": "w1", "reason": .string(reason), "limitSeconds": 30])
         suite.run(until: suite.now + .seconds(30))
@@ -20,7 +20,7 @@ import Timeline
         }
     }
 
-    @Test func aSlowHandlerStaysWithinItsLimitAndANeverCompletingOneAnswersNothing() throws {
+    @Test func `a slow handler stays within its limit, and a handler that never completes sends nothing`() throws {
         var (slow, news) = try Self.suite(with: .slowHandler)
         slow.give(.wake, news, data: ["wake": "w", "reason": "fetch", "limitSeconds": 30])
         slow.run(until: slow.now + .seconds(14))
@@ -34,7 +34,7 @@ import Timeline
         #expect(!Self.completes(never, "w"))
     }
 
-    @Test func aRepeatedOrderIsObeyedOnce() throws {
+    @Test func `a repeated order is handled once`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let made = (
             suite.order(.wake, app, data: ["wake": "w1", "reason": "fetch"]),
@@ -48,7 +48,7 @@ import Timeline
         #expect(suite.told.count { if case .completeWake = $0.action { true } else { false } } == 1)
     }
 
-    @Test func twoCallbacksOfOneEventAreTwoOrders() throws {
+    @Test func `two callbacks of one event are two orders`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         for name in ["willFinishLaunching", "didFinishLaunching"] {
             let order = PretendSuite.order(.callback, app, device: suite.device.identifier, offset: 7, name: name)
@@ -57,9 +57,9 @@ import Timeline
         }
     }
 
-    /// The services may tell what they like: it doesn't end the run.
+    /// A wrong number of a service must not crash the run.
     @Test(arguments: [JSON.double(1e300), .double(-1e300), .int(.max), .int(.min), .int(0)])
-    func aLimitBeyondAllTimeIsHeldToADay(limit: JSON) throws {
+    func `an extreme limit of a wake does not crash the device`(limit: JSON) throws {
         for behaviour in [Behaviour.wellBehaved, .slowHandler] {
             for reason in ["fetch", "transfer"] {
                 var (suite, app) = try Self.suite(with: behaviour)
@@ -69,7 +69,7 @@ import Timeline
         }
     }
 
-    @Test func theLastPlaceThereCanBeIsNoBeginning() throws {
+    @Test func `the largest offset is not used as a start`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.device.begin(after: Position("3:\(Int.max)"))
         let order = PretendSuite.order(
@@ -78,7 +78,7 @@ import Timeline
         #expect(isObeyed)
     }
 
-    @Test func ordersOfAFormerRunAreNotObeyed() throws {
+    @Test func `orders of an earlier run are ignored`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.device.begin(after: Position("3:41"))
         for (offset, isNew) in [(41, false), (42, true)] {
@@ -89,7 +89,7 @@ import Timeline
         }
     }
 
-    @Test func aCallbackThatWantsAnAnswerGetsOne() throws {
+    @Test func `a callback with a deadline is completed`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.give(.callback, app, name: "didEnterBackground", wantsAnswer: true)
         suite.give(.callback, app, name: "willResignActive")
@@ -100,7 +100,7 @@ import Timeline
         #expect(answered == ["didEnterBackground"])
     }
 
-    @Test func anExpirationEndsTheTaskExceptWhereTheAppLeaks() throws {
+    @Test func `an expiration ends the task unless the app leaks tasks`() throws {
         for (behaviour, ends) in [(Behaviour.wellBehaved, true), (.leaksTasks, false)] {
             var (suite, app) = try Self.suite(with: behaviour)
             suite.give(.wake, app, data: ["wake": "w", "reason": "fetch"])
@@ -110,7 +110,7 @@ import Timeline
         }
     }
 
-    @Test func aSuspendedAppStopsAndAWakeLetsItGoOn() throws {
+    @Test func `a suspended app stops and a wake lets it continue`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.give(.wake, app, data: ["wake": "w1", "reason": "fetch", "limitSeconds": 30])
         suite.give(.suspend, app)
@@ -121,7 +121,7 @@ import Timeline
         #expect(Self.completes(suite, "w2"))
     }
 
-    @Test func aTerminatedAppForgetsItsWork() throws {
+    @Test func `a terminated app drops its work`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         suite.give(.wake, app, data: ["wake": "w1", "reason": "fetch", "limitSeconds": 30])
         suite.give(.terminate, app, data: ["code": "0x8badf00d"])
@@ -131,7 +131,7 @@ import Timeline
         #expect(Self.completes(suite, "w2"))
     }
 
-    @Test func aTaskExpirationCompletesTheWakeAtOnce() throws {
+    @Test func `a task expiration completes the wake at once`() throws {
         var (suite, app) = try Self.suite(with: .slowHandler)
         suite.give(.wake, app, data: ["wake": "w1", "reason": "task", "limitSeconds": 600])
         suite.give(.taskExpiration, app, data: ["wake": "w1"])
@@ -139,7 +139,7 @@ import Timeline
         #expect(Self.completes(suite, "w1"))
     }
 
-    @Test func aChallengeIsAnswered() throws {
+    @Test func `a challenge is answered`() throws {
         var (suite, app) = try Self.suite(with: .downloadsMuch)
         suite.give(.wake, app, data: ["wake": "w1", "reason": "transfer"])
         suite.give(.challenge, app, data: ["challenge": "c1"])
@@ -148,7 +148,7 @@ import Timeline
         #expect(suite.told.contains { $0.action == .answerChallenge(app: app, challenge: "c1") })
     }
 
-    @Test func aSessionsEventsEndItsWake() throws {
+    @Test func `the last event of a session ends its wake`() throws {
         var (suite, app) = try Self.suite(with: .downloadsMuch)
         suite.give(
             .wake, app, name: "handleEventsForBackgroundURLSession",
@@ -161,7 +161,7 @@ import Timeline
         #expect(Self.completes(suite, "w1"))
     }
 
-    @Test func aNotificationIsAcknowledgedOnce() throws {
+    @Test func `a notification is acknowledged once`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let document: JSON = ["id": "n1", "app": .string(app), "silent": true]
         suite.device.receive(try #require(DeliveredNotification(document)), at: suite.now)
@@ -169,7 +169,7 @@ import Timeline
         #expect(suite.told.count { $0.action == .acknowledge(notification: "n1") } == 1)
     }
 
-    @Test func whatRodeAlongWithAKeepAliveIsAcknowledged() throws {
+    @Test func `a notification in a keep-alive response is acknowledged`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let item: JSON = ["id": "n7", "app": .string(app), "silent": true]
         _ = suite.device.learn(.done(["items": [item]], asOf: nil), of: .keepAlive, at: suite.now)
@@ -177,7 +177,7 @@ import Timeline
         #expect(suite.told.contains { $0.action == .acknowledge(notification: "n7") })
     }
 
-    @Test func theBytesOfADownloadAreCountedOnceAndWhenItHasEnded() throws {
+    @Test func `the bytes of a download are counted once, after it has completed`() throws {
         var (suite, app) = try Self.suite(with: .downloadsMuch)
         for (state, bytes) in [("running", 0), ("completed", 500), ("completed", 500)] {
             let task: JSON = ["task": 1, "state": .string(state), "bytesReceived": 500]
@@ -186,7 +186,7 @@ import Timeline
         }
     }
 
-    @Test func anAnswerChangesNothingThatOrdersHaveToldAlready() throws {
+    @Test func `a response that is not newer than the orders changes nothing`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)
         suite.device.obey(try #require(order), at: suite.now)
@@ -199,7 +199,7 @@ import Timeline
     }
 
     @Test(arguments: ["app_not_running", "illegal_transition"])
-    func aRefusalMakesTheDeviceLook(code: String) throws {
+    func `a refusal makes the device read the state of the app`(code: String) throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let action = Action.transition(app: app, "home")
         let now = suite.now
@@ -207,7 +207,7 @@ import Timeline
         #expect(actions == [[.look(app: app)], []])
     }
 
-    @Test func whatIsNoOrderIsNotRead() {
+    @Test func `an invalid order is not parsed`() {
         #expect(Order(["order": "1:2", "device": "d", "type": "newest-kind", "app": "a"]) == nil)
         #expect(Order(["device": "d", "type": "wake"]) == nil)
         #expect(Position("7:12") == Position("7:12:1"))
@@ -222,7 +222,7 @@ import Timeline
         suite.told.contains { if case .completeWake(_, wake, _) = $0.action { true } else { false } }
     }
 
-    /// A device whose person sleeps, with an app of a behaviour that runs nothing yet.
+    /// Returns a device with a sleeping user and an app of this behaviour without work.
     private static func suite(with behaviour: Behaviour) throws -> (PretendSuite, String) {
         for seed in 1...200 as ClosedRange<UInt64> {
             let device = PretendSuite.device(seed: seed, rate: 0.01)
@@ -234,6 +234,6 @@ import Timeline
             suite.states[app.model.identifier] = .background
             return (suite, app.model.identifier)
         }
-        throw FleetError("no seed has an app that is \(behaviour)")
+        throw FleetError("no seed gives an app with the behaviour \(behaviour)")
     }
 }

@@ -14,7 +14,7 @@ import Testing
         StreamEvent(id: "", event: nil, data: "é€😀"),
     ]
 
-    @Test func theSameEventsComeWhereverTheBytesAreSplit() throws {
+    @Test func `the events are the same for every split of the bytes`() throws {
         let bytes = Array(Self.text.utf8)
         for split in 0...bytes.count {
             var parser = ServerSentEventParser()
@@ -25,7 +25,7 @@ import Testing
         #expect(try bytes.flatMap { try parser.feed([$0]) } == Self.events)
     }
 
-    @Test func anIdWithoutDataIsStillWhereToResume() throws {
+    @Test func `an id without data is still the id to resume after`() throws {
         var parser = ServerSentEventParser(lastEventID: "1:1")
         #expect(try parser.feed(Array("id: 3:18,4:2\n".utf8)).isEmpty)
         #expect(parser.lastEventID == "1:1")
@@ -33,7 +33,7 @@ import Testing
         #expect(parser.lastEventID == "3:18,4:2")
     }
 
-    @Test func anEventWithoutEndIsCut() throws {
+    @Test func `an event without end is refused`() throws {
         var parser = ServerSentEventParser()
         #expect(throws: StreamEventTooLarge.self) {
             for _ in 0..<20 { _ = try parser.feed(Array(repeating: UInt8(ascii: "x"), count: 65_536)) }

@@ -3,7 +3,7 @@ import Testing
 import Timeline
 
 @Suite struct PersonTests {
-    @Test func aWorkdayHasAllItsPhasesInOrder() {
+    @Test func `a workday has all phases in order`() {
         var chance = Chance(seed: 4)
         let person = Person(&chance)
         let midnight = Self.midnight(person, Self.monday)
@@ -18,7 +18,7 @@ import Timeline
         #expect((0..<1440).allSatisfy { person.phase(at: sunday + .minutes(Int64($0))) != .atWork })
     }
 
-    @Test func thereIsNoNetworkInTheTunnelAndTheBatteryIsFullInTheMorning() {
+    @Test func `the tunnel has no network and the battery is full in the morning`() {
         var chance = Chance(seed: 9)
         let person = Person(&chance)
         let midnight = Self.midnight(person, Self.monday)
@@ -33,7 +33,7 @@ import Timeline
         #expect(at(person.wakes).place == person.home)
     }
 
-    @Test func theNextChangeIsNeverPassedOver() {
+    @Test func `the next change is never skipped`() {
         for seed in 1...50 as ClosedRange<UInt64> {
             var chance = Chance(seed: seed)
             let person = Person(&chance)
@@ -48,7 +48,7 @@ import Timeline
         }
     }
 
-    @Test func peopleLiveFasterAtAHigherRate() {
+    @Test func `a higher rate makes users faster`() {
         let pace = Pace(begin: .epoch, peopleBegin: .epoch + .hours(8), rate: 60)
         #expect(pace.peopleTime(at: .epoch + .seconds(60)) == .epoch + .hours(9))
         #expect(pace.real(at: .epoch + .hours(9)) == .epoch + .seconds(60))

@@ -2,13 +2,13 @@ import FleetService
 import Records
 import Timeline
 
-/// The rules of `lifecycle` that matter for one device, pretended: enough to see how a device behaves, with nothing real.
+/// A fake of `lifecycle` for one device, without I/O.
 struct PretendSuite {
     var device: SimulatedDevice
     var states: [String: SimulatedApp.State] = [:]
-    /// Everything that the device did, with its moment.
+    /// All actions of the device with their times.
     var told: [(at: Instant, action: Action)] = []
-    /// Actions of apps that were not running when the device decided on them.
+    /// Actions of apps that were not running at their decision.
     var actedWhileStopped: [Action] = []
     private(set) var now: Instant
     private var offset = 0
@@ -20,7 +20,7 @@ struct PretendSuite {
         for app in device.apps { states[app.model.identifier] = .notRunning }
     }
 
-    /// A device of fleet `f` that begins at eight o'clock, local time, on a Friday.
+    /// Returns a device of fleet `f` that starts at 08:00 local time on a Friday.
     static func device(
         seed: UInt64, rate: Double = 60, services: Set<ServiceName> = [.lifecycle, .fetch, .push, .transfer],
         index: Int = 0
@@ -34,7 +34,7 @@ struct PretendSuite {
     /// Friday, 2026-11-20T08:00:00Z.
     static let start = Instant(milliseconds: 1_795_161_600_000)
 
-    /// Lets the device act until a moment.
+    /// Runs the device until a time.
     mutating func run(until end: Instant) {
         while let due = device.nextDue, due <= end {
             now = max(now, due)
@@ -43,7 +43,7 @@ struct PretendSuite {
         now = max(now, end)
     }
 
-    /// Gives an order, as of a new event.
+    /// Creates the order of a new event.
     mutating func order(
         _ kind: Order.Kind, _ app: String, name: String = "", data: JSON = [:], wantsAnswer: Bool = false
     ) -> Order? {
@@ -63,7 +63,7 @@ struct PretendSuite {
         ])
     }
 
-    /// Orders and lets the device obey.
+    /// Creates an order and passes it to the device.
     mutating func give(
         _ kind: Order.Kind, _ app: String, name: String = "", data: JSON = [:], wantsAnswer: Bool = false
     ) {
@@ -78,7 +78,7 @@ struct PretendSuite {
     }
 
     private mutating func perform(_ actions: [Action]) {
-        // As the shell does it: what one action stopped, the next ones of the same moment don't do any more.
+        // Like the run: an action may stop an app, whose later actions are then dropped.
         for action in actions where device.mayPerform(action) {
             told.append((now, action))
             if let app = action.actingApp, states[app]?.isRunning != true { actedWhileStopped.append(action) }

@@ -1,12 +1,12 @@
 public import Records
 
-/// One HTTP call to a service.
+/// An HTTP request to a service.
 public struct Call: Sendable, Equatable {
     public var service: ServiceName
     public var method: String
-    /// As the API description has it, with parameters in braces.
+    /// The path as in the API description, with parameters in braces.
     public var route: String
-    /// The values of the parameters, in order.
+    /// The values of the path parameters, in order.
     public var parameters: [String]
     public var body: JSON?
 
@@ -29,12 +29,12 @@ public struct Call: Sendable, Equatable {
 }
 
 extension Action {
-    /// The name of the one background session of each app.
+    /// The name of the background session of each app.
     static let session = "downloads"
 
-    /// The call that performs it.
+    /// Returns the request that performs the action.
     ///
-    /// - Parameter url: what downloads fetch.
+    /// - Parameter url: the URL of downloads.
     public func call(from device: String, downloading url: String) -> Call {
         let root = "/v1/devices/{device}"
         let ofApp = root + "/apps/{app}"

@@ -1,17 +1,17 @@
 public import Records
 
-/// What a device, its person or the code of one of its apps does next: one call to one service.
+/// An action of a device, its user or the code of one of its apps: one request to one service.
 public enum Action: Sendable, Equatable {
-    // The person and the device.
+    // Actions of the user and the device.
     case report(Surroundings)
     case transition(app: String, String)
     case swipe(app: String)
-    /// Asks what became of an app, where the simulator's belief was wrong.
+    /// Reads the state of an app after a refusal showed that the simulated state is wrong.
     case look(app: String)
     case acknowledge(notification: String)
     case open(notification: String)
     case keepAlive
-    // The code of an app.
+    // Actions of the code of an app.
     case completeCallback(app: String, String, session: String?)
     case beginTask(app: String, String)
     case endTask(app: String, task: String)
@@ -20,7 +20,7 @@ public enum Action: Sendable, Equatable {
     case download(app: String)
     case answerChallenge(app: String, challenge: String)
 
-    /// The app whose code acts; nil where it is the person or the device.
+    /// The app whose code acts; nil for the user and the device.
     public var actingApp: String? {
         switch self {
         case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive: nil
@@ -31,15 +31,15 @@ public enum Action: Sendable, Equatable {
     }
 }
 
-/// What the suite said to an action.
+/// The result of an action.
 public enum Outcome: Sendable, Equatable {
-    /// - Parameter asOf: the offset, in the device's partition, up to which the answer knows; nil where it does not say.
+    /// The request succeeded. `asOf` is the offset in the device's partition that the response reflects, if known.
     case done(JSON, asOf: Int?)
-    /// The stable code of the problem.
+    /// The suite refused the request with this problem code.
     case refused(String)
-    /// Given up.
+    /// The request was abandoned.
     case failed
 }
 
-/// The services that a device may talk to.
+/// The services that a device may call.
 public enum ServiceName: String, Sendable, CaseIterable { case lifecycle, fetch, push, transfer }

@@ -1,11 +1,11 @@
 public import Records
 
-/// A place in the log of the suite.
+/// A position in the log of the suite.
 public struct Position: Sendable, Hashable {
     public var partition: Int
     public var offset: Int
 
-    /// Reads `partition:offset`; what follows another colon is passed over.
+    /// Parses `partition:offset`. A further colon and the text after it are ignored.
     public init?(_ text: some StringProtocol) {
         let numbers = text.split(separator: ":", maxSplits: 2)
         guard numbers.count >= 2, let partition = Int(numbers[0]), let offset = Int(numbers[1]) else { return nil }
@@ -14,30 +14,30 @@ public struct Position: Sendable, Hashable {
     }
 }
 
-/// What the suite orders a device to do, as the order stream tells it.
+/// An order of the suite to a device, as the order stream delivers it.
 public struct Order: Sendable, Equatable {
     /// The kinds of orders.
     public enum Kind: String, Sendable, CaseIterable {
         case callback, wake, expiration, suspend, terminate, challenge, transferProgress, taskExpiration
     }
 
-    /// `partition:offset` of the event that gave it.
+    /// The `partition:offset` of its event.
     public var identifier: String
     public var device: String
     public var app: String
     public var kind: Kind
-    /// The callback, the handler, the task: what it is about. Of several callbacks the last, which the deadline binds.
+    /// The callback, handler or task. With several callbacks, the last, to which the deadline applies.
     public var name: String
-    /// The callbacks that it delivers, in order.
+    /// The callbacks to call, in order.
     public var callbacks: [String]
-    /// Whether an answer is asked for by a deadline.
+    /// Whether the order needs an answer before a deadline.
     public var wantsAnswer: Bool
     public var data: JSON
 
-    /// The place of the event that gave it; nil where the identifier is of another shape.
+    /// The position of its event; nil if the identifier has another format.
     public var position: Position? { Position(identifier) }
 
-    /// Reads an order. Nil where it is not one, or of a kind that this simulator does not know.
+    /// Parses an order. Returns nil for other documents and for unknown kinds.
     public init?(_ document: JSON) {
         guard let identifier = document["order"]?.string, let device = document["device"]?.string,
             let kind = document["type"]?.string.flatMap({ Kind(rawValue: $0) })
@@ -53,10 +53,10 @@ public struct Order: Sendable, Equatable {
         data = document["data"] ?? .null
     }
 
-    /// What tells it from other orders of the same event.
+    /// Distinguishes the orders of one event.
     var key: String { "\(kind.rawValue) \(app) \(name) \(subject ?? "")" }
 
-    /// The thing that the order names: a wake, a task, a challenge.
+    /// The wake, task, challenge or session in the data.
     var subject: String? {
         for member in ["wake", "task", "challenge", "session"] {
             if let text = data[member]?.string { return text }

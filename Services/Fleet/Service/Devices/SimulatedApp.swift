@@ -1,6 +1,6 @@
 import Timeline
 
-/// An app on a simulated device, and what its device believes of it.
+/// An app on a simulated device, with its simulated state.
 public struct SimulatedApp: Sendable, Equatable {
     /// The states of `lifecycle`.
     public enum State: String, Sendable, CaseIterable {
@@ -12,20 +12,20 @@ public struct SimulatedApp: Sendable, Equatable {
 
     public let model: AppModel
     public internal(set) var state = State.notRunning
-    /// The offset up to which the belief holds: older news changes nothing.
+    /// The offset of the newest applied information. Older information changes nothing.
     var asOf = 0
-    /// The wakes that its code works for.
+    /// The active wakes.
     var wakes: [String] = []
-    /// The background tasks that it holds.
+    /// The active background tasks.
     var tasks: [String] = []
-    /// The finished downloads whose bytes are counted.
+    /// The completed downloads whose bytes are counted.
     var received: Set<Int> = []
 
     init(_ model: AppModel) { self.model = model }
 
-    /// Believes an order, unless something newer is known; where its offset is unknown, it is taken for the newest.
+    /// Applies a state unless newer information is known. A state without offset counts as the newest.
     ///
-    /// - Returns: whether it was believed.
+    /// - Returns: whether the state was applied.
     @discardableResult
     mutating func learn(_ new: State, asOf offset: Int?) -> Bool {
         guard (offset ?? asOf) >= asOf else { return false }
@@ -37,25 +37,25 @@ public struct SimulatedApp: Sendable, Equatable {
         return true
     }
 
-    /// Whether an answer tells anything new: of events that orders have told already it does not.
+    /// Whether a response is newer than the orders that were applied.
     func isNews(asOf offset: Int?) -> Bool { offset.map { $0 > asOf } ?? true }
 }
 
-/// Something that will be done at a moment.
+/// Scheduled work.
 struct Work: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
-        // The person and the device.
+        // Work of the user and the device.
         case report, pickUp, putDown, interrupt, dismiss, swipe, keepAlive
         case acknowledge(String)
         case open(String)
-        // The code of the app.
+        // Work of the code of the app.
         case crash, download, openSession
         case completeCallback(String, session: String?)
         case completeWake(String, reason: String)
         case endTask(String)
         case answerChallenge(String)
 
-        /// Done by the code of the app, so only while that can run.
+        /// Whether the code of the app does the work, so only while it can run.
         var isCode: Bool {
             switch self {
             case .report, .pickUp, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .open: false
@@ -65,7 +65,7 @@ struct Work: Sendable, Equatable {
     }
 
     var due: Instant
-    /// The index of the app; nil where it is about the device.
+    /// The index of the app; nil for work of the device.
     var app: Int?
     var kind: Kind
 }

@@ -1,11 +1,11 @@
 import Records
 public import Timeline
 
-/// How the device obeys the suite.
+/// The reactions of the device to the suite.
 extension SimulatedDevice {
-    /// Takes an order. What it leads to is scheduled; repeats, and orders older than those obeyed, do nothing.
+    /// Handles an order and schedules its work. Repeated and older orders do nothing.
     ///
-    /// - Returns: false for repeats, and where the app is not one of this device.
+    /// - Returns: false for repeated and older orders, and for an unknown app.
     @discardableResult
     public mutating func obey(_ order: Order, at now: Instant) -> Bool {
         guard order.device == identifier, let app = index(of: order.app), isNew(order) else { return false }
@@ -34,7 +34,7 @@ extension SimulatedDevice {
         return true
     }
 
-    /// Takes up everything in the order of the log: offsets of one device never go back.
+    /// Whether the order is new. Orders of one device arrive in log order.
     private mutating func isNew(_ order: Order) -> Bool {
         guard let offset = order.position?.offset else { return true }
         guard offset >= latestOrder else { return false }
@@ -45,7 +45,7 @@ extension SimulatedDevice {
         return true
     }
 
-    /// Orders up to here are of a time before this run.
+    /// Ignores orders up to this position, which belong to an earlier run.
     public mutating func begin(after position: Position?) {
         guard let offset = position?.offset, offset < .max else { return }
         latestOrder = max(latestOrder, offset + 1)
@@ -64,7 +64,7 @@ extension SimulatedDevice {
         switch callback {
         case "didBecomeActive":
             apps[app].learn(.active, asOf: offset)
-            // Opened by other ways than the person's hand, for example by a notification.
+            // The app was not opened by the user's schedule, but for example by a notification.
             if onScreen != app { look(at: app, at: now) }
         case "willResignActive", "willEnterForeground": apps[app].learn(.inactive, asOf: offset)
         case "didEnterBackground":
@@ -84,7 +84,7 @@ extension SimulatedDevice {
         guard let wake = order.data["wake"]?.string else { return }
         apps[app].wakes.append(wake)
         let reason = order.data["reason"]?.string ?? order.name
-        // No answer is given before the order came, nor after a day.
+        // An invalid limit must not schedule an answer before the order or after more than a day.
         let limit = min(max(.zero, Interval.seconds(order.data["limitSeconds"]?.double ?? 30)), .days(1))
         var answer = min(.milliseconds(300), limit / 4)...min(.seconds(4), limit / 2)
         switch apps[app].model.behaviour {
@@ -96,7 +96,7 @@ extension SimulatedDevice {
         case .downloadsMuch:
             if canTransfer, reason != "transfer" { schedule(.download, of: app, at: now) }
         }
-        // The events of the session are told to the app first; the wake ends after the last of them.
+        // The app first gets the events of the session; the wake ends after the last one.
         if reason == "transfer" {
             answer = limit / 3...limit / 2
             if canTransfer { schedule(.openSession, of: app, at: now) }
@@ -121,7 +121,7 @@ extension SimulatedDevice {
         if onScreen == app { onScreen = nil }
     }
 
-    /// Takes a notification: the system acknowledges it, and the person may open it.
+    /// Handles a notification: the system acknowledges it, and the user may open it.
     public mutating func receive(_ notification: DeliveredNotification, at now: Instant) {
         let acknowledged = now + chance.interval(.milliseconds(20)...(.milliseconds(300)))
         schedule(.acknowledge(notification.identifier), at: acknowledged)
@@ -132,9 +132,9 @@ extension SimulatedDevice {
         schedule(.open(notification.identifier), at: acknowledged + wait)
     }
 
-    /// Takes the suite's answer to an action.
+    /// Handles the result of an action.
     ///
-    /// - Returns: what it leads to at once.
+    /// - Returns: the actions that follow at once.
     public mutating func learn(_ outcome: Outcome, of action: Action, at now: Instant) -> [Action] {
         switch (action, outcome) {
         case (.beginTask(let name, _), .done(let document, _)):
@@ -167,18 +167,18 @@ extension SimulatedDevice {
             }
             return []
         case (let action, .refused(let code)):
-            // The belief was behind: ask, where the app could be meant.
+            // The simulated state of the app is outdated: read it.
             guard code == "app_not_running" || code == "illegal_transition" else { return [] }
             return name(of: action).map { [.look(app: $0)] } ?? []
         case (_, .done), (_, .failed): return []
         }
     }
 
-    /// A session tells its tasks when it is opened again: those that have ended since are counted.
+    /// Counts the bytes of completed tasks. A reopened session lists its tasks.
     private mutating func count(_ tasks: [JSON], of app: Int) {
         for task in tasks where task["state"]?.string == "completed" {
             guard let number = task["task"]?.int, apps[app].received.insert(number).inserted else { continue }
-            // A service that tells nonsense may not end the run.
+            // A wrong number of a service must not crash the run.
             bytesReceived += min(max(0, task["bytesReceived"]?.int ?? 0), 1 << 40)
         }
     }

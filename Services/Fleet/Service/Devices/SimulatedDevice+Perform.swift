@@ -1,7 +1,7 @@
 import Records
 import Timeline
 
-/// What is done when its moment has come.
+/// The execution of scheduled work.
 extension SimulatedDevice {
     mutating func perform(_ work: Work, at now: Instant) -> [Action] {
         if let app = work.app { return perform(work.kind, of: app, at: now) }
@@ -37,7 +37,7 @@ extension SimulatedDevice {
         case .swipe:
             return onScreen == app || apps[app].state == .notRunning ? [] : [.swipe(app: name)]
         case .crash:
-            // The process ends with all that its code had in hand.
+            // The crash ends all work of the code.
             drop(app) { $0.isCode }
             return [.transition(app: name, "crash")]
         case .openSession: return [.openSession(app: name)]
@@ -56,7 +56,7 @@ extension SimulatedDevice {
         }
     }
 
-    /// The document that completes a wake: what it holds depends on the reason.
+    /// Returns the document that completes a wake with this reason.
     private mutating func result(of reason: String) -> JSON {
         switch reason {
         case "fetch", "push":
@@ -66,7 +66,7 @@ extension SimulatedDevice {
         }
     }
 
-    // MARK: The person
+    // MARK: The user
 
     private mutating func pickUp(at now: Instant) -> [Action] {
         schedulePickUp(after: now)
@@ -81,7 +81,7 @@ extension SimulatedDevice {
         return actions
     }
 
-    /// The person looks at an app and will put it down, or leave it for another.
+    /// Brings an app to the screen and schedules the end of its use.
     mutating func look(at app: Int, at now: Instant) {
         onScreen = app
         drop(app) { $0 == .putDown || $0 == .swipe || $0 == .interrupt || $0 == .dismiss }
@@ -101,7 +101,7 @@ extension SimulatedDevice {
         drop(app) { $0 == .interrupt || $0 == .dismiss }
         var actions: [Action] = []
         let name = apps[app].model.identifier
-        // Clean-up that needs more than the five seconds of didEnterBackground: a task begun while there is time.
+        // Clean-up that needs more than the five seconds of didEnterBackground begins a task in time.
         if apps[app].state.isRunning, apps[app].model.behaviour == .leaksTasks || chance.percent(30) {
             actions.append(.beginTask(app: name, "save"))
         }
@@ -125,7 +125,7 @@ extension SimulatedDevice {
         return [.report(person.surroundings(at: pace.peopleTime(at: now), isLocked: true))]
     }
 
-    /// One of the apps, by how often people open it.
+    /// Returns a random app, weighted by how often users open it.
     private mutating func chosenApp() -> Int {
         var left = chance.number(0...(apps.map(\.model.opensADay).reduce(0, +) - 1))
         for (index, app) in apps.enumerated() {

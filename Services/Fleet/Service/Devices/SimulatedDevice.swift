@@ -1,32 +1,32 @@
 public import Records
 public import Timeline
 
-/// A device with its person and its apps: a value that decides what they do, deterministic for a seed and for what it is told.
+/// A device with its user and its apps, as a value. Its actions depend only on the seed and on its inputs.
 ///
-/// The shell asks ``decide(_:)`` when ``nextDue`` has come, performs the actions in order, and tells the answers
-/// (``learn(_:of:at:)``), the orders (``obey(_:at:)``) and the notifications (``receive(_:at:)``). All moments are real ones;
-/// the ``Pace`` tells how fast people live. Code of an app acts only while the device believes that the app can run.
+/// The caller calls ``decide(_:)`` at ``nextDue`` and performs the actions in order. It passes on the results
+/// (``learn(_:of:at:)``), the orders (``obey(_:at:)``) and the notifications (``receive(_:at:)``). All times are real
+/// time; ``Pace`` converts the time of users. Code of an app acts only while the simulated state lets the app run.
 public struct SimulatedDevice: Sendable, Equatable {
     public let identifier: String
     public let fleet: String
     public let person: Person
     public let profile: String
     public let pace: Pace
-    /// The services that there are.
+    /// The available services.
     public let services: Set<ServiceName>
     public internal(set) var apps: [SimulatedApp]
     var chance: Chance
     var works: [Work] = []
     var isLocked = true
-    /// The app that the person looks at.
+    /// The index of the app on screen.
     var onScreen: Int?
-    /// The newest offset of an order that was obeyed, and what was obeyed of it.
+    /// The offset of the newest handled order, and the keys of its handled orders.
     var latestOrder = 0
     var obeyed: [String] = []
-    /// What its downloads have brought, as far as it knows.
+    /// The bytes of completed downloads.
     public internal(set) var bytesReceived = 0
 
-    /// The device with this index of a fleet.
+    /// Creates the device with this index in a fleet.
     public init(index: Int, fleet: String, seed: UInt64, pace: Pace, services: Set<ServiceName>) {
         var chance = Chance(seed: seed, index: index)
         identifier = Self.identifier(index: index, fleet: fleet)
@@ -45,7 +45,7 @@ public struct SimulatedDevice: Sendable, Equatable {
         if services.contains(.push) { scheduleKeepAlive(after: pace.begin) }
     }
 
-    /// The identifier of a device of a fleet.
+    /// Returns the identifier of a device of a fleet.
     public static func identifier(index: Int, fleet: String) -> String { "\(fleet)-\(index)" }
 
     /// The document of `PUT /v1/devices/{device}`.
@@ -56,18 +56,18 @@ public struct SimulatedDevice: Sendable, Equatable {
         ]
     }
 
-    /// Background fetch, waking notifications and background sessions came with iOS 7.
+    /// Whether the profile has background fetch, silent pushes and background sessions, which came with iOS 7.
     public var hasBackgroundServices: Bool { profile != "ios6" }
 
-    /// Whether the device has a network now; without one it holds no connection.
+    /// Whether the device has a network now.
     public func isOnline(at now: Instant) -> Bool {
         person.surroundings(at: pace.peopleTime(at: now), isLocked: isLocked).network != .none
     }
 
-    /// When something is to be done next; nil where all waits for the suite.
+    /// The time of the next work; nil if all work waits for the suite.
     public var nextDue: Instant? { works.lazy.filter { canBeDone($0) }.map(\.due).min() }
 
-    /// All that is due, in the order of its moments.
+    /// Performs all due work in order of time, and returns the actions.
     public mutating func decide(_ now: Instant) -> [Action] {
         var actions: [Action] = []
         while let index = dueIndex(now) {
@@ -77,7 +77,7 @@ public struct SimulatedDevice: Sendable, Equatable {
         return actions
     }
 
-    /// Whether an action that was decided before may still be performed: code of an app that was stopped meanwhile may not.
+    /// Whether an earlier action may still be performed. Code of a stopped app may not act.
     public func mayPerform(_ action: Action) -> Bool {
         guard let app = action.actingApp.flatMap(index(of:)) else { return true }
         return apps[app].state.isRunning
@@ -100,7 +100,7 @@ public struct SimulatedDevice: Sendable, Equatable {
         works.append(Work(due: due, app: app, kind: kind))
     }
 
-    /// Schedules code of an app after a time that is drawn by lot.
+    /// Schedules work of an app after a random delay.
     mutating func schedule(_ kind: Work.Kind, of app: Int, in delay: ClosedRange<Interval>, after now: Instant) {
         schedule(kind, of: app, at: now + chance.interval(delay))
     }

@@ -1,23 +1,23 @@
 public import Records
 public import Timeline
 
-/// What the code of an app does with the chances that the system gives it.
+/// The behaviour of the code of an app.
 public enum Behaviour: String, Sendable, CaseIterable {
-    /// Answers soon and truly, ends what it begins.
+    /// Answers in time, and ends all tasks.
     case wellBehaved
-    /// Needs most of the time that it gets.
+    /// Uses most of its time limits.
     case slowHandler
-    /// Never calls the completion handler of a wake: it is killed for it.
+    /// Never calls the completion handler of a wake, so the system kills it.
     case neverCompletes
-    /// Begins background tasks and forgets to end them, at their expiration too.
+    /// Begins background tasks and never ends them, even at their expiration.
     case leaksTasks
-    /// Crashes now and then in its handlers.
+    /// Sometimes crashes in its handlers.
     case crashes
-    /// Starts a large download in a background session at every chance.
+    /// Starts a download in a background session whenever it runs.
     case downloadsMuch
 }
 
-/// An app as it is in the store: what it declares, how it behaves, how people use it.
+/// An app in the store: its manifest, its behaviour and its use.
 public struct AppModel: Sendable, Equatable {
     /// `UIApplication`'s minimum background fetch interval.
     public enum FetchInterval: Sendable, Equatable {
@@ -35,14 +35,14 @@ public struct AppModel: Sendable, Equatable {
     public var identifier: String
     public var behaviour: Behaviour
     public var modes: [String]
-    /// Whether it says when its handlers have returned, instead of returning at once.
+    /// Whether the app reports the return of its handlers. Otherwise handlers return at once.
     public var reportsHandlers: Bool
     public var fetchInterval: FetchInterval?
-    /// How often a day somebody opens it, on average.
+    /// The average number of times that a user opens it in a day.
     public var opensADay: Int
-    /// How often, in a hundred, a notification that it shows is opened.
+    /// The percentage of its notifications that users open.
     public var opensNotifications: Int
-    /// How long they stay, in their time.
+    /// The duration of one use, in time of the users.
     public var stay: ClosedRange<Interval>
     public var memoryMB: Int
 
@@ -57,7 +57,7 @@ public struct AppModel: Sendable, Equatable {
         ]
     }
 
-    /// The apps that there are, one or two of each behaviour.
+    /// All apps, one or two of each behaviour.
     public static let store: [AppModel] = [
         AppModel(
             "com.example.mail", .wellBehaved, ["fetch", "remote-notification"], reports: true, .minimum, opens: 20,

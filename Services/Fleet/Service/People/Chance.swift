@@ -1,13 +1,13 @@
 public import Timeline
 
-/// The dice of one device: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). The same
-/// seed throws the same dice on every machine.
+/// A seeded random number generator: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+/// 2014). The same seed gives the same numbers on every machine.
 public struct Chance: Sendable, Equatable {
     private var state: UInt64
 
     public init(seed: UInt64) { state = seed }
 
-    /// The dice of one of many: neighbouring indices share nothing.
+    /// Creates the generator of one of many devices. Adjacent indices give unrelated numbers.
     public init(seed: UInt64, index: Int) {
         var mixed = Chance(seed: seed)
         self.init(seed: mixed.next() ^ (UInt64(truncatingIfNeeded: index) &* 0xd134_2543_de82_ef95))
@@ -22,23 +22,23 @@ public struct Chance: Sendable, Equatable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number of the range, each as likely as the others (but for a bias below 2⁻⁴⁰ with the ranges used here).
+    /// Returns a uniformly distributed number of the range, with a bias below 2⁻⁴⁰ for the ranges used here.
     public mutating func number(_ range: ClosedRange<Int>) -> Int {
         range.lowerBound + Int(next() % UInt64(range.upperBound - range.lowerBound + 1))
     }
 
-    /// True that often in a hundred.
+    /// Returns true with a probability of `share` percent.
     public mutating func percent(_ share: Int) -> Bool { number(0...99) < share }
 
     public mutating func pick<T>(_ items: [T]) -> T { items[number(0...(items.count - 1))] }
 
-    /// A length of the range, to the millisecond.
+    /// Returns a random interval of the range, in whole milliseconds.
     public mutating func interval(_ range: ClosedRange<Interval>) -> Interval {
         .milliseconds(Int64(number(Int(range.lowerBound.milliseconds)...Int(range.upperBound.milliseconds))))
     }
 
-    /// The time until the next of events that come at random with this mean distance: an exponential distribution in 16
-    /// steps. A table instead of a logarithm, whose last digit differs between C libraries.
+    /// Returns a random time until the next event with this mean, from an exponential distribution in 16 steps. A table
+    /// replaces the logarithm, whose last digit differs between C libraries.
     public mutating func wait(mean: Interval) -> Interval {
         .milliseconds(mean.milliseconds * Self.quantiles[number(0...15)] / 1000)
     }

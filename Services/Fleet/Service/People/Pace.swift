@@ -1,13 +1,13 @@
 public import Timeline
 
-/// How the time of the simulated people goes against real time: they act `rate` times faster. The handlers of their apps
-/// work in real time, since the suite's limits do.
+/// The conversion between real time and the time of users, who act `rate` times faster. Handlers of apps use real time,
+/// because the limits of the suite do.
 public struct Pace: Sendable, Equatable {
-    /// The real moment at which the run began.
+    /// The real time at the start of the run.
     public var begin: Instant
-    /// What the people's clock showed then.
+    /// The time of the users at the start of the run.
     public var peopleBegin: Instant
-    /// Seconds of the people in a real second.
+    /// Seconds of user time per real second.
     public var rate: Double
 
     public init(begin: Instant, peopleBegin: Instant, rate: Double) {
@@ -16,17 +16,17 @@ public struct Pace: Sendable, Equatable {
         self.rate = rate
     }
 
-    /// The people's time at a real moment.
+    /// Returns the user time at a real time.
     public func peopleTime(at real: Instant) -> Instant {
         peopleBegin + .milliseconds(Int64((Double((real - begin).milliseconds) * rate).rounded(.down)))
     }
 
-    /// The first real millisecond at which the people's time is, or is past, this one.
+    /// Returns the first real millisecond at which the user time is at or after `people`.
     public func real(at people: Instant) -> Instant {
         begin + .milliseconds(Int64((Double((people - peopleBegin).milliseconds) / rate).rounded(.up)))
     }
 
-    /// How long a span of the people's time lasts really; never shorter than `atLeast`, so that the suite can follow.
+    /// Converts an interval of user time to real time, but not below `atLeast`, so that the suite can keep up.
     public func real(_ people: Interval, atLeast: Interval = .zero) -> Interval {
         max(atLeast, .milliseconds(Int64((Double(people.milliseconds) / rate).rounded(.up))))
     }

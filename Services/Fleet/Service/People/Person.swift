@@ -1,30 +1,30 @@
 public import Timeline
 
-/// Somebody who carries a device: when they wake, commute, work and sleep, where they are, and how they treat the device.
+/// The user of a device: the daily schedule, the places and the habits.
 public struct Person: Sendable, Equatable {
-    /// What they do.
+    /// The current activity.
     public enum Phase: String, Sendable { case asleep, atHome, commuting, inTunnel, atWork }
 
     public var timeZone: TimeZone
-    /// Minutes of the local day.
+    /// Times of the daily schedule, in minutes of the local day.
     public var wakes, leaves, returns, sleeps: Int
-    /// How long the way to work takes, in minutes; its middle fifth is a tunnel.
+    /// The duration of the commute in minutes. The middle fifth is a tunnel.
     public var commute: Int
     public var home, work: Place
-    /// What the battery loses in an hour away from the charger, in percent.
+    /// The percentage of battery charge that the device uses per hour.
     public var drain: Int
-    /// Turns Low Power Mode on at 20 %.
+    /// Whether Low Power Mode is on below 20 %.
     public var usesLowPowerMode: Bool
-    /// How often, in a hundred, an app that was left is swiped out of the switcher.
+    /// The percentage of closed apps that the user swipes out of the switcher.
     public var swipesAway: Int
 
-    /// A time zone with the offset that it has in winter: people here know no summer time.
+    /// A time zone with its winter offset. The simulation has no daylight saving time.
     public struct TimeZone: Sendable, Equatable {
         public var name: String
         public var offset: Interval
     }
 
-    /// In millionths of a degree, so that places are computed in whole numbers.
+    /// A location in millionths of a degree, for integer arithmetic.
     public struct Place: Sendable, Equatable {
         public var latitude, longitude: Int
     }
@@ -38,7 +38,7 @@ public struct Person: Sendable, Equatable {
         (.init(name: "Asia/Tokyo", offset: .hours(9)), .init(latitude: 35_676_200, longitude: 139_650_300)),
     ]
 
-    /// Somebody made up by the dice.
+    /// Creates a random user.
     public init(_ chance: inout Chance) {
         let (zone, city) = chance.pick(Self.zones)
         timeZone = zone
@@ -55,7 +55,7 @@ public struct Person: Sendable, Equatable {
         swipesAway = chance.pick([0, 0, 2, 5, 20])
     }
 
-    /// What they do at a moment of their time.
+    /// Returns the activity at a user time.
     public func phase(at instant: Instant) -> Phase {
         let minute = minute(of: instant)
         if minute < wakes || minute >= sleeps { return .asleep }
@@ -67,7 +67,7 @@ public struct Person: Sendable, Equatable {
         return (leaves..<returns).contains(minute) ? .atWork : .atHome
     }
 
-    /// The next moment at which what they do, or how far the battery is, changes: at the latest in an hour.
+    /// Returns the time of the next change of activity or battery, at most an hour later.
     public func nextChange(after instant: Instant) -> Instant {
         let minute = minute(of: instant)
         var changes = [wakes, sleeps, 1440]
@@ -79,7 +79,7 @@ public struct Person: Sendable, Equatable {
         return started + .minutes(Int64(min(next - minute, 60)))
     }
 
-    /// The minute of the local day, from 0 to 1439.
+    /// Returns the minute of the local day, from 0 to 1439.
     public func minute(of instant: Instant) -> Int {
         Int((instant + timeZone.offset).milliseconds.modulo(86_400_000) / 60_000)
     }
@@ -95,7 +95,7 @@ public struct Person: Sendable, Equatable {
 }
 
 extension Int64 {
-    /// The remainder, never negative.
+    /// Returns the remainder, which is never negative.
     func modulo(_ divisor: Int64) -> Int64 {
         let rest = self % divisor
         return rest < 0 ? rest + divisor : rest

@@ -1,7 +1,7 @@
 public import Records
 public import Timeline
 
-/// What surrounds a device at a moment: what a real one would report to `lifecycle`.
+/// The conditions of a device that it reports to `lifecycle`.
 public struct Surroundings: Sendable, Equatable {
     public var batteryPercent: Int
     public var isCharging: Bool
@@ -33,8 +33,8 @@ public struct Surroundings: Sendable, Equatable {
 }
 
 extension Person {
-    /// What surrounds their device at a moment of their time: the battery sinks from waking on and is charged at night, the
-    /// network is that of where they are, and there is none in the tunnel.
+    /// Returns the conditions at a user time. The battery discharges by day and charges at night. The network depends
+    /// on the place; the tunnel has none.
     public func surroundings(at instant: Instant, isLocked: Bool) -> Surroundings {
         let phase = phase(at: instant)
         let minute = minute(of: instant)

@@ -1,14 +1,14 @@
 public import Timeline
 
-/// Something that goes on for a while and is counted.
+/// A run of limited duration with statistics.
 public protocol Activity: Sendable {
     var options: FleetOptions { get }
     var ledger: Ledger { get }
-    /// How long it has gone on.
+    /// The real time since the start.
     var elapsed: Interval { get }
 
-    /// How many apps are in each state; empty where nobody knows.
+    /// Returns the number of apps in each state; empty if unknown.
     func states() async -> [String: Int]
-    /// Goes on for its time, or until `stop` returns.
+    /// Runs for the duration of the options, or until `stop` returns.
     func live(until stop: @escaping @Sendable () async -> Void) async
 }

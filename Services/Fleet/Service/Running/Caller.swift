@@ -1,18 +1,18 @@
 import Records
 import Timeline
 
-/// Calls that must come to an end before anything goes on: tried again until they are answered.
+/// Sends requests with retries, for callers that need the response before they continue.
 struct Caller: Sendable {
     let client: SuiteClient
     let ledger: Ledger
     let seed: UInt64
 
-    /// Makes a call until it is answered.
+    /// Sends a request until it gets a response.
     ///
     /// - Parameters:
-    ///   - patience: seconds after which it is given up.
-    ///   - isLearning: whether `404` may only mean that the service has not yet heard of the device from the log.
-    /// - Returns: what was answered; nil where it was refused or given up, which is counted.
+    ///   - patience: the timeout over all retries.
+    ///   - isLearning: whether to retry `404`, because the service may not have read the device from the log yet.
+    /// - Returns: the response; nil if the request was refused or timed out, which is counted.
     func perform(
         _ call: Call, key: String? = nil, after position: Position? = nil, asOperator: Bool = false,
         patience: Duration = .seconds(120), isLearning: Bool = false
@@ -29,7 +29,7 @@ struct Caller: Sendable {
                 asked = after
                 guard ContinuousClock.now < end else {
                     ledger.note { $0.errors += 1 }
-                    ledger.complain("\(call.service.rawValue) can't be reached: \(reason)")
+                    ledger.complain("cannot reach \(call.service.rawValue): \(reason)")
                     return nil
                 }
             case .answered(404, _, _, _)

@@ -2,8 +2,8 @@ import DequeModule
 import Records
 import Timeline
 
-/// All devices of a run: it lets each act when its moment has come, hands their calls to whoever has a connection free, and
-/// tells them what they hear. It performs nothing itself.
+/// The devices of a run. It triggers due devices, queues their requests for the workers, and delivers orders,
+/// notifications and results to them. It makes no requests.
 actor Crowd {
     private struct Phone {
         var device: SimulatedDevice
@@ -11,9 +11,9 @@ actor Crowd {
         var due = Instant.epoch
         var isReady = false
         var calls = 0
-        /// The newest version of the device's state that an answer told.
+        /// The newest version of the device's state in a response.
         var acknowledged = 0
-        /// Callbacks that answers told of, and those that orders brought.
+        /// The number of callbacks in responses and in orders.
         var calledByAnswers = 0
         var calledByOrders = 0
     }
@@ -31,7 +31,7 @@ actor Crowd {
     private(set) var hearsOrders = false
     private var chance: Chance
 
-    /// - Parameter run: makes the idempotency keys of this run differ from those of any other.
+    /// - Parameter run: a prefix that makes the idempotency keys of this run unique.
     init(_ devices: [SimulatedDevice], clock: RunClock, ledger: Ledger, run: String, seed: UInt64) {
         phones = devices.map { Phone(device: $0) }
         indices = Dictionary(uniqueKeysWithValues: devices.enumerated().map { ($1.identifier, $0) })
@@ -43,7 +43,7 @@ actor Crowd {
 
     // MARK: Time
 
-    /// Lets everybody act whose moment has come, and lists what waited for its next attempt.
+    /// Runs the devices that are due, and readies the retries that are due.
     func tick() {
         let now = clock.now
         for index in phones.indices where phones[index].isReady && phones[index].due <= now {
@@ -55,14 +55,13 @@ actor Crowd {
         for entry in again { list(entry.lane) }
     }
 
-    /// From now on the device acts.
-    ///
+    /// Starts a device.
     func begin(_ index: Int) {
         phones[index].isReady = true
         settle(index)
     }
 
-    /// The device is registered: what its stream told before is of a former run.
+    /// Records the registration of a device. Earlier orders belong to another run.
     func registered(_ index: Int, at position: Position?) {
         phones[index].device.begin(after: position)
     }
@@ -71,7 +70,7 @@ actor Crowd {
         phones[index].due = phones[index].device.nextDue ?? Instant(milliseconds: .max)
     }
 
-    // MARK: What devices hear
+    // MARK: Input of devices
 
     func deliver(_ order: Order) {
         guard let index = indices[order.device] else { return }
@@ -91,7 +90,7 @@ actor Crowd {
 
     func isOnline(_ index: Int) -> Bool { phones[index].device.isOnline(at: clock.now) }
 
-    // MARK: What devices say
+    // MARK: Requests of devices
 
     private func enqueue(_ actions: [Action], of index: Int, at now: Instant) {
         for action in actions {
@@ -113,7 +112,7 @@ actor Crowd {
         if !idle.isEmpty, let job = takeReady() { idle.removeLast().resume(returning: job) }
     }
 
-    /// The next call to make; waits for one. Nil when the run is over.
+    /// Waits for the next request. Returns nil when the run is over.
     func next() async -> Job? {
         if let job = takeReady() { return job }
         if isClosed { return nil }
@@ -124,7 +123,7 @@ actor Crowd {
         while let id = ready.popFirst() {
             var lane = phones[id.device].lanes[id.service] ?? Lane()
             while let job = lane.jobs.popFirst() {
-                // Code of an app that was stopped since does nothing any more.
+                // Code of an app that has stopped since must not act.
                 guard phones[id.device].device.mayPerform(job.action) else { continue }
                 lane.isBusy = true
                 phones[id.device].lanes[id.service] = lane
@@ -136,12 +135,12 @@ actor Crowd {
         return nil
     }
 
-    /// The call of a job, as its device makes it.
+    /// Returns the request of a job.
     func call(of job: Job, downloading url: String) -> Call {
         job.action.call(from: phones[job.device].device.identifier, downloading: url)
     }
 
-    /// A call is answered, refused or given up.
+    /// Passes the result of a request to its device.
     func finish(_ job: Job, _ service: ServiceName, _ outcome: Outcome) {
         let now = clock.now
         if case .done(let document, _) = outcome, service == .lifecycle {
@@ -161,9 +160,9 @@ actor Crowd {
         }
     }
 
-    /// A call could not be made: it comes again later, before all others of its lane.
+    /// Schedules a retry of a failed request, before all others of its queue.
     ///
-    /// - Returns: false where the patience is at an end.
+    /// - Returns: false if the time for retries is over.
     func tryAgain(_ job: Job, _ service: ServiceName, after asked: Double?) -> Bool {
         let now = clock.now
         guard now - job.firstTried < Backoff.patience else { return false }
@@ -177,7 +176,7 @@ actor Crowd {
         return true
     }
 
-    /// Nobody begins anything new; what is under way, or waits for another attempt, comes to its end.
+    /// Stops new work. Requests in progress and their retries continue.
     func pause() {
         for index in phones.indices {
             phones[index].isReady = false
@@ -187,13 +186,13 @@ actor Crowd {
         }
     }
 
-    /// Whether nothing is under way and nothing is owed.
+    /// Whether no request is queued or in progress, and no callback is missing.
     func isQuiet() -> Bool {
         (!hearsOrders || missingCallbacks() == 0)
             && phones.allSatisfy { $0.lanes.values.allSatisfy { !$0.isBusy && $0.jobs.isEmpty } }
     }
 
-    /// Ends the run: who waits for a call gets none.
+    /// Ends the run. Waiting workers get nil.
     func close() {
         pause()
         isClosed = true
@@ -201,9 +200,9 @@ actor Crowd {
         idle = []
     }
 
-    // MARK: What became of it
+    // MARK: Results
 
-    /// How many apps are in each state.
+    /// Returns the number of apps in each state.
     func states() -> [String: Int] {
         var states: [String: Int] = [:]
         for phone in phones where phone.calls > 0 {
@@ -212,12 +211,12 @@ actor Crowd {
         return states
     }
 
-    /// Callbacks that answers told of and no order has brought.
+    /// Returns the number of callbacks that responses contain and orders do not.
     func missingCallbacks() -> Int {
         phones.reduce(0) { $0 + max(0, $1.calledByAnswers - $1.calledByOrders) }
     }
 
-    /// The newest version of each device's state that was acknowledged to it.
+    /// Returns the newest acknowledged version of the state of each device.
     func acknowledged() -> [(device: String, version: Int)] {
         phones.filter { $0.acknowledged > 0 }.map { ($0.device.identifier, $0.acknowledged) }
     }

@@ -1,7 +1,7 @@
 import Records
 public import Timeline
 
-/// A fleet that lives for a while.
+/// A run of a fleet.
 public struct FleetRun: Activity {
     public let options: FleetOptions
     public let ledger = Ledger()
@@ -12,15 +12,15 @@ public struct FleetRun: Activity {
     private let run: String
     private let tokens = PushTokens()
 
-    /// - Parameter run: makes this run's idempotency keys unlike those of any other.
-    /// - Throws: ``FleetError`` where the options or the addresses can't be.
+    /// - Parameter run: a prefix that makes the idempotency keys of this run unique.
+    /// - Throws: ``FleetError`` for invalid options or missing addresses.
     public init(_ options: FleetOptions, _ endpoints: Endpoints, now: Instant, run: String) throws(FleetError) {
         try options.validate()
         guard endpoints.services[.lifecycle] != nil else {
             throw FleetError("the address of lifecycle is missing: give --lifecycle or --endpoints")
         }
         if options.pushesAMinute > 0, endpoints.apns == nil || endpoints.services[.push] == nil {
-            throw FleetError("to send pushes, the addresses of push and apns are needed: --push and --apns")
+            throw FleetError("pushes need the addresses of push and apns: give --push and --apns, or --endpoints")
         }
         self.options = options
         self.run = run
@@ -46,18 +46,18 @@ public struct FleetRun: Activity {
     private var caller: Caller { Caller(client: client, ledger: ledger, seed: options.seed) }
     private var setup: Setup { Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens) }
 
-    /// How long it has run.
+    /// The real time since the start.
     public var elapsed: Interval { clock.elapsed }
 
-    /// How many apps are in each state, as their devices believe.
+    /// Returns the number of apps in each simulated state.
     public func states() async -> [String: Int] { await crowd.states() }
 
-    /// Lives for the time that the options give, or until `stop` returns; then looks whether anything was lost.
+    /// Runs for the duration of the options, or until `stop` returns. Then it checks for lost data.
     public func live(until stop: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await stop() }
             group.addTask {
-                // Cancelled is how it ends when `stop` comes first.
+                // `stop` cancels the sleep.
                 try? await Task.sleep(for: .milliseconds(options.duration.milliseconds))
             }
             group.addTask { await self.work() }
@@ -69,7 +69,7 @@ public struct FleetRun: Activity {
         await client.close()
     }
 
-    /// Everything that goes on until it is cancelled.
+    /// Runs all loops until cancellation.
     private func work() async {
         do {
             try await setup.enter()
@@ -90,8 +90,8 @@ public struct FleetRun: Activity {
         }
     }
 
-    /// People put their devices away. What is under way and what is owed is waited for as long as orders still come: until
-    /// none has come for 5 s, and for a minute at most.
+    /// Stops new work, and waits for requests in progress and missing callbacks: until no order has come for 5 s, and
+    /// for a minute at most.
     private func drain() async {
         await crowd.pause()
         let end = ContinuousClock.now + .seconds(60)
@@ -110,13 +110,13 @@ public struct FleetRun: Activity {
                 try await Task.sleep(for: .milliseconds(20))
             }
         } catch {
-            // Workers that wait for a call see no cancellation; closing the crowd sends them home.
+            // Workers that wait for a request ignore cancellation; closing the device pool ends them.
             await crowd.close()
             throw error
         }
     }
 
-    /// Registers all devices, several at once; each lives from then on.
+    /// Registers the devices concurrently, and starts each one.
     private func register(_ streams: Streams) async throws {
         let hasPush = client.endpoints.services[.push] != nil
         try await withThrowingTaskGroup(of: Void.self) { connections in
@@ -151,13 +151,13 @@ public struct FleetRun: Activity {
         try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
     }
 
-    /// Whether the suite still knows what it acknowledged: the state of each device is at least as new as its last answer.
+    /// Checks for lost data: the state of each device must be at least as new as in its last response.
     private func verify() async {
         if await crowd.hearsOrders {
             let missing = await crowd.missingCallbacks()
             if missing > 0 {
                 ledger.note { $0.lostOrders += missing }
-                ledger.complain("\(missing) callbacks were told in answers and never ordered on the stream")
+                ledger.complain("\(missing) callbacks of responses never came on the order stream")
             }
         }
         for (device, acknowledged) in await crowd.acknowledged() {
@@ -167,7 +167,7 @@ public struct FleetRun: Activity {
             else { continue }
             if version < acknowledged {
                 ledger.note { $0.lostOrders += 1 }
-                ledger.complain("\(device) was told of version \(acknowledged), its state is of \(version)")
+                ledger.complain("\(device) has version \(version) after version \(acknowledged) was acknowledged")
             }
         }
     }

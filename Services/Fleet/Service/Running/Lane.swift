@@ -1,38 +1,38 @@
 import DequeModule
 import Timeline
 
-/// A call on its way: what it is for, and how often it was tried.
+/// A queued request with its number of attempts.
 struct Job: Sendable {
     var device: Int
     var action: Action
-    /// The same at every attempt, so that a repeat does nothing twice.
+    /// The same for every attempt, so that a retry has no second effect.
     var idempotencyKey: String
     var attempts = 0
     var firstTried: Instant
 }
 
-/// What a device has to say to one service, in order: one call is under way at most. One lane a service, so that a service
-/// that is away holds up nothing but itself.
+/// The queue of requests of a device to one service, with at most one in progress. A service that does not answer
+/// delays only its own queue.
 struct Lane: Sendable {
     var jobs: Deque<Job> = []
     var isBusy = false
-    /// In the list of lanes that are ready, or waiting for its next attempt.
+    /// Whether the queue is in the list of ready queues or waits for a retry.
     var isListed = false
 }
 
-/// A lane of the crowd.
+/// The identity of a queue.
 struct LaneID: Sendable, Hashable {
     var device: Int
     var service: ServiceName
 }
 
-/// How long to wait before another attempt.
+/// The delays between attempts.
 struct Backoff: Sendable {
-    /// Calls are given up after this.
+    /// The time after which retries end.
     static let patience = Interval.minutes(3)
 
-    /// Twice as long each time, from 0.2 s to 1.6 s, plus up to a half so that devices don't come back all at once; what the
-    /// service asks for goes before, up to 30 s. No longer, since handlers wait behind it that have 5 s.
+    /// Returns the delay before a retry: 0.2 s, doubled up to 1.6 s, or a longer `Retry-After` up to 30 s. A random
+    /// addition of up to half spreads the devices. The delay stays short, because queued handlers have a limit of 5 s.
     static func wait(attempts: Int, asked: Double?, _ chance: inout Chance) -> Interval {
         let doubled = Interval.milliseconds(200 << Int64(min(attempts, 3)))
         let wait = max(doubled, .seconds(min(asked ?? 0, 30)))

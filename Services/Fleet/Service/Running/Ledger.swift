@@ -1,7 +1,7 @@
 public import Records
 import Synchronization
 
-/// What a run has done and seen so far.
+/// The statistics of a run.
 public struct Counts: Sendable, Equatable {
     public var devices = 0
     public var requests = 0
@@ -12,39 +12,39 @@ public struct Counts: Sendable, Equatable {
     public var orders: [String: Int] = [:]
     public var repeatedOrders = 0
     public var wakesCompleted = 0
-    /// Ends of apps by code or reason.
+    /// Terminations of apps by code or reason.
     public var kills: [String: Int] = [:]
     public var tasksBegun = 0
     public var downloads = 0
     public var bytes = 0
     public var notifications = 0
     public var pushes = 0
-    /// What the provider's endpoint refused, by reason.
+    /// Refusals of the provider endpoint by reason.
     public var pushRefusals: [String: Int] = [:]
-    /// What the services refused, by code. Refusals are part of the life of devices, no errors.
+    /// Refusals of the services by problem code. Refusals are normal and not errors.
     public var refusals: [String: Int] = [:]
     public var streamsOpened = 0
-    /// Calls that were given up, and answers that say that a call was wrong.
+    /// Requests without a response, and responses that report an invalid request.
     public var errors = 0
     public var lostOrders = 0
-    /// Calls that a service does not have.
+    /// Routes that a service does not have.
     public var notOffered: Set<String> = []
-    /// Answers that the suite must never give, in words, and how often each came.
+    /// The number of each forbidden response, by description.
     public var violationTexts: [String: Int] = [:]
-    /// Other faults, in words.
+    /// Descriptions of other faults.
     public var complaints: [String] = []
 
     public init() {}
 
     public var violations: Int { violationTexts.values.reduce(0, +) }
 
-    /// Whether the suite kept its word.
+    /// Whether the suite passed: no forbidden response and no lost data.
     public var isGood: Bool { violations == 0 && lostOrders == 0 }
 
     public var orderCount: Int { orders.values.reduce(0, +) }
     public var killCount: Int { kills.values.reduce(0, +) }
 
-    /// The summary for programs.
+    /// The summary as JSON.
     public var document: JSON {
         func object(_ counts: [String: Int]) -> JSON {
             .object(counts.sorted { $0.key < $1.key }.map { JSON.Member($0.key, .int($0.value)) })
@@ -64,7 +64,7 @@ public struct Counts: Sendable, Equatable {
     }
 }
 
-/// The one place where a run counts.
+/// The thread-safe holder of the statistics.
 public final class Ledger: Sendable {
     private let state = Mutex(Counts())
 
@@ -74,12 +74,12 @@ public final class Ledger: Sendable {
 
     func note(_ change: (inout Counts) -> Void) { state.withLock { change(&$0) } }
 
-    /// An answer that the suite must never give.
+    /// Counts a forbidden response.
     func violation(_ text: String) {
         note { $0.violationTexts[text, default: 0] += 1 }
     }
 
-    /// An order that a device has obeyed, or that was a repeat.
+    /// Counts a new or repeated order.
     func order(_ order: Order, isNew: Bool) {
         note { counts in
             guard isNew else { return counts.repeatedOrders += 1 }
@@ -94,7 +94,7 @@ public final class Ledger: Sendable {
         }
     }
 
-    /// An action that a service has taken.
+    /// Counts a successful action.
     func done(_ action: Action, _ document: JSON) {
         note { counts in
             switch action {
@@ -111,7 +111,7 @@ public final class Ledger: Sendable {
 }
 
 extension Ledger {
-    /// A fault that is told once, at the end; not the suite breaking its word.
+    /// Counts a fault that does not fail the run. The summary lists the text once.
     func complain(_ text: String) {
         note {
             $0.errors += 1

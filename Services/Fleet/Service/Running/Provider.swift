@@ -4,7 +4,7 @@ import NIOHTTP1
 import Records
 import Timeline
 
-/// A provider of pushes: its own key, its token, and what it sends to the APNs endpoint.
+/// A provider with its own key, which sends pushes to the APNs endpoint.
 struct Provider: Sendable {
     let caller: Caller
     let tokens: PushTokens
@@ -12,11 +12,11 @@ struct Provider: Sendable {
     private let keyID: String
     private let teamID: String
 
-    /// Tokens of providers hold for an hour and may be renewed every 20 minutes at most (Apple, "Establishing a token-based
-    /// connection to APNs").
+    /// A provider token is valid for an hour. A provider may renew it every 20 minutes at most (Apple, "Establishing a
+    /// token-based connection to APNs").
     private static let tokenLife = Duration.seconds(40 * 60)
 
-    /// - Parameter chance: names the team. Each provider is one of its own, since a team has two keys at most.
+    /// - Parameter chance: chooses a team. Each provider has its own team, because a team has at most two keys.
     init(caller: Caller, tokens: PushTokens, _ chance: inout Chance) {
         self.caller = caller
         self.tokens = tokens
@@ -25,9 +25,9 @@ struct Provider: Sendable {
         teamID = String((0..<10).map { _ in chance.pick(signs) })
     }
 
-    /// Tells `push` the public key.
+    /// Registers the public key at `push`.
     ///
-    /// - Returns: whether it was taken.
+    /// - Returns: whether `push` accepted it.
     func register(key idempotencyKey: String) async throws(CancellationError) -> Bool {
         let document: JSON = [
             "keyID": .string(keyID), "teamID": .string(teamID), "publicKey": .string(key.publicKey.pemRepresentation),
@@ -37,9 +37,9 @@ struct Provider: Sendable {
         return try await caller.perform(call, key: idempotencyKey, asOperator: true) != nil
     }
 
-    /// Sends at a rate until it is cancelled.
+    /// Sends pushes at a rate until cancellation.
     ///
-    /// - Throws: where signing fails, or when it is cancelled.
+    /// - Throws: an error of signing, or `CancellationError`.
     func send(aMinute rate: Double, to apns: String, seed: UInt64) async throws {
         var chance = Chance(seed: seed ^ 0xbb67_ae85_84ca_a73b)
         let keys = JWTKeyCollection()
@@ -88,7 +88,7 @@ struct Provider: Sendable {
         case .answered(let status, let document, _, _):
             let reason = document["reason"]?.string ?? String(status)
             ledger.note { $0.pushRefusals[reason, default: 0] += 1 }
-            // The documented statuses of APNs; a 500 is documented there, and yet must not happen.
+            // The documented statuses of APNs, without 500, which must not happen.
             if ![400, 403, 404, 405, 410, 413, 429, 503].contains(status) {
                 ledger.violation("apns POST /3/device answered \(status) \(reason)")
             }

@@ -1,6 +1,6 @@
 public import Timeline
 
-/// A provider that sends to the devices of a fleet that another process simulates: it knows them by the same seed.
+/// A provider that sends to the devices of a fleet in another process. The same seed gives the same devices.
 public struct PushRun: Activity {
     public let options: FleetOptions
     public let ledger = Ledger()
@@ -9,10 +9,10 @@ public struct PushRun: Activity {
     private let clock: RunClock
     private let run: String
 
-    /// - Throws: ``FleetError`` where the options or the addresses can't be.
+    /// - Throws: ``FleetError`` for invalid options or missing addresses.
     public init(_ options: FleetOptions, _ endpoints: Endpoints, now: Instant, run: String) throws(FleetError) {
         try options.validate()
-        guard options.pushesAMinute > 0 else { throw FleetError("--rate must be more than 0 pushes a minute") }
+        guard options.pushesAMinute > 0 else { throw FleetError("--rate must be more than 0 pushes per second") }
         guard endpoints.services[.push] != nil, endpoints.apns != nil else {
             throw FleetError("the addresses of push and apns are missing: give --push and --apns, or --endpoints")
         }
@@ -34,7 +34,7 @@ public struct PushRun: Activity {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await stop() }
             group.addTask {
-                // Cancelled is how it ends when `stop` comes first.
+                // `stop` cancels the sleep.
                 try? await Task.sleep(for: .milliseconds(options.duration.milliseconds))
             }
             group.addTask {
@@ -60,7 +60,7 @@ public struct PushRun: Activity {
             }
             ledger.note { $0.devices += 1 }
         }
-        guard tokens.count > 0 else { throw FleetError("no device of fleet \(options.fleet) takes pushes") }
+        guard tokens.count > 0 else { throw FleetError("no device of fleet \(options.fleet) accepts pushes") }
         try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
     }
 }

@@ -1,8 +1,8 @@
 public import Timeline
 
-/// The words in which a run tells how it goes.
+/// The texts of the progress line and the summary.
 public enum Report {
-    /// One line of counts.
+    /// Returns one line of statistics.
     public static func line(_ counts: Counts, states: [String: Int], elapsed: Interval, of duration: Interval) -> String
     {
         var parts = ["\(time(elapsed))/\(time(duration))", "\(counts.devices) devices"]
@@ -17,7 +17,7 @@ public enum Report {
         return parts.joined(separator: " · ")
     }
 
-    /// The line for a terminal, with a bar, no wider than the terminal.
+    /// Returns the line with a progress bar, cut to the width of the terminal.
     public static func bar(_ line: String, elapsed: Interval, of duration: Interval, width: Int) -> String {
         let cells = 12
         let done = min(cells, Int(elapsed.milliseconds * Int64(cells) / max(1, duration.milliseconds)))
@@ -25,7 +25,7 @@ public enum Report {
         return String("\(bar) \(line)".prefix(max(20, width - 1)))
     }
 
-    /// The summary for people.
+    /// Returns the summary.
     public static func summary(_ counts: Counts, states: [String: Int], elapsed: Interval) -> String {
         func list(_ counts: [String: Int]) -> String {
             counts.isEmpty
@@ -33,14 +33,14 @@ public enum Report {
         }
         var lines = [
             "",
-            "\(counts.devices) devices lived \(time(elapsed)): \(counts.requests) requests, \(counts.retries) tried again",
+            "\(counts.devices) devices, \(time(elapsed)): \(counts.requests) requests, \(counts.retries) retries",
             "  apps          \(list(states))",
             "  launches      \(counts.launches), suspensions \(counts.suspensions)",
             "  orders        \(list(counts.orders)); \(counts.repeatedOrders) repeated",
             "  wakes         \(counts.wakesCompleted) completed",
-            "  ends          \(list(counts.kills))",
+            "  terminations  \(list(counts.kills))",
             "  pushes        \(counts.pushes) sent, \(counts.notifications) delivered, refused: \(list(counts.pushRefusals))",
-            "  transfers     \(counts.downloads) downloads begun, \(size(counts.bytes)) received",
+            "  transfers     \(counts.downloads) downloads started, \(size(counts.bytes)) received",
             "  refusals      \(list(counts.refusals))",
             "  errors        \(counts.errors)",
         ]
@@ -49,12 +49,12 @@ public enum Report {
             lines.append("  not offered   " + counts.notOffered.sorted().joined(separator: ", "))
         }
         if counts.isGood, counts.devices == 0 {
-            lines.append("No device could live.")
+            lines.append("FAILED: no device could be registered.")
         } else if counts.isGood {
-            lines.append("The suite kept its word.")
+            lines.append("PASSED: no forbidden response and no lost data.")
         } else {
             lines.append(
-                "The suite BROKE its word: \(counts.violations) answers it must never give, \(counts.lostOrders) lost")
+                "FAILED: \(counts.violations) forbidden responses, \(counts.lostOrders) lost versions or callbacks")
             lines += counts.violationTexts.sorted { $0.key < $1.key }.map { "    \($0.value) × \($0.key)" }
         }
         return lines.joined(separator: "\n")

@@ -1,6 +1,6 @@
 public import Timeline
 
-/// Real time of a run: where it began, and a clock that never goes back.
+/// The real time of a run, which never goes back.
 public struct RunClock: Sendable {
     public let begin: Instant
     private let started = ContinuousClock.now

@@ -2,19 +2,19 @@ import NIOHTTP1
 import Records
 import Synchronization
 
-/// A push token and what it is for.
+/// A push token and its topic.
 struct PushToken: Sendable {
     var token: String
     var topic: String
 }
 
-/// The push tokens of the fleet, as its devices get them.
+/// The push tokens of the fleet.
 final class PushTokens: Sendable {
     private let tokens = Mutex<[PushToken]>([])
 
     func add(_ token: PushToken) { tokens.withLock { $0.append(token) } }
 
-    /// One of them by lot; nil while there is none.
+    /// Returns a random token; nil while there is none.
     func pick(_ chance: inout Chance) -> PushToken? {
         let number = Int(chance.next() >> 1)
         return tokens.withLock { $0.isEmpty ? nil : $0[number % $0.count] }
@@ -23,8 +23,8 @@ final class PushTokens: Sendable {
     var count: Int { tokens.withLock(\.count) }
 }
 
-/// What is done once, before devices live: learning what the services offer, entering as a fleet, putting the content there,
-/// and registering each device with its apps.
+/// The preparation of a run: reads the API descriptions, gets a fleet token, uploads the content of downloads, and
+/// registers the devices with their apps.
 struct Setup: Sendable {
     let caller: Caller
     let fleet: String
@@ -33,9 +33,9 @@ struct Setup: Sendable {
 
     private var client: SuiteClient { caller.client }
 
-    /// Reads the description of every service, and takes a token of the fleet where the suite gives one.
+    /// Reads the API description of every service, and gets a token for the fleet if the suite offers tokens.
     ///
-    /// - Throws: ``FleetError`` where the suite lets the fleet not in, or `CancellationError`.
+    /// - Throws: ``FleetError`` if the suite refuses a token, or `CancellationError`.
     func enter() async throws {
         for service in ServiceName.allCases where client.endpoints.services[service] != nil {
             let call = Call(service, "GET", "/openapi.json", [])
@@ -47,14 +47,14 @@ struct Setup: Sendable {
         guard client.documentation.offers(call) else { return }
         let answer = try await caller.perform(call, key: "\(run)-token", asOperator: true)
         guard let token = answer?.document["token"]?.string else {
-            throw FleetError("the suite gives no token to fleet \(fleet): is the operator key the right one?")
+            throw FleetError("the suite refuses a token for fleet \(fleet): check the operator key")
         }
         client.enter(as: token)
     }
 
-    /// Puts what downloads fetch at `transfer`'s own origin.
+    /// Uploads the content of downloads to the origin of `transfer`.
     ///
-    /// - Returns: its address; nil where there is no `transfer`, or it does not take the content.
+    /// - Returns: its URL; nil without `transfer`, or if it refuses the content.
     func placeContent(bytes: Int) async throws(CancellationError) -> String? {
         guard let root = client.endpoints.services[.transfer] else { return nil }
         let url = "\(root)/content/fleet-\(bytes).bin"
@@ -67,7 +67,7 @@ struct Setup: Sendable {
                 type: "application/octet-stream")
             if case .answered(let status, _, _, _) = reply {
                 if (200...299).contains(status) { return url }
-                caller.ledger.complain("transfer does not take content: \(status)")
+                caller.ledger.complain("transfer refuses the content: \(status)")
                 return nil
             }
             do { try await Task.sleep(for: .milliseconds(500)) } catch { throw CancellationError() }
@@ -77,7 +77,7 @@ struct Setup: Sendable {
 
     /// Registers a device and installs its apps.
     ///
-    /// - Returns: false where the device can't live.
+    /// - Returns: false if a request failed.
     func register(_ device: SimulatedDevice, _ index: Int, in crowd: Crowd) async throws(CancellationError) -> Bool {
         let root = "/v1/devices/{device}"
         let id = device.identifier
@@ -104,7 +104,7 @@ struct Setup: Sendable {
         return true
     }
 
-    /// Gets the push token of an app: the same one, as long as the app is installed.
+    /// Gets the push token of an app, which stays the same while the app is installed.
     func registerForPushes(
         _ device: SimulatedDevice, _ app: AppModel, after position: Position? = nil
     ) async throws(CancellationError) {

@@ -1,12 +1,12 @@
 import Records
 
-/// The connections over which devices hear: one of the whole fleet for orders, one a device for notifications.
+/// The event streams: one for the orders of the fleet, and one per device for notifications.
 struct Streams: Sendable {
     let client: SuiteClient
     let crowd: Crowd
     let ledger: Ledger
 
-    /// Follows the orders of the fleet until it is cancelled: comes back where it ended, with `Last-Event-ID`.
+    /// Follows the orders of the fleet until cancellation, and resumes with `Last-Event-ID`.
     func followOrders(of fleet: String) async throws(CancellationError) {
         let call = Call(.lifecycle, "GET", "/v1/fleets/{fleet}/orders", [fleet])
         var resume: String?
@@ -21,11 +21,11 @@ struct Streams: Sendable {
                 wasOpen = true
                 last = event.id ?? last
                 guard let document = try? JSON(parsing: Array(event.data.utf8)), let order = Order(document) else {
-                    return ledger.complain("the order stream told something that is no order")
+                    return ledger.complain("the order stream sent an invalid order")
                 }
                 await crowd.deliver(order)
             }
-            // The log does not have the place: it begins anew.
+            // The log no longer has the position: start again without one.
             resume = status == 410 ? nil : last
             if !Task.isCancelled { await crowd.hearOrders(false) }
             judge(status, call)
@@ -33,7 +33,7 @@ struct Streams: Sendable {
         }
     }
 
-    /// Holds the connection of one device for its notifications until it is cancelled. Without a network there is none.
+    /// Follows the notifications of a device until cancellation, while the device has a network.
     func followNotifications(of device: String, _ index: Int) async throws(CancellationError) {
         let call = Call(.push, "GET", "/v1/devices/{device}/notifications", [device])
         var pause = Duration.milliseconds(200)
@@ -45,7 +45,7 @@ struct Streams: Sendable {
                 } _: { event in
                     guard let document = try? JSON(parsing: Array(event.data.utf8)),
                         let notification = DeliveredNotification(document)
-                    else { return ledger.complain("push's stream told something that is no notification") }
+                    else { return ledger.complain("the stream of push sent an invalid notification") }
                     await crowd.deliver(notification, to: index)
                 }
                 judge(status, call)

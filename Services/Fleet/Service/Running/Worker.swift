@@ -1,11 +1,11 @@
 import Records
 
-/// Makes the calls of the devices, one after another; several workers share them.
+/// Sends the requests of the devices, one after another. Several workers run concurrently.
 struct Worker: Sendable {
     let crowd: Crowd
     let client: SuiteClient
     let ledger: Ledger
-    /// What downloads fetch; empty where there is no transfer.
+    /// The URL of downloads; empty without `transfer`.
     let content: String
 
     func run() async throws(CancellationError) {
@@ -32,7 +32,7 @@ struct Worker: Sendable {
     }
 }
 
-/// Tells what an answer means, and whether the suite may give it.
+/// Classifies responses, and reports forbidden ones.
 struct Judge: Sendable {
     let client: SuiteClient
     let ledger: Ledger
@@ -55,7 +55,7 @@ struct Judge: Sendable {
         }
         ledger.note {
             $0.refusals[code, default: 0] += 1
-            // A document that we made and that is refused is a fault, ours or theirs.
+            // A refused document or credential is an error of the simulator or the suite.
             if [400, 401, 403, 413, 415, 422].contains(status) { $0.errors += 1 }
         }
         return .refused(code)

@@ -1,7 +1,7 @@
 import Records
 import Synchronization
 
-/// The statuses that the suite may answer to each call, from the services' own descriptions.
+/// The allowed response statuses of each route, from the API descriptions of the services.
 final class Documentation: Sendable {
     private struct Route: Hashable {
         var service: ServiceName
@@ -12,10 +12,10 @@ final class Documentation: Sendable {
     private let statuses = Mutex<[Route: Set<Int>]>([:])
     private let described = Mutex<Set<ServiceName>>([])
 
-    /// What any route may answer by the rules of the suite, beside what it lists itself.
+    /// The statuses that the suite allows for every route, in addition to those that a route lists.
     static let everywhere: Set<Int> = [400, 401, 403, 404, 409, 412, 413, 415, 422, 429, 503, 504]
 
-    /// Learns an OpenAPI document.
+    /// Reads an OpenAPI document.
     func learn(_ service: ServiceName, _ document: JSON) {
         statuses.withLock { statuses in
             for path in document["paths"]?.members ?? [] {
@@ -30,13 +30,13 @@ final class Documentation: Sendable {
         described.withLock { _ = $0.insert(service) }
     }
 
-    /// Whether the service's description has the call; true where it gave no description.
+    /// Whether the service describes the route; true if it gave no description.
     func offers(_ call: Call) -> Bool {
         guard described.withLock({ $0.contains(call.service) }) else { return true }
         return statuses.withLock { $0[Self.route(call)] != nil }
     }
 
-    /// Whether a status may be the answer. A fault of the server, other than not being available, never may.
+    /// Whether a status is allowed. Of the 5xx statuses, only 503 and 504 are.
     func allows(_ status: Int, to call: Call) -> Bool {
         guard status < 500 || Self.everywhere.contains(status) else { return false }
         let documented = statuses.withLock { $0[Self.route(call)] }
@@ -47,7 +47,7 @@ final class Documentation: Sendable {
         Route(service: call.service, method: call.method, path: anonymous(call.route))
     }
 
-    /// The names of parameters don't matter.
+    /// Returns the path without the names of its parameters.
     private static func anonymous(_ path: String) -> String {
         path.split(separator: "/").map { $0.hasPrefix("{") ? "/{}" : "/" + $0 }.joined()
     }

@@ -1,26 +1,26 @@
 public import Records
 import Foundation
 
-/// What was asked for can't be done: one line for people.
+/// An error with a message of one line for users.
 public struct FleetError: Error, Equatable, CustomStringConvertible {
     public let description: String
 
     public init(_ description: String) { self.description = description }
 }
 
-/// Where the suite is, and with which credential it is entered.
+/// The addresses of the suite and the credential.
 public struct Endpoints: Sendable, Equatable {
-    /// The addresses of the services that there are.
+    /// The URLs of the available services.
     public var services: [ServiceName: String] = [:]
-    /// Where providers send.
+    /// The URL of the provider endpoint.
     public var apns: String?
     public var operatorKey = ""
-    /// A file with the certificates to trust beside the system's.
+    /// A PEM file with certificates to trust, in addition to the system's.
     public var certificates: String?
 
     public init() {}
 
-    /// Reads the document of `DIR/endpoints.json`. Members that it does not know are passed over.
+    /// Reads the document of `DIR/endpoints.json`, and ignores unknown members.
     public init(document: JSON) throws(FleetError) {
         for service in ServiceName.allCases {
             guard let text = document[service.rawValue]?.string else { continue }
@@ -47,7 +47,7 @@ public struct Endpoints: Sendable, Equatable {
         services[service] = try Self.address(text, service.rawValue)
     }
 
-    /// Takes the key from a file, without its last line end.
+    /// Reads the key from a file, without surrounding white space.
     public mutating func readOperatorKey(file: String) throws(FleetError) {
         guard let data = FileManager.default.contents(atPath: file) else {
             throw FleetError("cannot read the operator key file \(file)")
@@ -55,7 +55,7 @@ public struct Endpoints: Sendable, Equatable {
         operatorKey = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// An address without its last slash.
+    /// Returns a valid URL without its last slash.
     public static func address(_ text: String, _ what: String) throws(FleetError) -> String {
         guard let url = URL(string: text), url.scheme == "http" || url.scheme == "https", url.host?.isEmpty == false
         else {

@@ -1,6 +1,6 @@
 /// One event of a stream (HTML standard, section 9.2).
 public struct StreamEvent: Sendable, Equatable {
-    /// The last `id` that the stream gave, also where this event has none of its own.
+    /// The last `id` of the stream, also if this event has none.
     public var id: String?
     public var event: String?
     public var data: String
@@ -12,14 +12,14 @@ public struct StreamEvent: Sendable, Equatable {
     }
 }
 
-/// A stream sent more for one event than this client keeps.
+/// An event of a stream is larger than 1 MiB.
 public struct StreamEventTooLarge: Error, CustomStringConvertible {
     public let description = "an event of the stream is larger than 1 MiB"
 }
 
-/// Reads server-sent events from bytes that arrive in any pieces (HTML standard, section 9.2.6).
+/// Parses server-sent events from chunks of bytes (HTML standard, section 9.2.6).
 public struct ServerSentEventParser: Sendable {
-    /// What to resume after: the `id` of the last event that was complete.
+    /// The `id` of the last complete event, to resume after.
     public private(set) var lastEventID: String?
 
     private var line: [UInt8] = []
@@ -36,10 +36,10 @@ public struct ServerSentEventParser: Sendable {
         pendingID = lastEventID
     }
 
-    /// Takes the next bytes.
+    /// Parses the next bytes.
     ///
-    /// - Returns: the events that they complete. An event without data is none, but its `id` counts.
-    /// - Throws: where an event grows past 1 MiB.
+    /// - Returns: the completed events. An `id` without data gives no event but sets ``lastEventID``.
+    /// - Throws: if an event is larger than 1 MiB.
     public mutating func feed(_ bytes: some Sequence<UInt8>) throws(StreamEventTooLarge) -> [StreamEvent] {
         var events: [StreamEvent] = []
         for byte in bytes {

@@ -6,15 +6,14 @@ import NIOSSL
 public import Records
 import Synchronization
 
-/// What became of one attempt of a call.
+/// The result of one attempt of a request.
 public enum Reply: Sendable, Equatable {
     case answered(status: Int, JSON, position: Position?, etag: Int?)
-    /// Not now: the connection failed, or the service said so.
+    /// The connection failed or the service was busy. `after` is its `Retry-After` in seconds.
     case later(String, after: Double?)
 }
 
-/// The HTTP client of a fleet: bounded connections, one for streams beside the one for calls, so that streams don't starve
-/// the calls.
+/// The HTTP client of a fleet. Streams have their own limited connections, so that they do not block requests.
 public final class SuiteClient: Sendable {
     public let endpoints: Endpoints
     let documentation = Documentation()
@@ -22,13 +21,15 @@ public final class SuiteClient: Sendable {
     private let streams: HTTPClient
     private let fleetToken = Mutex<String?>(nil)
 
-    /// The longest that a call may take.
+    /// The timeout of a request.
     static let timeout = TimeAmount.seconds(15)
-    /// Streams beat every 15 s; silent for so long, one is dead.
+    /// The timeout of a silent stream. Heartbeats come every 15 s.
     private static let silence = TimeAmount.seconds(45)
 
-    /// - Parameter connections: the most connections for calls to each service.
-    /// - Throws: ``FleetError`` where the certificates can't be read.
+    /// - Parameters:
+    ///   - connections: the maximum connections for requests to each service.
+    ///   - count: the maximum connections for streams.
+    /// - Throws: ``FleetError`` if the certificates cannot be read.
     public init(_ endpoints: Endpoints, connections: Int, streams count: Int) throws(FleetError) {
         self.endpoints = endpoints
         var configuration = HTTPClient.Configuration()
@@ -48,39 +49,39 @@ public final class SuiteClient: Sendable {
         streams = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     public func close() async {
-        // Nothing is left to tell anybody that closing failed.
+        // The run is over, so a failure has no effect.
         try? await calls.shutdown()
         try? await streams.shutdown()
     }
 
-    /// What the fleet's calls carry: its own token, or the operator's key before there is one.
+    /// The credential of requests: the fleet token, or the operator key before there is one.
     var credential: String { fleetToken.withLock { $0 } ?? endpoints.operatorKey }
 
-    /// Takes the token of a fleet for all further calls.
+    /// Uses the token of a fleet from now on.
     func enter(as token: String) { fleetToken.withLock { $0 = token } }
 
-    /// One attempt of a call.
+    /// Sends a request once.
     ///
-    /// - Parameter idempotencyKey: the same for all attempts of a call.
-    /// - Throws: `CancellationError` alone.
+    /// - Parameter idempotencyKey: the same for all attempts of a request.
+    /// - Throws: only `CancellationError`.
     public func attempt(
         _ call: Call, idempotencyKey: String? = nil, position: Position? = nil, asOperator: Bool = false
     ) async throws(CancellationError) -> Reply {
         guard let root = endpoints.services[call.service] else {
-            return .later("there is no \(call.service)", after: 60)
+            return .later("no address of \(call.service)", after: 60)
         }
         var headers: HTTPHeaders = ["accept": "application/json"]
         let bearer = asOperator ? endpoints.operatorKey : credential
-        // Services that let everybody in take no credential that they can't verify.
+        // Services without authentication refuse a credential that they cannot verify.
         if !bearer.isEmpty { headers.add(name: "authorization", value: "Bearer " + bearer) }
         if let idempotencyKey { headers.add(name: "idempotency-key", value: idempotencyKey) }
         if let position { headers.add(name: "dormouse-position", value: "\(position.partition):\(position.offset)") }
         return try await send(call.method, root + call.path, headers, call.body?.bytes, type: "application/json")
     }
 
-    /// One attempt of any request.
+    /// Sends an HTTP request once.
     func send(
         _ method: String, _ url: String, _ headers: HTTPHeaders, _ body: [UInt8]?, type: String
     ) async throws(CancellationError) -> Reply {
@@ -117,8 +118,8 @@ public final class SuiteClient: Sendable {
     /// Reads a stream of server-sent events until it ends.
     ///
     /// - Parameter take: gets each event, with the `id` to resume after.
-    /// - Returns: the status where it was not 200.
-    /// - Throws: whatever ended the stream before its end.
+    /// - Returns: the status.
+    /// - Throws: the error that broke the stream.
     func stream(
         _ service: ServiceName, _ path: String, after id: String?, opened: () async -> Void,
         _ take: (StreamEvent) async -> Void
