@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Builds the executables when their sources are newer than they are. Sourced, never run; needs output.sh.
+# Builds executables that are older than their sources. Sourced, never run; needs output.sh.
 
-# build CONFIGURATION PRODUCT…: one product after the other (the build tool takes one at a time; what they share is
-# compiled once). A stamp beside each executable makes a second start immediate.
+# build CONFIGURATION PRODUCT…: builds one product after another, because the build tool accepts one at a time. Shared
+# code is compiled once. A stamp file beside each executable records the build, so a second start is immediate.
 build() {
     local configuration=$1 product begun count=0
     shift
@@ -13,16 +13,16 @@ build() {
     if ((${#stale[@]} == 0)); then return 0; fi
     need_swift
     step "Building ${stale[*]} ($configuration; the first time takes some minutes)"
-    # Written now, not during the first build: the stamps compare with it.
-    if [[ ! -e Package.resolved ]]; then swift package resolve </dev/null || fail "the packages could not be resolved"; fi
+    # The stamps compare with Package.resolved, so it must be older than the first build.
+    if [[ ! -e Package.resolved ]]; then swift package resolve </dev/null || fail "cannot resolve the packages; see above"; fi
     for product in "${stale[@]}"; do
         count=$((count + 1))
         note "$product ($count of ${#stale[@]})"
-        # The moment before the build: a source that changes during it makes the next start build again.
+        # The stamp has the time before the build: a source that changes during the build causes another build.
         begun=$(mktemp)
         if ! swift build -c "$configuration" --product "$product" </dev/null; then
             rm -f "$begun"
-            fail "building $product failed: see above"
+            fail "cannot build $product; see above"
         fi
         touch -r "$begun" ".build/$configuration/.built-$product"
         rm -f "$begun"
@@ -30,7 +30,7 @@ build() {
     done_ "built in .build/$configuration"
 }
 
-# fresh CONFIGURATION PRODUCT: whether the executable is newer than everything that it is made from.
+# fresh CONFIGURATION PRODUCT: whether the executable is newer than its sources.
 fresh() {
     local stamp=.build/$1/.built-$2
     [[ -x .build/$1/$2 && -e $stamp ]] || return 1

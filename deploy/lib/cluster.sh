@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# A private PostgreSQL cluster, apart from every cluster of the system. Sourced, never run; needs output.sh,
+# A private PostgreSQL cluster, separate from clusters of the system. Sourced, never run; needs output.sh,
 # process.sh, packages.sh, and the variables `data`, `runs`, `logs` and `secrets`.
 
-# find_cluster: sets `home` (the cluster's folder), `owner` (the user it runs as) and `programs`.
-# PostgreSQL refuses to run as root: as root, it runs as the user that the PostgreSQL package made for it.
+# find_cluster: sets `home` (the folder of the cluster), `owner` (its user) and `programs`.
+# PostgreSQL refuses to run as root. For root, the user of the PostgreSQL package runs it.
 find_cluster() {
     programs=$(postgres_programs) || fail "no PostgreSQL $minimum_postgres or newer was found"
     home=$data/database
@@ -21,7 +21,7 @@ find_cluster() {
         if [[ $version != "$(postgres_version "$programs")" ]]; then
             programs=/usr/lib/postgresql/$version/bin
             [[ -x $programs/postgres ]] ||
-                fail "the database in $home is of PostgreSQL $version: install postgresql-$version, or use another --data"
+                fail "the database in $home needs PostgreSQL $version: install postgresql-$version, or choose another folder with --data"
         fi
     elif ((EUID == 0)); then
         owner=postgres
@@ -32,27 +32,27 @@ find_cluster() {
             rmdir "$home"
             home=$elsewhere
             give_folder "$home"
-            note "the user $owner cannot reach $data: the database's files go to $home"
+            note "the user $owner cannot enter $data: the files of the database are in $home"
         fi
     else
         owner=$(id -un)
         give_folder "$home"
     fi
 
-    # A socket's whole path must stay under 108 bytes.
+    # The path of a socket must be shorter than 108 bytes.
     sockets=$home/socket
     if ((${#sockets} > 85)); then sockets=/tmp/dormouse-$(short_hash "$data"); fi
 }
 
-# give_folder PATH: a folder that only the cluster's user can enter.
+# give_folder PATH: creates a folder that only the user of the cluster can enter.
 give_folder() {
-    mkdir -p "$1" && chmod 700 "$1" || fail "cannot make the folder $1"
+    mkdir -p "$1" && chmod 700 "$1" || fail "cannot create the folder $1"
     if ((EUID == 0)); then chown "$owner:" "$1"; fi
-    # In a shared folder such as /tmp, another user may have been there first.
-    if [[ -L $1 || $(stat -c %U "$1") != "$owner" ]]; then fail "$1 is not ours: remove it, then run this again"; fi
+    # In a shared folder such as /tmp, another user may have created it.
+    if [[ -L $1 || $(stat -c %U "$1") != "$owner" ]]; then fail "$1 does not belong to $owner: remove it, then run this again"; fi
 }
 
-# as_owner COMMAND…: as the cluster's user, from a folder that everybody can be in.
+# as_owner COMMAND…: runs the command as the user of the cluster, in /, which every user can enter.
 as_owner() (
     cd /
     if ((EUID == 0)); then
@@ -69,13 +69,13 @@ administer() {
 
 create_cluster() {
     step "Creating a private PostgreSQL cluster in $home"
-    # An initdb that was killed half-way leaves a folder without its version file.
+    # An interrupted initdb leaves a folder without its version file.
     rm -rf "$home/data"
     local output
     output=$(as_owner env LC_ALL=C "$programs/initdb" -D "$home/data" -U postgres --data-checksums --encoding=UTF8 \
         --locale=C.UTF-8 --auth-local=peer --auth-host=scram-sha-256 2>&1) ||
         fail "initdb failed: $output"
-    # The superuser is reachable by the cluster's own user only, on the socket; all others need a password.
+    # Only the user of the cluster can connect as superuser, over the socket. All other roles need a password.
     write_as_owner "$home/data/pg_hba.conf" <<-'HBA'
 		local  all  postgres                peer  map=superuser
 		local  all  all                     scram-sha-256
@@ -88,7 +88,7 @@ create_cluster() {
 
 write_as_owner() { as_owner tee "$1" >/dev/null; }
 
-# start_cluster REPLICAS: creates the cluster when it is not there, starts it, and makes the database and its owner.
+# start_cluster REPLICAS: creates the cluster if it is missing, starts it, and creates the database and its owner.
 # Sets `database_port`.
 start_cluster() {
     if [[ ! -e $home/data/PG_VERSION ]]; then create_cluster; fi
@@ -96,7 +96,7 @@ start_cluster() {
     clear_stale_cluster
     give_folder "$sockets"
     choose_database_port
-    # Sessions that idle within a transaction would hold a partition: they are cut.
+    # A session that is idle in a transaction would block a partition, so it has a timeout.
     write_as_owner "$home/data/dormouse.conf" <<-CONFIGURATION
 		listen_addresses = '127.0.0.1'
 		port = $database_port
@@ -116,40 +116,40 @@ start_cluster() {
         show_end database
         fail "PostgreSQL did not start: $output"
     fi
-    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL ended right after its start"
-    make_database || fail "the database could not be prepared"
+    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its start"
+    make_database || fail "cannot create the database"
     done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
 }
 
-# cluster_is_outdated: whether an upgrade of the package has replaced the running server's program. New sessions of such
-# a server load libraries that do not fit it, and fail with SQLSTATE 58P01.
+# cluster_is_outdated: whether an upgrade of the package has replaced the program of the running server. New sessions
+# of this server load libraries of another version, and fail with SQLSTATE 58P01.
 cluster_is_outdated() {
     local pid program
     pid=$(pid_of database) || return 1
-    # Only the server's own user may look if root lacks rights.
+    # Only the user of the server can read the link if root lacks rights.
     program=$(as_owner readlink "/proc/$pid/exe") || return 1
     [[ $program == *' (deleted)' ]]
 }
 
-# restart_outdated_cluster: restarts such a server with the installed programs. The services wait for it.
+# restart_outdated_cluster: restarts an outdated server with the installed programs. The services wait for it.
 restart_outdated_cluster() {
     if ! cluster_is_outdated; then return 0; fi
-    step "Restarting PostgreSQL: its programs were replaced while it ran, as by an upgrade of its package"
+    step "Restarting PostgreSQL: its programs were replaced while it ran, for example by an upgrade"
     local output
     if ! output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -m fast -s restart 2>&1); then
         show_end database
-        fail "PostgreSQL did not restart: $output; ./deploy/down, then ./deploy/up starts all anew"
+        fail "PostgreSQL did not restart: $output; run ./deploy/down, then ./deploy/up"
     fi
-    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL ended right after its restart"
+    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its restart"
     done_ "$("$programs/postgres" --version) runs"
 }
 
-# A postmaster.pid may outlive its server, and its pid may by now be another program's. Only a process that works in
-# the data folder is a server of it.
+# A postmaster.pid may outlive its server, and another program may have its pid. Only a process whose working directory
+# is the data folder is its server.
 clear_stale_cluster() {
     local deadline=$((SECONDS + 10)) pid
     while [[ -n $(cluster_processes) ]]; do
-        # Children of a killed server end by themselves; a server that nobody recorded is asked to.
+        # Children of a killed server end themselves. An unrecorded server gets a signal.
         for pid in $(cluster_processes); do
             if ((SECONDS >= deadline + 10)); then
                 kill -KILL "$pid" 2>/dev/null || true
@@ -173,7 +173,7 @@ cluster_processes() {
     done
 }
 
-# The port of last time when it is free, so that settings of SQL tools stay valid.
+# Reuses the last port if it is free, so that settings of SQL tools stay valid.
 choose_database_port() {
     local port last=$runs/database.port
     database_port=''
@@ -187,9 +187,9 @@ choose_database_port() {
     printf '%s\n' "$database_port" >"$last"
 }
 
-# The owner may create roles, because migrations make one for each service; it is no superuser.
+# The owner may create roles, because migrations create one for each service. It is not a superuser.
 make_database() {
-    # By standard input: an argument would show the password to every user of the machine.
+    # Standard input hides the password; every user of the machine can read arguments.
     administer postgres <<-SQL
 		SET log_statement = 'none';
 		SELECT 'CREATE ROLE dormouse' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dormouse') \gexec
@@ -199,14 +199,14 @@ make_database() {
 	SQL
 }
 
-# stop_cluster: a fast shutdown of the server that we started; after a minute an immediate one.
+# stop_cluster: shuts down the recorded server in fast mode; after a minute in immediate mode.
 stop_cluster() {
     local pid deadline=$((SECONDS + 60))
     if pid=$(pid_of database); then
         kill -INT "$pid" 2>/dev/null || true
         while pid=$(pid_of database); do
             if ((SECONDS >= deadline)); then
-                warn "PostgreSQL did not stop in time: stopping it at once"
+                warn "PostgreSQL did not stop within 60 s: starting an immediate shutdown"
                 kill -QUIT "$pid" 2>/dev/null || true
                 deadline=$((SECONDS + 60))
             fi

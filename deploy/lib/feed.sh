@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The event feed in a terminal. Sourced, never run; needs output.sh.
 
-# follow_feed URL KEY_FILE: prints one line an event until it is stopped; connects again when cut, from where it was.
+# follow_feed URL KEY_FILE: prints one line per event until it is stopped. After a disconnection, it resumes.
 follow_feed() {
     local url=$1 key_file=$2 line last='' field
     while :; do
@@ -15,7 +15,7 @@ follow_feed() {
                     ;;
             esac
         done < <(
-            # The key goes by a file descriptor: an argument would show it to every user of the machine.
+            # A file descriptor hides the key; every user of the machine can read arguments.
             exec curl --silent --no-buffer --insecure --config <(
                 printf 'header = "Authorization: Bearer %s"\n' "$(<"$key_file")"
                 if [[ -n $last ]]; then printf 'header = "Last-Event-ID: %s"\n' "$last"; fi
@@ -25,7 +25,7 @@ follow_feed() {
     done
 }
 
-# show_event JSON: time, type, subject and data. Keys are sorted in events, so the last "type" is the event's own.
+# show_event JSON: prints time, type, subject and data. Events have sorted keys, so the last "type" is the event's own.
 show_event() {
     local json=$1 type subject time content='' colour=$dim
     [[ $json == *'"type":"'* ]] || return 0
@@ -42,7 +42,7 @@ show_event() {
         push.*) colour=$magenta ;;
         transfer.*) colour=$blue ;;
     esac
-    # What comes from outside may hold control characters; a terminal must not obey them.
+    # Events may contain control characters, which must not reach the terminal.
     content=${content//[[:cntrl:]]/ }
     printf '%s%-12.12s%s %s%-36s%s %-24s %s%.100s%s\n' \
         "$dim" "${time:11:12}" "$plain" "$colour" "${type//[[:cntrl:]]/}" "$plain" "${subject//[[:cntrl:]]/}" \

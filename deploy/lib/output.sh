@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the deploy scripts say, and how. Sourced, never run.
+# The output of the deploy scripts. Sourced, never run.
 
 if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then
     bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' green=$'\e[32m' yellow=$'\e[33m'
@@ -7,7 +7,7 @@ if [[ -t 1 && -z ${NO_COLOR:-} && ${TERM:-dumb} != dumb ]]; then
 else
     bold='' dim='' red='' green='' yellow='' blue='' magenta='' cyan='' plain=''
 fi
-# Used by the scripts that source this file.
+# The scripts that source this file use them.
 export bold dim red green yellow blue magenta cyan plain
 
 step() { printf '%s==>%s %s\n' "$bold$blue" "$plain" "$*"; }
@@ -15,27 +15,27 @@ note() { printf '    %s\n' "$*"; }
 done_() { printf '    %s✓%s %s\n' "$green" "$plain" "$*"; }
 warn() { printf '%swarning:%s %s\n' "$yellow" "$plain" "$*" >&2; }
 
-# fail MESSAGE…: one line on stderr; the exit trap of the caller cleans up.
+# fail MESSAGE…: prints one line on stderr and exits; the exit trap of the caller cleans up.
 fail() {
     printf '%serror:%s %s\n' "$red" "$plain" "$*" >&2
     exit 1
 }
 
-# usage SCRIPT: the leading comment of a script is its help.
+# usage SCRIPT: prints the leading comment of a script, which is its help.
 usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"; }
 
-# number OPTION VALUE LOW HIGH: stops unless VALUE is a whole number within the bounds.
+# number OPTION VALUE LOW HIGH: fails unless VALUE is a whole number within the bounds.
 number() {
     [[ $2 =~ ^[0-9]{1,6}$ ]] && ((10#$2 >= $3 && 10#$2 <= $4)) ||
         fail "$1 takes a number from $3 to $4, not '$2'"
 }
 
-# short_hash TEXT: twelve hexadecimal digits that name TEXT.
+# short_hash TEXT: prints twelve hexadecimal digits of the hash of TEXT.
 short_hash() {
     local sum
     sum=$(printf '%s' "$1" | sha256sum)
     printf '%s' "${sum:0:12}"
 }
 
-# absolute PATH: PATH without symbolic links; it need not exist yet.
+# absolute PATH: prints PATH without symbolic links; it need not exist.
 absolute() { realpath -m -- "$1"; }

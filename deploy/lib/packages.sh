@@ -1,18 +1,18 @@
 # shellcheck shell=bash
-# Installs what is missing on Debian and Ubuntu, without questions and without touching a PostgreSQL
-# cluster of the system. Sourced, never run; needs output.sh.
+# Installs missing packages on Debian and Ubuntu, without questions and without changes to a PostgreSQL cluster of the
+# system. Sourced, never run; needs output.sh.
 
 minimum_postgres=15
 cluster_policy=/etc/postgresql-common/createcluster.conf
 start_policy=/usr/sbin/policy-rc.d
 policy_mark='dormouse: no service starts while packages are being installed'
 
-# as_root COMMAND…: runs it with the rights that a package installation needs.
+# as_root COMMAND…: runs the command as root.
 as_root() {
     if ((EUID == 0)); then "$@"; else sudo -n -- "$@"; fi
 }
 
-# apt ARGUMENTS…: apt-get that never asks, and that waits for another one to finish.
+# apt ARGUMENTS…: runs apt-get without questions, and waits for another apt-get.
 apt() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" </dev/null
 }
@@ -35,15 +35,14 @@ postgres_programs() {
     [[ -n $best ]] && printf '%s' "$best"
 }
 
-# postgres_version FOLDER: the major version of the server in FOLDER.
+# postgres_version FOLDER: prints the major version of the server in FOLDER.
 postgres_version() {
     local text
     text=$("$1/postgres" --version 2>/dev/null) || return 1
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages WANT...: names what is missing of server, headers, curl, downloaders, python, promtool and browser, then
-# installs it.
+# need_packages WANT...: installs the missing ones of server, headers, curl, downloaders, python, promtool and browser.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -62,11 +61,11 @@ need_packages() {
             promtool) command -v promtool >/dev/null || missing+=(prometheus) ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)
-                # Debian keeps what makes private environments in a package of its own.
+                # On Debian, venv is in a separate package.
                 python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
                 ;;
             browser)
-                # Ubuntu has it as a snap only: the tests of the dashboard are left out there.
+                # On Ubuntu, Chromium is only a snap, so the tests of the dashboard do not run there.
                 if ! command -v chromium >/dev/null && grep -qs '^ID=debian$' /etc/os-release; then missing+=(chromium); fi
                 ;;
         esac
@@ -75,38 +74,38 @@ need_packages() {
 
     local names="${missing[*]}"
     $server && names="postgresql (server, $minimum_postgres or newer) $names"
-    step "Installing what is missing: ${names% }"
+    step "Installing missing packages: ${names% }"
     command -v apt-get >/dev/null ||
-        fail "this machine has no apt-get: install ${names% } by its own means, then run this again"
+        fail "this machine has no apt-get: install ${names% } yourself, then run this again"
     if ((EUID != 0)) && ! sudo -n true 2>/dev/null; then
         fail "installing needs root: run 'sudo apt-get install postgresql libpq-dev pkg-config curl', then run this again"
     fi
-    apt update >/dev/null || warn "apt-get update failed; going on with the package lists that are there"
+    apt update >/dev/null || warn "apt-get update failed; continuing with the existing package lists"
     if ((${#missing[@]} > 0)); then
         apt install --no-install-recommends "${missing[@]}" || fail "apt-get could not install ${missing[*]}"
     fi
     if $server; then install_postgres; fi
 }
 
-# The Debian package creates and starts a cluster named main. Nobody asked for one: while we install, the
-# package is told not to create it, and nothing that it brings is started. Both settings are undone after.
+# The Debian package creates and starts a cluster named main. Two settings prevent this during the installation, and are
+# removed afterwards.
 install_postgres() (
     trap undo_policies EXIT
     trap 'exit 130' INT TERM HUP
-    # A stale policy of an installation that was killed would keep every service of the machine down.
+    # A policy that an interrupted installation left would prevent the start of every service of the machine.
     if grep -qsF "$policy_mark" "$start_policy"; then as_root rm -f "$start_policy"; fi
     if [[ ! -e $start_policy ]]; then
         printf '#!/bin/sh\n# %s\nexit 101\n' "$policy_mark" | as_root tee "$start_policy" >/dev/null
         as_root chmod 755 "$start_policy"
     fi
     apt install --no-install-recommends postgresql-common || fail "apt-get could not install postgresql-common"
-    # A line of ours at the end wins over one that is already there.
+    # The last line overrides earlier ones.
     printf 'create_main_cluster = false  # %s\n' "$policy_mark" | as_root tee -a "$cluster_policy" >/dev/null
 
     local version
     version=$(newest_postgres_package)
     if [[ -z $version ]]; then
-        note "this release has no PostgreSQL $minimum_postgres; adding the PostgreSQL project's own repository"
+        note "this release has no PostgreSQL $minimum_postgres; adding the repository of the PostgreSQL project"
         apt install --no-install-recommends ca-certificates gnupg
         as_root /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y </dev/null ||
             fail "could not add apt.postgresql.org: install PostgreSQL $minimum_postgres or newer, then run this again"
@@ -128,7 +127,7 @@ newest_postgres_package() {
         awk -v least="$minimum_postgres" '$1 >= least && $1 > best { best = $1 } END { if (best) print best }'
 }
 
-# Finds the Swift compiler, also where its installers put it without changing PATH.
+# Finds the Swift compiler, also in the folders of its installers that are not on PATH.
 need_swift() {
     command -v swift >/dev/null && return 0
     local folder

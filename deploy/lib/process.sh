@@ -1,28 +1,27 @@
 # shellcheck shell=bash
-# Processes that we started, and only those. A pid alone is not enough: pids are recycled. So a record holds
-# the pid, the start time that the kernel keeps for it, and the boot that both belong to. Sourced, never run;
-# needs output.sh and the variables `runs` and `logs`.
+# Records of started processes. The system reuses pids, so a record has the pid, its start time in the kernel, and the
+# boot id. Sourced, never run; needs output.sh and the variables `runs` and `logs`.
 
-# Prints what tells this process from every other one that ever had or will have its pid.
+# identity PID: prints the start time and the boot id, which distinguish the process from others with the same pid.
 identity() {
     local stat
     { read -r stat </proc/"$1"/stat; } 2>/dev/null || return 1
-    # The command name in field 2 may hold spaces and parentheses: count fields after the last ')'.
+    # The command name in field 2 may contain spaces and parentheses: count fields after the last ')'.
     local -a fields
     read -ra fields <<<"${stat##*) }"
-    # A zombie has ended; only its parent has not looked yet.
+    # A zombie has ended.
     [[ ${fields[0]} != [ZX] ]] || return 1
     printf '%s@%s' "${fields[19]}" "$(</proc/sys/kernel/random/boot_id)"
 }
 
-# record NAME PID: remembers a process of ours.
+# record NAME PID: writes the record of a process.
 record() {
     local who
     who=$(identity "$2") || return 1
     printf '%s %s\n' "$2" "$who" >"$runs/$1.pid"
 }
 
-# pid_of NAME: prints the pid when the recorded process is still that one, and alive.
+# pid_of NAME: prints the pid if the recorded process is alive.
 pid_of() {
     local pid who
     { read -r pid who <"$runs/$1.pid"; } 2>/dev/null || return 1
@@ -30,7 +29,7 @@ pid_of() {
     printf '%s' "$pid"
 }
 
-# recorded: the names of everything that has a record, sorted.
+# recorded: prints the names of all records, sorted.
 recorded() {
     local file
     for file in "$runs"/*.pid; do
@@ -38,28 +37,28 @@ recorded() {
     done
 }
 
-# launch NAME COMMAND…: starts it in a session of its own, so that the terminal's Ctrl-C reaches only the script,
-# which then stops things in order. A former log is kept as NAME.log.1.
+# launch NAME COMMAND…: starts the command in a new session, so that Ctrl-C reaches only the script, which then stops
+# processes in order. The previous log is kept as NAME.log.1.
 launch() {
     local name=$1
     shift
     if [[ -s $logs/$name.log ]]; then mv -f "$logs/$name.log" "$logs/$name.log.1"; fi
-    # The lock's descriptor stays here: a service that inherited it would hold the lock for good.
+    # Closes the descriptor of the lock: a service that inherited it would hold the lock.
     setsid "$@" </dev/null >"$logs/$name.log" 2>&1 9>&- &
     record "$name" "$!" || true
-    # We watch it by its record; the shell need not report its end as well.
+    # The record shows its end; the shell must not report it too.
     disown "$!"
 }
 
-# show_end NAME: the last lines of its log, on stderr.
+# show_end NAME: prints the last lines of a log on stderr.
 show_end() {
     printf '%s' "$dim" >&2
     if [[ -s $logs/$1.log ]]; then tail -n 15 "$logs/$1.log" | sed "s/^/    $1: /" >&2; fi
     printf '%s' "$plain" >&2
-    note "whole log: $logs/$1.log" >&2
+    note "full log: $logs/$1.log" >&2
 }
 
-# stop_all NAME…: asks all at once, waits for 12 s (services finish within 10 s), then insists.
+# stop_all NAME…: sends SIGTERM to all, waits for 12 s (services finish within 10 s), then sends SIGKILL.
 stop_all() {
     local name pid deadline
     local -a waiting=() left
@@ -79,7 +78,7 @@ stop_all() {
                 rm -f "$runs/$name.pid"
                 done_ "$name stopped"
             elif ((SECONDS >= deadline)); then
-                warn "$name (pid $pid) did not stop in time: killing it"
+                warn "$name (pid $pid) did not stop within 12 s: killing it"
                 kill -KILL "$pid" 2>/dev/null || true
                 left+=("$name")
             else
@@ -91,7 +90,7 @@ stop_all() {
     done
 }
 
-# listening PORT: whether anything listens on that TCP port, in any address family.
+# listening PORT: whether a process listens on the TCP port, over IPv4 or IPv6.
 listening() {
     local hex
     printf -v hex ':%04X' "$1"

@@ -1,11 +1,10 @@
 # shellcheck shell=bash
-# The suite as a whole: its services, their ports, its folders, how it stops. Sourced, never run; needs output.sh,
-# process.sh and cluster.sh.
+# The suite: its services, its folders and its shutdown. Sourced, never run; needs output.sh, process.sh and cluster.sh.
 
-# In the order of migration. All come in replicas but `ops`, of which one is enough: it only reads.
+# In the order of migrations. All but `ops` have replicas; one `ops` is enough, because it only reads.
 export services=(lifecycle fetch push transfer ops)
 
-# use_data DIR: makes the folders of an installation, and the variables that name them.
+# use_data DIR: sets the variables for the folders of an installation.
 use_data() {
     data=$(absolute "$1")
     runs=$data/run logs=$data/log secrets=$data/secrets
@@ -14,7 +13,7 @@ use_data() {
 }
 
 make_folders() {
-    # 0711: the database's own user passes through to its folder, and can list nothing on the way.
+    # 0711: the user of the database can pass through to its folder, but cannot list files.
     mkdir -p "$data" && chmod 711 "$data" &&
         mkdir -p "$runs" "$logs" "$secrets" "$data/content" &&
         chmod 700 "$runs" "$logs" "$secrets" "$data/content" ||
@@ -22,10 +21,10 @@ make_folders() {
     [[ -w $runs && -w $secrets ]] || fail "$data belongs to another user: choose another folder with --data"
 }
 
-# take_lock SECONDS: one script at a time starts or stops things in a data folder.
+# take_lock SECONDS: lets one script at a time start or stop processes in a data folder.
 take_lock() {
     exec 9>>"$runs/lock"
-    flock -w "$1" 9 || fail "another deploy/up or deploy/down is at work in $data: wait for it, then run this again"
+    flock -w "$1" 9 || fail "another deploy/up or deploy/down is running in $data: wait for it, then run this again"
 }
 
 drop_lock() { exec 9>&-; }
@@ -42,14 +41,14 @@ make_secrets() {
     done
 }
 
-# The services keep only digests of operators' keys: "name scopes sha256" a line.
+# The services have only digests of operator keys: one line "name scopes sha256" per key.
 make_operator_keys() {
     local digest
     digest=$(printf '%s' "$(<"$secrets/operator-key")" | sha256sum)
     (umask 077 && printf 'deploy read,operate %s\n' "${digest%% *}" >"$secrets/operator-keys")
 }
 
-# stop_suite: what drives the services first, then the services, the cluster last.
+# stop_suite: stops the fleet first, then the services, then the cluster.
 stop_suite() {
     local name
     local -a first=() others=()
