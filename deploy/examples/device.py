@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One simulated phone with one app, for Dormouse's `lifecycle`.
+"""A simulated phone with one app, for Dormouse's `lifecycle`.
 
-It registers itself, installs the app, and opens its order stream. The app is launched, begins a background task, and
-the user goes home. From then on it does what it is ordered: handlers return, wakes are worked off and completed,
-an expiring background task is ended. It runs until Ctrl-C, or for as long as --for says.
+It registers itself, installs the app, and opens its order stream. The user launches the app, the app begins a
+background task, and the user goes home. Then it follows orders: handlers return, wakes do work and are completed, an
+expiring background task is ended. It runs until Ctrl-C, or for the time of --for.
 
-Start the suite with ./deploy/up, then run this from the same folder; or name a service with --url and --key (an
-operator's key or a fleet's token). Python 3.8, and nothing beside its standard library.
+Start the suite with ./deploy/up, then run this in the same folder; or give --url and --key (an operator key or a
+fleet token). It needs Python 3.8 and only its standard library.
 """
 
 import argparse
@@ -23,16 +23,16 @@ import uuid
 
 
 class Problem(Exception):
-    """What a person must know to go on, in one line."""
+    """An error message for the user, on one line."""
 
 
 def local_time(moment):
-    """The suite tells moments in UTC, by RFC 3339; the log shows them as a watch does."""
+    """Converts a time in UTC by RFC 3339 to local time, such as 17:41:14."""
     return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone().strftime("%H:%M:%S")
 
 
 class Lifecycle:
-    """The calls of one device, under one credential."""
+    """The requests of one device with one credential."""
 
     def __init__(self, url, key, device):
         self.url, self.key, self.device = url.rstrip("/"), key, "/v1/devices/" + device
@@ -46,7 +46,7 @@ class Lifecycle:
         return urllib.request.urlopen(request, timeout=timeout)
 
     def call(self, method, path, document=None):
-        """One call, repeated while the service is busy or away. A POST has its effect once: its key tells repeats."""
+        """Sends a request, with retries. The idempotency key of a POST prevents a second effect."""
         headers = {"Idempotency-Key": str(uuid.uuid4())} if method == "POST" else {}
         for patience in (1, 2, 4, 8, None):
             try:
@@ -56,7 +56,7 @@ class Lifecycle:
             except urllib.error.HTTPError as error:
                 problem = json.loads(error.read() or b"{}")
                 if error.code == 401:
-                    raise Problem("the key is not valid there: check --key, or the operatorKey of --endpoints")
+                    raise Problem("the key is not valid: check --key, or the operatorKey of --endpoints")
                 if error.code not in (429, 503) or patience is None:
                     detail = problem.get("detail") or problem.get("title") or error.reason
                     faults = "".join("; %s %s" % (f["pointer"], f["detail"]) for f in problem.get("faults", []))
@@ -65,11 +65,11 @@ class Lifecycle:
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
                 if patience is None or method == "PUT":
                     reason = getattr(error, "reason", error)
-                    raise Problem("nothing answers at %s (%s); ./deploy/up starts the suite" % (self.url, reason))
+                    raise Problem("no answer from %s (%s); ./deploy/up starts the suite" % (self.url, reason))
                 time.sleep(patience)
 
     def orders(self, after):
-        """The order stream: yields (id, order). It ends when the connection does."""
+        """Yields (id, order) from the order stream until the connection ends."""
         with self.open("GET", "/orders", headers={"Last-Event-ID": after} if after else {}, timeout=60) as stream:
             fields = {}
             for line in stream:  # A heartbeat comes every 15 s, so a longer silence is a lost connection.
@@ -84,7 +84,7 @@ class Lifecycle:
 
 
 class Phone:
-    """What the device does, and a log that a person can read."""
+    """The behaviour of the device, with a readable log."""
 
     def __init__(self, lifecycle, app, seconds_of_work):
         self.lifecycle, self.app, self.seconds_of_work = lifecycle, "/apps/" + app, seconds_of_work
@@ -92,24 +92,24 @@ class Phone:
         self.failure = None
 
     def say(self, mark, words):
-        sys.stdout.write("%s  %s %s\n" % (time.strftime("%H:%M:%S"), mark, words))  # In one piece, whoever else writes.
+        sys.stdout.write("%s  %s %s\n" % (time.strftime("%H:%M:%S"), mark, words))  # One write: several threads print.
         sys.stdout.flush()
 
-    # What the user does.
+    # Actions of the user.
 
     def live(self, profile):
         registered = self.lifecycle.call("PUT", "", {"profile": profile})
-        if "token" in registered:  # Shown this once. From here on the device acts for itself.
+        if "token" in registered:  # Only this response has it. From now on, the device uses its own token.
             self.lifecycle.key = registered["token"]
         self.say("•", "registered as %s" % registered["device"])
         self.lifecycle.call("PUT", self.app, {
             "backgroundModes": ["fetch", "remote-notification"],
-            "handlersReturn": "reported",  # We say ourselves when a handler has returned.
+            "handlersReturn": "reported",  # The device reports when a handler has returned.
         })
         self.say("•", "installed %s" % self.app[len("/apps/"):])
         threading.Thread(target=self.follow_orders, daemon=True).start()
         self.wait_for(self.streaming, "the order stream")
-        # The state tells what the user can do: an app that has a process is opened, not launched.
+        # The user opens an app that has a process, and launches any other.
         state = self.lifecycle.call("GET", self.app)["state"]
         if state == "active":
             self.on_screen.set()
@@ -132,30 +132,30 @@ class Phone:
                 raise self.failure
         raise Problem("waited 30 s for %s" % what)
 
-    # What the device is ordered.
+    # Orders to the device.
 
     def follow_orders(self):
-        """Obeys for ever. Whatever cuts the stream, the next one begins after the last order that was received."""
+        """Follows orders. After each disconnection, the stream resumes after the last received order."""
         last, pause = None, 1
         while True:
             try:
                 for place, order in self.lifecycle.orders(last):
                     pause = 1
-                    if place is None:  # The stream's own words.
+                    if place is None:  # A comment of the stream.
                         if order["type"] == "open":
                             self.streaming.set()
                         continue
                     last = place
                     self.obey(order)
-                self.say("!", "the order stream ended; going on after order %s" % last)
+                self.say("!", "the order stream ended; resuming after order %s" % last)
             except urllib.error.HTTPError as error:
-                if error.code == 410:  # The log does not go back so far any more.
+                if error.code == 410:  # The log no longer has the position.
                     last = None
                 elif error.code in (401, 404):
-                    self.failure = Problem("the order stream is refused: %d %s" % (error.code, error.reason))
+                    self.failure = Problem("the service refuses the order stream: %d %s" % (error.code, error.reason))
                     return
             except (OSError, http.client.HTTPException) as error:
-                self.say("!", "the order stream was cut (%s); trying again in %d s" % (error, pause))
+                self.say("!", "the order stream failed (%s); retrying in %d s" % (error, pause))
             time.sleep(pause)
             pause = min(pause * 2, 30)
 
@@ -167,12 +167,12 @@ class Phone:
                 self.say("←", "%s%s" % (", ".join(data["callbacks"]), until))
                 if "didBecomeActive" in data["callbacks"]:
                     self.on_screen.set()
-                if order["deadline"]:  # Somebody waits for it to return.
+                if order["deadline"]:  # The suite waits for the handler to return.
                     self.lifecycle.call("POST", "%s/callbacks/%s/completion" % (app, name), {})
                     self.say("→", "%s returned" % name)
             elif kind == "wake":
                 self.say("←", "woken for %s: %s%s" % (self.cause(data), name, until))
-                # Aside, because work takes its time, and an expiration must be heard meanwhile.
+                # In a thread, because work takes time, and the stream must deliver an expiration meanwhile.
                 threading.Thread(target=self.work, args=(app, data), daemon=True).start()
             elif kind == "expiration":
                 self.say("←", "background task %s expires%s" % (data["task"], until))
@@ -185,12 +185,12 @@ class Phone:
                 self.say("×", "terminated: %s %s" % (data["reason"], data["code"] or ""))
             else:  # Orders of other services, for example the progress of a transfer.
                 self.say("←", "%s %s" % (kind, name))
-        except Problem as problem:  # Too late, for example: the deadline has passed meanwhile.
+        except Problem as problem:  # For example, the deadline has passed.
             self.say("!", str(problem))
 
     @staticmethod
     def cause(wake):
-        """The reason, with the fetch, the notification, the session or the region that it is about."""
+        """Returns the reason, with its fetch, notification, session or region."""
         return wake["reason"] + (" " + wake["request"] if wake["request"] else "")
 
     def work(self, app, wake):
@@ -204,7 +204,7 @@ class Phone:
 
 
 def address(options):
-    """Where `lifecycle` is, and the key: from the options, else from what ./deploy/up wrote."""
+    """Returns the URL of `lifecycle` and the key, from the options or from the file of ./deploy/up."""
     if options.url and options.key:
         return options.url, options.key
     try:
@@ -219,15 +219,15 @@ def address(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="address of lifecycle, for example http://127.0.0.1:8081")
-    parser.add_argument("--key", help="an operator's key, or a fleet's token", default=os.environ.get("DORMOUSE_KEY"))
+    parser.add_argument("--key", help="an operator key or a fleet token", default=os.environ.get("DORMOUSE_KEY"))
     parser.add_argument("--endpoints", default=".dormouse/endpoints.json",
-                        help="the file that ./deploy/up writes, for what is not given (default: %(default)s)")
-    parser.add_argument("--device", default="example-phone", help="its identifier (default: %(default)s)")
-    parser.add_argument("--app", default="mail", help="the app's identifier (default: %(default)s)")
+                        help="the file of ./deploy/up, for the missing ones of --url and --key (default: %(default)s)")
+    parser.add_argument("--device", default="example-phone", help="the identifier of the device (default: %(default)s)")
+    parser.add_argument("--app", default="mail", help="the identifier of the app (default: %(default)s)")
     parser.add_argument("--profile", default="ios15", choices=["ios6", "ios7", "ios13", "ios15", "ios18"],
-                        help="the generation of iOS whose limits it keeps (default: %(default)s)")
+                        help="the generation of iOS whose limits apply (default: %(default)s)")
     parser.add_argument("--work", type=float, default=1, metavar="S", help="seconds of work in a wake (default: 1)")
-    parser.add_argument("--for", type=float, dest="lifetime", metavar="S", help="ends after so many seconds")
+    parser.add_argument("--for", type=float, dest="lifetime", metavar="S", help="seconds until the end (default: none)")
     options = parser.parse_args()
     try:
         phone = Phone(Lifecycle(*address(options), options.device), options.app, options.work)

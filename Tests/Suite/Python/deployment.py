@@ -1,4 +1,4 @@
-"""What must hold of docker-compose.yml beyond its schema. Each fault is a line; none is silence.
+"""Checks docker-compose.yml beyond its schema. Prints one line per fault, and nothing without faults.
 
 Usage: deployment.py COMPOSE_FILE DOCKERFILE UP HELP_FOLDER - UP is deploy/up, the folder has what `SERVICE
 --help` prints, in SERVICE.txt
@@ -15,9 +15,9 @@ image = pathlib.Path(sys.argv[2]).read_text()
 up = pathlib.Path(sys.argv[3]).read_text()
 settings = Settings(sys.argv[4])
 services = compose["services"]
-# These run to their end, or are there for a demonstration.
+# These finish, or are only for a demonstration.
 passing = {"migrate", "fleet"}
-# What an override sets: files of one's own need a mount, and nobody is let in without a credential.
+# Only an override sets these: their files need a mount, or they allow requests without a credential.
 of_ones_own = {
     "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
     "LIFECYCLE_PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV",
@@ -29,7 +29,7 @@ def fault(text):
 
 
 def named(entry):
-    """The secrets, or volumes, that a service names."""
+    """Returns the secrets or volumes that a service names."""
     return {item if isinstance(item, str) else item["source"] for item in entry or []}
 
 
@@ -41,58 +41,58 @@ for name, service in services.items():
     if user in ("root", "0"):
         fault(f"{name}: runs as root")
     if not service.get("read_only"):
-        fault(f"{name}: its root can be written to")
+        fault(f"{name}: its root file system is writable")
     if service.get("cap_drop") != ["ALL"] or "no-new-privileges:true" not in service.get("security_opt", []):
-        fault(f"{name}: keeps capabilities")
+        fault(f"{name}: does not drop capabilities, or may gain privileges")
     if "memory" not in service.get("deploy", {}).get("resources", {}).get("limits", {}):
-        fault(f"{name}: no limit of memory")
+        fault(f"{name}: has no memory limit")
     if name not in passing and "healthcheck" not in service:
-        fault(f"{name}: no health check")
+        fault(f"{name}: has no health check")
     if name not in passing and service.get("restart") != "unless-stopped":
-        fault(f"{name}: is not restarted")
+        fault(f"{name}: does not restart")
     for secret in named(service.get("secrets")) - set(compose["secrets"]):
-        fault(f"{name}: the secret {secret} is nowhere")
+        fault(f"{name}: the secret {secret} is not defined")
     for port in service.get("ports", []):
         if not str(port).startswith("${BIND_ADDRESS:-127.0.0.1}:"):
-            fault(f"{name}: the port {port} is open to everybody")
+            fault(f"{name}: the port {port} is published to all addresses")
     for other, condition in service.get("depends_on", {}).items():
         wanted = "service_completed_successfully" if other == "migrate" else "service_healthy"
         if other not in services or condition.get("condition") != wanted:
             fault(f"{name}: does not wait until {other} is {wanted}")
     for variable, value in service.get("environment", {}).items():
         if re.search(r"PASSWORD|SECRET|KEY", variable) and not re.search(r"_FILE$", variable):
-            fault(f"{name}: {variable} is no file")
+            fault(f"{name}: {variable} is not a file")
         path = re.fullmatch(r"/run/secrets/(.+)", str(value))
         if path and path[1] not in named(service.get("secrets")):
             fault(f"{name}: {variable} names a secret that the service does not get")
 
 migration = set(services["migrate"]["environment"]) | assigned(services["migrate"]["command"])
 for variable in migration - settings.all:
-    fault(f"migrate: {variable} is no setting")
+    fault(f"migrate: {variable} is not a setting")
 of_the_image = set(re.findall(r"\b([A-Z_]+)=", re.search(r"^ENV (.*)$", image, re.M)[1])) - {"PATH"}
 for variable in of_the_image - settings.all:
-    fault(f"the image: {variable} is no setting")
+    fault(f"the image: {variable} is not a setting")
 for variable in (assigned([up]) | set(re.findall(r"\$\{([A-Z_]+):-", up))) - {"BASH_SOURCE"} - settings.all:
-    fault(f"deploy/up: {variable} is no setting")
+    fault(f"deploy/up: {variable} is not a setting")
 for variable in of_ones_own - settings.all:
-    fault(f"this check: {variable} is no setting")
+    fault(f"this check: {variable} is not a setting")
 for name in ours:
     service, known = services[name], settings.known[name]
     given = set(service.get("environment", {}))
     scripted = assigned(service.get("command"))
     for variable in (given | scripted) - known:
-        fault(f"{name}: {variable} is no setting of it")
-    # The reverse.
+        fault(f"{name}: {variable} is not one of its settings")
+    # And each setting is in the file.
     for variable in known - given - scripted - migration - of_the_image - of_ones_own:
         fault(f"{name}: {variable} can't be set")
     for variable in {"DATABASE_URL", "DATABASE_PASSWORD_FILE", "OPERATOR_KEY_FILE", "PARTITIONS", "PORT"} - given:
         fault(f"{name}: {variable} is not set")
-    # What the image must have a place for: a path of its own stands in a volume or is a secret.
+    # Each path must be in a volume or be a secret.
     for variable in given:
         value = str(service["environment"][variable])
         targets = {volume.split(":")[1] for volume in service.get("volumes", [])}
         if value.startswith("/") and not value.startswith("/run/secrets/") and value not in targets:
-            fault(f"{name}: {variable} is {value}, where no volume is")
+            fault(f"{name}: {variable} is {value}, which is not in a volume")
     for other in ("postgres", "migrate"):
         if other not in service.get("depends_on", {}):
             fault(f"{name}: does not wait for {other}")
@@ -103,4 +103,4 @@ for kind in ("volumes", "secrets"):
             source = item if isinstance(item, str) else item["source"]
             used.add(source.split(":")[0])
     for name in set(compose[kind]) - used:
-        fault(f"{kind}: nobody uses {name}")
+        fault(f"{kind}: no service uses {name}")

@@ -1,4 +1,4 @@
-"""Reads a feed of events with the SDK of CloudEvents, and prints how many there were.
+"""Reads a feed of events with the SDK of CloudEvents, and prints their number.
 
 Usage: feed.py FILE - a JSON array, or an event a line
 """
@@ -18,5 +18,5 @@ for event in events:
     assert parsed.get_data() == event["data"], event
     assert parsed.get_time().isoformat(timespec="milliseconds").replace("+00:00", "Z") == event["time"], event["time"]
     for name in event:
-        assert name.isalnum() and name.islower() and len(name) <= 20, f"{name} is no name of an attribute"
+        assert name.isalnum() and name.islower() and len(name) <= 20, f"{name} is not a valid attribute name"
 print(len(events))

@@ -1,4 +1,4 @@
-"""What must hold of deploy/kubernetes beyond its schemas. Each fault is a line; none is silence.
+"""Checks deploy/kubernetes beyond its schemas. Prints one line per fault, and nothing without faults.
 
 Usage: manifests.py KUBERNETES_FOLDER COMPOSE_FILE METRICS_TABLE HELP_FOLDER - the table is in Markdown, the last folder
 has what `SERVICE --help` prints, in SERVICE.txt
@@ -26,7 +26,7 @@ kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
 listed = kustomization["resources"]
 there = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
 for name in set(listed) ^ there:
-    fault(f"kustomization.yaml: {name} is " + ("listed and not there" if name in listed else "there and not listed"))
+    fault(f"kustomization.yaml: {name} is " + ("listed but missing" if name in listed else "not listed"))
 common = dict(line.split("=", 1) for item in kustomization["configMapGenerator"] for line in item["literals"])
 generated = {item["name"] for item in kustomization["configMapGenerator"]}
 
@@ -44,7 +44,7 @@ for document in documents:
     except kubernetes_validate.SchemaNotFoundError as error:
         fault(f"{kind} {name}: {error.message}")
     if name in of[kind]:
-        fault(f"{kind} {name}: is there twice")
+        fault(f"{kind} {name}: exists twice")
     of[kind][name] = document
 
 
@@ -53,13 +53,13 @@ def pods(document):
 
 
 running = {**of["Deployment"], **of["Job"]}
-# kustomization.yaml gives every pod the labels that it has for templates.
+# kustomization.yaml adds its labels for templates to every pod.
 shared = {}
 for item in kustomization["labels"]:
     if item.get("includeTemplates"):
         shared |= item["pairs"]
 labels = {name: {**pods(document)["metadata"]["labels"], **shared} for name, document in running.items()}
-# The database is the overlay's.
+# The overlay adds the database.
 labels["postgres"] = {"app.kubernetes.io/name": "postgres"}
 ports = {
     name: {port["name"]: port["containerPort"] for port in pods(document)["spec"]["containers"][0].get("ports", [])}
@@ -68,7 +68,7 @@ ports = {
 
 
 def chosen(selector):
-    """The pods that a selector means."""
+    """Returns the pods that a selector matches."""
     def fits(given):
         return all(given.get(key) == value for key, value in selector.get("matchLabels", {}).items()) and all(
             rule["operator"] == "In" and given.get(rule["key"]) in rule["values"]
@@ -83,51 +83,51 @@ for name, document in running.items():
     known = settings.all if name == "migrate" else settings.known[name]
     scripted = assigned(container["command"])
     for variable in (set(given) | set(common) | scripted) - known:
-        fault(f"{name}: {variable} is no setting of it")
+        fault(f"{name}: {variable} is not one of its settings")
     if container["image"] != compose["services"][name]["image"]:
-        fault(f"{name}: its image is not that of docker-compose.yml")
+        fault(f"{name}: its image differs from docker-compose.yml")
     if any(source["configMapRef"]["name"] not in generated for source in container["envFrom"]):
-        fault(f"{name}: its settings are nowhere")
+        fault(f"{name}: its config map is not defined")
     pod, inner = spec.get("securityContext", {}), container.get("securityContext", {})
     user = f'{pod.get("runAsUser")}:{pod.get("runAsGroup")}'
     if not pod.get("runAsNonRoot") or user != compose["services"][name]["user"]:
-        fault(f"{name}: runs as another user than in docker-compose.yml")
+        fault(f"{name}: its user differs from docker-compose.yml")
     confined = pod.get("seccompProfile", {}).get("type") == "RuntimeDefault"
     if not confined or inner.get("allowPrivilegeEscalation") is not False:
-        fault(f"{name}: is not confined")
+        fault(f"{name}: has no seccomp profile or allows privilege escalation")
     if not inner.get("readOnlyRootFilesystem"):
-        fault(f"{name}: its root can be written to")
+        fault(f"{name}: its root file system is writable")
     if inner.get("capabilities", {}).get("drop") != ["ALL"]:
-        fault(f"{name}: keeps capabilities")
-    # A Service named apns would make a variable APNS_PORT, with a URL in it.
+        fault(f"{name}: does not drop capabilities")
+    # A Service named apns would set a variable APNS_PORT with a URL.
     if spec.get("automountServiceAccountToken") is not False or spec.get("enableServiceLinks") is not False:
-        fault(f"{name}: is told more of the cluster than it needs")
+        fault(f"{name}: gets a token or service variables of the cluster")
     limits = container.get("resources", {}).get("limits", {})
     inside = compose["services"][name]["deploy"]["resources"]["limits"]
     if limits.get("memory") != inside["memory"].replace("m", "Mi") or limits.get("cpu") != inside["cpus"]:
-        fault(f"{name}: its limits are not those of docker-compose.yml")
+        fault(f"{name}: its limits differ from docker-compose.yml")
     if not {"cpu", "memory"} <= set(container["resources"].get("requests", {})):
-        fault(f"{name}: asks for no resources")
+        fault(f"{name}: requests no resources")
 
-    # What is mounted, and what is looked for there.
+    # The mounts, and the settings with paths in them.
     volumes = {volume["name"]: volume for volume in spec.get("volumes", [])}
     mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     for path in set(mounts.values()) ^ set(volumes):
-        fault(f"{name}: {path} is mounted or is a volume, and not both")
+        fault(f"{name}: {path} is only one of a mount and a volume")
     for volume in volumes.values():
         claim = volume.get("persistentVolumeClaim", {}).get("claimName")
         if claim and claim not in of["PersistentVolumeClaim"]:
-            fault(f"{name}: nobody claims {claim}")
+            fault(f"{name}: the claim {claim} does not exist")
     secrets = {item["path"] for item in volumes["secrets"]["secret"]["items"]}
     if secrets != set(compose["services"][name]["secrets"]):
-        fault(f"{name}: its secrets are not those of docker-compose.yml")
+        fault(f"{name}: its secrets differ from docker-compose.yml")
     paths = {variable: value for variable, value in {**common, **given}.items() if value.startswith("/")}
     for variable, value in paths.items():
         secret = re.fullmatch(r"/run/secrets/(.+)", value)
         if name != "migrate" and (secret[1] not in secrets if secret else value not in mounts):
-            fault(f"{name}: {variable} is {value}, where nothing is")
+            fault(f"{name}: {variable} is {value}, which is not mounted")
 
-    # The same as in docker-compose.yml; only the door has another name there.
+    # The values are those of docker-compose.yml, except for the name of the gateway.
     composed = {key: default(value) for key, value in compose["services"][name].get("environment", {}).items()}
     for variable, value in {**common, **given}.items():
         if name == "migrate" and variable not in composed:
@@ -136,10 +136,10 @@ for name, document in running.items():
             fault(f"{name}: {variable} is {value}, and {composed.get(variable)} in docker-compose.yml")
     command = [word.replace("$$", "$") for word in compose["services"][name]["command"]]
     if container["command"] != command:
-        fault(f"{name}: its command is not that of docker-compose.yml")
+        fault(f"{name}: its command differs from docker-compose.yml")
 
 def waits_for_schema(name, spec):
-    """Whether the pod compares the schema before the service starts, as the service is set and confined."""
+    """Whether an init container with the same settings and restrictions checks the schema first."""
     container, (first, *_) = spec["containers"][0], spec.get("initContainers", [{}])
     given = {item["name"]: item["value"] for item in container["env"]}
     wanted = {key: given[key] for key in ["DATABASE_URL", "DATABASE_PASSWORD_FILE"]}
@@ -161,22 +161,22 @@ for name in ours:
         fault(f"{name}: does not wait for its schema")
     given = {item["name"]: item["value"] for item in container["env"]}
     if str(own.get("http")) != given["PORT"] or str(own.get("apns")) != given.get("APNS_PORT", "None"):
-        fault(f"{name}: its ports are not those that it listens on")
+        fault(f"{name}: its ports differ from those that it listens on")
     for probe, path in [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]:
         get = container.get(probe, {}).get("httpGet", {})
         if get.get("path") != path or get.get("port") not in own:
-            fault(f"{name}: its {probe} does not ask {path} at a port of its own")
+            fault(f"{name}: its {probe} does not request {path} at one of its ports")
     if pods(document)["metadata"]["annotations"].get("prometheus.io/port") != given["PORT"]:
-        fault(f"{name}: Prometheus looks at another port")
+        fault(f"{name}: Prometheus scrapes another port")
     if chosen(document["spec"]["selector"]) != {name}:
-        fault(f"{name}: the deployment's selector means {chosen(document['spec']['selector'])}")
+        fault(f"{name}: the selector of the deployment matches {chosen(document['spec']['selector'])}")
     service = of["Service"].get(name, {"spec": {"selector": {}, "ports": []}})["spec"]
     if chosen({"matchLabels": service["selector"]}) != {name}:
-        fault(f"{name}: the service's selector does not mean it")
+        fault(f"{name}: the selector of the service does not match it")
     if {port["name"]: port["port"] for port in service["ports"]} != own:
-        fault(f"{name}: the service's ports are not the pod's")
+        fault(f"{name}: the ports of the service differ from those of the pod")
     if any(port["targetPort"] not in own for port in service["ports"]):
-        fault(f"{name}: the service leads to no port of the pod")
+        fault(f"{name}: the service targets no port of the pod")
     budget = of["PodDisruptionBudget"].get(name)
     if budget is None or chosen(budget["spec"]["selector"]) != {name}:
         fault(f"{name}: has no disruption budget")
@@ -184,19 +184,19 @@ for name in ours:
     if name == "ops":
         continue
     if scaler is None or scaler["spec"]["scaleTargetRef"]["name"] != name:
-        fault(f"{name}: does not scale")
+        fault(f"{name}: has no autoscaler")
         continue
     if "replicas" in document["spec"]:
-        fault(f"{name}: applying it again undoes what was scaled")
+        fault(f"{name}: applying it again resets its replicas")
     if scaler["spec"]["maxReplicas"] > int(common["PARTITIONS"]):
         fault(f"{name}: has more replicas than partitions")
     lag = [item["external"]["metric"] for item in scaler["spec"]["metrics"] if item["type"] == "External"]
     if [item["name"] for item in lag] != ["dormouse_consumer_lag"] or not metrics >= {item["name"] for item in lag}:
-        fault(f"{name}: scales by no metric of the table")
+        fault(f"{name}: scales by a metric that the table does not have")
     if any(item["selector"]["matchLabels"] != {"consumer": name} for item in lag):
-        fault(f"{name}: scales by another's lag")
+        fault(f"{name}: scales by the lag of another service")
 
-# Who may speak to whom: (from, to, port), as the policies of both sides say.
+# The allowed connections (from, to, port), by the policies of both sides.
 asked, granted = set(), set()
 policies = of["NetworkPolicy"]
 closed = [item["spec"] for item in policies.values() if not item["spec"]["podSelector"]]
@@ -206,15 +206,15 @@ for name, policy in policies.items():
     spec = policy["spec"]
     mine = chosen(spec["podSelector"])
     if not mine:
-        fault(f"network policy {name}: is about nobody")
+        fault(f"network policy {name}: matches no pod")
     for way, side, pairs in [("ingress", "from", granted), ("egress", "to", asked)]:
         if way in spec and way.capitalize() not in spec["policyTypes"]:
-            fault(f"network policy {name}: its {way} does not count")
+            fault(f"network policy {name}: its {way} has no effect")
         for rule in spec.get(way, []):
             for peer in rule[side]:
                 others = chosen(peer.get("podSelector", {})) if "namespaceSelector" not in peer else {"outside"}
                 if not others:
-                    fault(f"network policy {name}: nobody is meant by {peer}")
+                    fault(f"network policy {name}: {peer} matches no pod")
                 for port in rule["ports"]:
                     for one in mine:
                         for other in others:
@@ -232,4 +232,4 @@ for address in [item["value"] for item in pods(of["Deployment"]["ops"])["spec"][
         needed.add(("ops", found[1], int(found[2])))
 needed |= {("outside", name, port) for name in ours for port in ports[name].values()}
 for pair in needed - granted:
-    fault(f"network policies: {pair} is needed and not allowed")
+    fault(f"network policies: {pair} is needed but not allowed")

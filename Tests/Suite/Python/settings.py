@@ -1,4 +1,4 @@
-"""The one table of all settings, held against what `SERVICE --help` prints. Each line that is wrong is told.
+"""Compares the table of all settings with the output of `SERVICE --help`. Prints each line that differs.
 
 Usage: settings.py DOCUMENT HELP_FOLDER - or with `--table` instead of the document, to print the table.
 """
@@ -10,7 +10,7 @@ from suite import ours
 
 
 def entries(text):
-    """`(variable, what it is, default)` of each option."""
+    """Yields `(variable, description, default)` of each option."""
     for name, words in re.findall(r"^  --([a-z-]+) +(.+)$", text, re.M):
         found = re.fullmatch(r"(.+?)(?: \(default (.+)\))?", words)
         yield name.upper().replace("-", "_"), found[1].replace("|", "\\|"), found[2] or ""
@@ -37,7 +37,7 @@ else:
     told = [line for line in pathlib.Path(sys.argv[1]).read_text().splitlines() if line.startswith("|")]
     for line in table:
         if line not in told:
-            print(f"is not there: {line}")
+            print(f"missing: {line}")
     for line in told:
         if line not in table:
-            print(f"is not so: {line}")
+            print(f"unexpected: {line}")

@@ -1,4 +1,4 @@
-"""What the checks of docker-compose.yml and of deploy/kubernetes ask of the services themselves."""
+"""Functions for the checks of docker-compose.yml and deploy/kubernetes."""
 import pathlib
 import re
 
@@ -6,7 +6,7 @@ ours = ["lifecycle", "fetch", "push", "transfer", "ops"]
 
 
 class Settings:
-    """What each service knows as a setting, from what `SERVICE --help` prints: SERVICE.txt in a folder."""
+    """The settings of each service, from the output of `SERVICE --help`: SERVICE.txt in a folder."""
 
     def __init__(self, help_folder):
         self.known = {name: self._of(pathlib.Path(help_folder) / f"{name}.txt") for name in ours}
@@ -19,10 +19,10 @@ class Settings:
 
 
 def assigned(command):
-    """The variables that a shell script sets."""
+    """Returns the variables that a shell script sets."""
     return set(re.findall(r"\b([A-Z][A-Z_]+)=", " ".join(command or [])))
 
 
 def default(value):
-    """What Compose makes of a value where nothing is set: ${NAME:-default}."""
+    """Returns the value of ${NAME:-default} in Compose if NAME is not set."""
     return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", str(value))

@@ -1,4 +1,4 @@
-"""Runs a command in a terminal of its own, prints what that shows, and types Ctrl-C once it has shown a pattern.
+"""Runs a command in a new terminal, prints its output, and types Ctrl-C after the output matches a pattern.
 
 Usage: terminal.py PATTERN COMMAND... - ends with the command's status
 """
