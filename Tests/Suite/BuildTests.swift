@@ -2,21 +2,21 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `deploy/up` builds, and what it says meanwhile; with a compiler that keeps a record of what it was asked.
+/// The builds of `deploy/up` and their output, with a fake compiler that records its arguments.
 @Suite("deploy/up builds", .timeLimit(.minutes(5))) struct BuildTests {
-    @Test func onlyWhatItsSourcesHaveChangedUnder() async throws {
+    @Test func `only products with changed sources are built`() async throws {
         let checkout = try Checkout()
         let first = try await checkout.build("lifecycle", "push")
         #expect(first.status == .exited(0))
         #expect(first.built == ["package resolve", "lifecycle", "push"])
-        // What a person sees of it, the compiler's own progress between.
+        // The output, with the progress of the compiler in it.
         for words in [
             "Building lifecycle push (release; the first time takes some minutes)", "lifecycle (1 of 2)",
             "[7/9] Compiling lifecycle", "push (2 of 2)", "built in .build/release",
         ] {
             #expect(first.lines.contains { $0.contains(words) }, "\(words)")
         }
-        // Another start has nothing to do, and says nothing of it.
+        // A second start has nothing to build, and prints nothing.
         let second = try await checkout.build("lifecycle", "push")
         #expect(second.status == .exited(0) && second.built.isEmpty && second.lines.isEmpty)
 
@@ -32,7 +32,7 @@ import Testing
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
-    @Test func aSourceThatChangesMeanwhileIsBuiltAgain() async throws {
+    @Test func `a source that changes during the build is built again`() async throws {
         let checkout = try Checkout()
         #expect(
             try await checkout.build("push", environment: ["CHANGES": "Services/Push/Push.swift"]).built.last == "push")
@@ -41,22 +41,22 @@ import Testing
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
-    @Test func aBuildThatFailsEndsTheStart() async throws {
+    @Test func `a failed build ends the start`() async throws {
         let checkout = try Checkout()
         let failed = try await checkout.build("lifecycle", "push", environment: ["FAULT": "lifecycle"])
         #expect(failed.status == .exited(1))
         #expect(failed.built.last == "lifecycle")
-        #expect(failed.errors.last?.hasSuffix("building lifecycle failed: see above") == true)
+        #expect(failed.errors.last?.hasSuffix("cannot build lifecycle; see above") == true)
         #expect(try await checkout.build("lifecycle").built == ["lifecycle"])
         try FileManager.default.removeItem(at: checkout.folder)
     }
 }
 
-/// A folder with sources, the scripts, and a compiler.
+/// A folder with sources, the scripts and a fake compiler.
 private struct Checkout {
     struct Outcome {
         let status: TestSupport.ExitStatus
-        /// What the compiler was asked.
+        /// The arguments of the compiler.
         let built: [String]
         let lines: [String]
         let errors: [String]
@@ -92,7 +92,7 @@ private struct Checkout {
 
     func executable(_ product: String) -> URL { folder.appendingPathComponent(".build/release/\(product)") }
 
-    /// An hour goes by.
+    /// Moves all files an hour into the past.
     func age() throws {
         let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
         for path in paths {

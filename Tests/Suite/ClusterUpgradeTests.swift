@@ -42,7 +42,7 @@ import Testing
         first=$(pid_of database)
         echo 'CREATE TABLE kept AS SELECT 7 AS n' | administer dormouse
         restart_outdated_cluster
-        [[ $(pid_of database) == "$first" ]] || fail 'it was restarted without a reason'
+        [[ $(pid_of database) == "$first" ]] || fail 'the server was restarted without a reason'
 
         cp "$real/postgres" "$copy/postgres.new"
         mv "$copy/postgres.new" "$copy/postgres"
@@ -50,7 +50,7 @@ import Testing
         second=$(pid_of database)
         [[ $second != "$first" ]] || fail 'it was not restarted'
         restart_outdated_cluster
-        [[ $(pid_of database) == "$second" ]] || fail 'it was restarted twice'
+        [[ $(pid_of database) == "$second" ]] || fail 'the server was restarted twice'
         kept=$(echo 'SELECT n FROM kept' | administer dormouse)
         stop_cluster
         trap - EXIT

@@ -10,7 +10,7 @@ import Testing
 
 /// Hostile documents and header values for every running process: no process ends, and no call gets 500.
 @Suite("Hostile documents", .timeLimit(.minutes(10))) struct CorpusTests {
-    /// The number of calls to each service; more by hand, with `DORMOUSE_CALLS`.
+    /// The number of calls to each service; `DORMOUSE_CALLS` changes it.
     private static let calls = ProcessInfo.processInfo.environment["DORMOUSE_CALLS"].flatMap { Int($0) } ?? 250
     private static let seed = ProcessInfo.processInfo.environment["DORMOUSE_SEED"].flatMap { UInt64($0) } ?? 1
 
@@ -33,7 +33,7 @@ import Testing
         }
         for (service, process) in zip(SuiteService.allCases, before) {
             #expect(
-                suite.process(of: service) == process && kill(process ?? 0, 0) == 0, "\(service) is another process")
+                suite.process(of: service) == process && kill(process ?? 0, 0) == 0, "\(service) was restarted")
             #expect(try await suite.send(.GET, service, "/healthz").status == 200, "\(suite.words(of: service))")
         }
         // Every follower has read each accepted document.
@@ -45,7 +45,7 @@ import Testing
     }
 }
 
-/// A suite with its descriptions, and a device with much under way.
+/// A suite with its API descriptions, and a device with much work in progress.
 private struct Attacked {
     static let device = "d1"
 
@@ -138,9 +138,9 @@ private struct Attacked {
             "Upload-Length", "Upload-Offset", "Upload-Metadata", "Upload-Concat", "Upload-Checksum", "Tus-Resumable",
             "Upload-Complete", "Want-Repr-Digest", "If-Range", "Upload-Draft-Interop-Version", "Dormouse-Position",
         ])
-        // Tab and the printable characters: a client can send no others.
+        // A client can send only tab and the printable characters.
         let value = documents.nextHeaderValue().filter { $0 == 0x09 || 0x20..<0x7F ~= $0 }
-        // A distant place makes the service wait for two seconds.
+        // A position in the future makes the service wait for two seconds.
         guard name != "Dormouse-Position" || documents.below(10) == 0 else { return }
         request.headers.add(name: name, value: String(decoding: value, as: UTF8.self))
     }

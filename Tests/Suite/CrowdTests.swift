@@ -5,8 +5,8 @@ import NIOPosix
 import TestSupport
 import Testing
 
-/// Memory after a crowd of clients has left.
-@Suite("Crowds", .timeLimit(.minutes(5))) struct CrowdTests {
+/// Memory after thousands of clients have disconnected.
+@Suite("Memory after many connections", .timeLimit(.minutes(5))) struct CrowdTests {
     private static let count = 3000
 
     @Test func `memory returns to the system after thousands of connections have left`() async throws {
@@ -23,16 +23,16 @@ import Testing
             return crowd
         }
         let crowded = try suite.residentBytes(of: .lifecycle)
-        #expect(crowded > before + 40 << 20, "the crowd took \((crowded - before) >> 20) MiB")
+        #expect(crowded > before + 40 << 20, "the connections took \((crowded - before) >> 20) MiB")
         for visitor in crowd { try await visitor.close() }
-        try await eventually(within: 90, describe: "most of what the crowd took is given back") {
+        try await eventually(within: 90, describe: "most memory of the connections is released") {
             try suite.residentBytes(of: .lifecycle) < before + (crowded - before) / 2
         }
         _ = try await suite.stop()
         try await suite.cluster.destroy()
     }
 
-    /// A connection that has received one answer.
+    /// Opens a connection and waits for one response.
     private func visitor(_ port: Int) async throws -> any Channel {
         let answered = Signal<Void>()
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)

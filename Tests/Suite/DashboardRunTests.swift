@@ -4,14 +4,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The dashboard as an operator has it: `ops` serves it, while a fleet lives.
+/// The dashboard with the whole suite and a fleet.
 @Suite(
     "The dashboard over the whole suite", .timeLimit(.minutes(10)),
     .enabled(if: Browser.isInstalled, "apt-get install chromium"))
 struct DashboardRunTests {
     private static let devices = 12
 
-    @Test func itTellsWhatTheAPITellsWhileAFleetLives() async throws {
+    @Test func `the page shows the numbers of the API while a fleet runs`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
         let fleet = try suite.startFleet(devices: Self.devices)
         let page = suite.address(.ops) + "/"
@@ -22,7 +22,7 @@ struct DashboardRunTests {
 
             let (status, words, _) = try await fleet.finish()
             #expect(status == .exited(0), "\(words)")
-            // From here on nothing happens that the page could tell earlier or later than the API.
+            // From now on nothing changes, so the page and the API must agree.
             try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
             try await suite.waitUntilAllIsTakenIn()
             try await compare(browser, with: suite)
@@ -45,7 +45,7 @@ struct DashboardRunTests {
         try await browser.until("document.querySelector('#devices-count').textContent === '\(Self.devices)'")
     }
 
-    /// The count of events grows, and the feed gets other rows, while nobody touches the page.
+    /// The count of events grows and the feed gets new rows without any input.
     private func watchItMove(_ browser: Browser) async throws {
         try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
         try await browser.until("document.querySelectorAll('#feed-rows li').length > 20")
@@ -57,11 +57,11 @@ struct DashboardRunTests {
         try await browser.until("document.querySelector('#feed-rows li').dataset.key !== '\(newest)'")
     }
 
-    /// Numbers of the page equal the API's, once it has asked for the last of them.
+    /// Waits until the numbers of the page equal those of the API.
     private func compare(_ browser: Browser, with suite: RunningSuite) async throws {
         let last = Latest()
         do {
-            try await eventually(within: 90, describe: "the page tells what the API tells") {
+            try await eventually(within: 90, describe: "the page shows the numbers of the API") {
                 let (told, shown) = (try await Self.told(suite), try await Self.shown(browser))
                 last.text.withLock { $0 = "the API: \(told)\nthe page: \(shown)" }
                 return told == shown
@@ -71,7 +71,7 @@ struct DashboardRunTests {
         }
     }
 
-    /// What the API tells, in the page's words.
+    /// Returns the numbers of the API in the format of the page.
     private static func told(_ suite: RunningSuite) async throws -> [String: [String]] {
         let stats = try await suite.call(.GET, .ops, "/v1/stats").json
         let devices = try await suite.call(.GET, .ops, "/v1/devices?limit=1000").json["items"]?.items ?? []
@@ -113,7 +113,7 @@ struct DashboardRunTests {
         return shown
     }
 
-    /// From the list to a device, to "why?" at an event of its, and back, without a mouse.
+    /// Opens a device and the "why?" dialog of an event, and closes it, with the keyboard.
     private func openADeviceByKeyboard(_ browser: Browser) async throws {
         try await browser.tab(to: "#device-list a")
         let name = try #require(try await browser.evaluate("document.activeElement.textContent").string)
@@ -146,18 +146,18 @@ struct DashboardRunTests {
         try await keep(browser, "overview-phone.png", width: 390)
     }
 
-    /// `swift test --attachments-path FOLDER` writes the pictures there.
+    /// Checks and attaches a screenshot; `swift test --attachments-path FOLDER` writes it to the folder.
     private func keep(_ browser: Browser, _ name: String, width: Int) async throws {
         let picture = try await browser.picture()
         // Bytes 16 to 19 of a PNG file are its width.
         #expect(picture.dropFirst(16).prefix(4).reduce(0) { $0 << 8 | Int($1) } == width)
-        // One colour alone takes far less.
+        // A picture of one colour is much smaller.
         #expect(picture.count > 8000)
         Attachment.record(picture, named: name)
     }
 }
 
-/// A number as the page writes it, with commas between thousands.
+/// Formats a number like the page, with commas between thousands.
 private func grouped(_ number: Int) -> String {
     var digits = String(number)
     var place = digits.endIndex

@@ -5,13 +5,13 @@ import Records
 import TestSupport
 import Testing
 
-/// A device that a service can't go on with, and what an operator does about it.
+/// Replay and discard by an operator.
 @Suite("Dead letters", .timeLimit(.minutes(5))) struct DeadLetterTests {
-    @Test func anOperatorDiscardsWhatIsAtFault() async throws {
+    @Test func `an operator discards the input at fault`() async throws {
         let suite = try await RunningSuite.start([.lifecycle, .ops])
         let registered = try await suite.call(.PUT, .lifecycle, "/v1/devices/phone", ["profile": "ios15"])
         let place = try #require(registered.position?.split(separator: ":").first.map(String.init))
-        // What `fetch` can't have stored.
+        // `fetch` cannot read this state.
         try await suite.cluster.sql(
             """
             INSERT INTO "fetch".states (partition, key, state, machine_version, version, event_count, decided_at)
@@ -19,7 +19,7 @@ import Testing
             """, database: suite.database)
         try await suite.launch(.fetch)
         let letters = Signal<[JSON]>()
-        try await eventually(describe: "fetch has set it aside") {
+        try await eventually(describe: "fetch has a dead letter") {
             let items = try await suite.call(.GET, .ops, "/v1/dead-letters?service=fetch").json["items"]?.items ?? []
             return !items.isEmpty && letters.fire(items)
         }
@@ -29,7 +29,7 @@ import Testing
         let order = "/v1/dead-letters/fetch/device:phone"
         let again = try await suite.send(.POST, .ops, order + "/replay")
         #expect(again.status == 409 && again.json["code"] == "fails_again")
-        // Mended; the event at fault is forgotten all the same, and what waits behind it is taken in.
+        // After the repair, discard still drops the input at fault and processes the inputs behind it.
         try await suite.cluster.sql("DELETE FROM \"fetch\".states WHERE key = 'device:phone'", database: suite.database)
         let freed = try await suite.send(.POST, .ops, order + "/discard", headers: ["Idempotency-Key": "once"])
         #expect(freed.status == 200 && freed.json["taken"]?.int == aside.count - 1)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What stands in the files of `deploy` and in docker-compose.yml. Nothing of it is started here.
+/// Static checks of the files in `deploy` and of docker-compose.yml.
 @Suite("Deployment", .timeLimit(.minutes(10))) struct DeploymentTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../..").standardized.path
@@ -13,18 +13,18 @@ import Testing
         try await .make(["check-jsonschema==0.39.0", "PyYAML==6.0.3", "kubernetes-validate==1.37.0"])
     }
 
-    @Test func theComposeFileIsOne() async throws {
+    @Test func `the compose file is valid`() async throws {
         let checker = try await python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
         let check = try ChildProcess.start(checker, ["--builtin-schema", "vendor.compose-spec", Self.compose])
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
-    /// Images pinned, nobody root, secrets by file, health checks and orders right.
+    /// Images are pinned, no container runs as root, secrets are files, health checks and start order are right.
     ///
-    /// Each variable that it sets is one that its service knows; so are those of `deploy/up`. The reverse: each setting of
-    /// a service's `--help` stands in the compose file, as a value or as what `.env` says; or the migration or the image
-    /// sets it; or it names a file of one's own, which needs a mount too, and then the check's list has it.
-    @Test func whatItStartsIsHardened() async throws {
+    /// Each variable of the compose file and of `deploy/up` is a setting of its service. Each setting of `--help` is in
+    /// the compose file, as a value or from `.env`; or the migration or the image sets it; or the check lists it, because
+    /// it needs a mount.
+    @Test func `the containers are hardened and their settings exist`() async throws {
         let faults = try await faults(of: Self.compose)
         #expect(faults.isEmpty)
     }
@@ -37,7 +37,7 @@ import Testing
         ("      FETCH_THRESHOLD: ${FETCH_THRESHOLD:-}\n", ""), ("ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
         ("POSTGRES_PASSWORD_FILE: /run/secrets/database-owner", "POSTGRES_PASSWORD: secret"),
     ])
-    func aFaultIsFound(right: String, wrong: String) async throws {
+    func `a fault in the compose file is found`(right: String, wrong: String) async throws {
         let text = try String(contentsOfFile: Self.compose, encoding: .utf8)
         try #require(text.contains(right))
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).yml")
@@ -46,8 +46,8 @@ import Testing
         #expect(try await !faults(of: file.path).isEmpty)
     }
 
-    /// One row for each setting of each service's `--help`, and no other.
-    @Test func everySettingIsInTheTable() async throws {
+    /// The table has one row for each setting of `--help`, and no other rows.
+    @Test func `the table has every setting`() async throws {
         let table = Self.root + "/deploy/settings.md"
         #expect(try await check("settings", [table]).isEmpty)
         let text = try String(contentsOfFile: table, encoding: .utf8)
@@ -59,20 +59,20 @@ import Testing
         }
     }
 
-    /// With Prometheus' own tool: what it scrapes, what it warns of, and when.
+    /// Checks the configuration and the alert rules, and runs the tests of the rules.
     @Test(arguments: [
         ["check", "config", "prometheus.yml"], ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],
     ])
-    func prometheusUnderstandsItsFiles(arguments: [String]) async throws {
+    func `promtool accepts the files of Prometheus`(arguments: [String]) async throws {
         let folder = Self.root + "/deploy/prometheus/"
         let check = try ChildProcess.start(
             "/usr/bin/promtool", Array(arguments.dropLast()) + [folder + (arguments.last ?? "")])
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
-    /// Each document fits Kubernetes's schema; the services run, are asked and are confined as docker-compose.yml has
-    /// it; who may speak to whom is what is needed; what they scale by is in the table of metrics.
-    @Test func theManifestsFitKubernetesAndTheComposeFile() async throws {
+    /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml. Network
+    /// policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
+    @Test func `the manifests match Kubernetes and the compose file`() async throws {
         #expect(try await faults(ofManifestsIn: Self.manifests).isEmpty)
     }
 
@@ -94,7 +94,7 @@ import Testing
         ("lifecycle.yaml", "maxUnavailable: 1", "maxUnavailible: 1"),
         ("migrate.yaml", "ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
     ])
-    func aFaultOfAManifestIsFound(file: String, right: String, wrong: String) async throws {
+    func `a fault in a manifest is found`(file: String, right: String, wrong: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.copyItem(atPath: Self.manifests, toPath: folder.path)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -113,7 +113,7 @@ import Testing
         try await check("manifests", [folder, Self.compose, Self.root + "/Services/Ops/README.md"])
     }
 
-    /// Runs a script with what every service says of its settings.
+    /// Runs a script with the `--help` of every service.
     private func check(_ name: String, _ arguments: [String]) async throws -> [String] {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

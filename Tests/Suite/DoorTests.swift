@@ -3,11 +3,11 @@ import Records
 import TestSupport
 import Testing
 
-/// What all services do alike about who may come in, with real processes and real roles.
-@Suite("The doors of the suite", .timeLimit(.minutes(6))) struct DoorTests {
-    @Test func aRotatedTokenOpensNothingAnywhereWhateverRestartsAndWhateverTheClockSays() async throws {
+/// The authentication of all services, with real processes and roles.
+@Suite("Authentication across services", .timeLimit(.minutes(6))) struct DoorTests {
+    @Test func `every service refuses a rotated token, also after restarts and in frozen time`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
-        // Virtual time stands still: between the tokens lies none of it.
+        // Virtual time is frozen, so both tokens have the same time.
         _ = try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
         let device = "/v1/devices/phone"
         let app = device + "/apps/news"
@@ -33,7 +33,7 @@ import Testing
         for (service, path) in places {
             try await suite.kill(service)
             try await suite.launch(service)
-            // Its first answer to it.
+            // The first response of the restarted service.
             let answer = try await suite.send(.GET, service, path, as: old)
             #expect(answer.status == 401 && answer.json["code"]?.string == "invalid_credential", "\(service)")
             try await suite.call(.GET, service, path, as: new)

@@ -4,7 +4,7 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Reads a stream of server-sent events to its end, and hands out the data of each event in order.
+/// Reads a stream of server-sent events to its end, and returns the data of each event in order.
 final class EventReader: Sendable {
     private final class Inbox: Sendable {
         let items = Mutex<[JSON]>([])
@@ -18,7 +18,7 @@ final class EventReader: Sendable {
     private let reading: Task<Void, Never>
 
     init(_ body: HTTPClientResponse.Body) {
-        // It lives as long as the reader, which cancels it: no scope of the test would be its own.
+        // The task lives as long as the reader, which cancels it; no scope of the test fits.
         reading = Task { [inbox] in
             var text = ""
             do {
@@ -38,20 +38,20 @@ final class EventReader: Sendable {
                     }
                 }
             } catch {
-                // The end of the stream, or of the reader: who waits for more is told by its time-out.
+                // The stream or the reader has ended. A test that waits for more gets a timeout.
             }
         }
     }
 
     deinit { reading.cancel() }
 
-    /// Everything so far.
+    /// All events so far.
     var items: [JSON] { inbox.items.withLock { $0 } }
 
-    /// Where the stream resumes behind its last event.
+    /// The id of the last event, to resume after.
     var lastID: String? { inbox.lastID.withLock { $0 } }
 
-    /// The next event that nobody has taken yet.
+    /// Waits for the next event.
     func take(_ what: String) async throws -> JSON {
         let index = next.withLock { next in
             defer { next += 1 }
@@ -61,17 +61,17 @@ final class EventReader: Sendable {
         return items[index]
     }
 
-    /// Waits for the stream's first word, a comment: what it stands for has begun by then, as a device's connection to `push`.
+    /// Waits for the first comment of the stream. By then, for example, a device is connected to `push`.
     func waitUntilOpen(_ what: String) async throws {
         try await withTimeout(seconds: 90, what) { [inbox] in try await inbox.opened.value() }
     }
 
-    /// Waits until the stream is over.
+    /// Waits until the stream ends.
     func waitForEnd(_ what: String) async throws {
         try await withTimeout(seconds: 90, what) { [reading] in await reading.value }
     }
 
-    /// Waits until so many have come.
+    /// Waits until the stream has delivered `count` events.
     func waitFor(_ count: Int, _ what: String) async throws {
         try await withTimeout(seconds: 90, what) { [inbox] in try await inbox.count.reaches(count) }
     }

@@ -3,10 +3,10 @@ import Records
 import TestSupport
 import Testing
 
-/// The suite under load, while what it stands on is taken away: nothing that was acknowledged is lost, nothing happens twice,
-/// and everything goes on.
+/// Failures of services and of the database under load. No acknowledged command is lost or executed twice, and all
+/// services continue.
 @Suite("Faults under load", .serialized, .timeLimit(.minutes(8))) struct FaultTests {
-    @Test func aServiceThatIsKilledLosesNothingAndTheOthersGoOn() async throws {
+    @Test func `a killed service loses nothing and the others continue`() async throws {
         try await underLoad { suite, witnesses in
             for victim in witnesses {
                 try await suite.kill(victim.service)
@@ -21,16 +21,16 @@ import Testing
         }
     }
 
-    @Test func aDatabaseThatGoesAwayLosesNothingAndIsWaitedFor() async throws {
+    @Test func `a database outage loses nothing and the services wait for it`() async throws {
         try await underLoad { suite, witnesses in
             for isKilled in [false, true] {
                 if isKilled { try await suite.cluster.kill() } else { try await suite.cluster.stop(.fast) }
                 try await forAllServices { service in
                     try await suite.waitUntil(service, isWell: false)
                     #expect(try await suite.send(.GET, service, "/readyz").json["checks"]?["database"] == "failing")
-                    // Alive all the same: nobody has to restart it.
+                    // The process is alive and needs no restart.
                     #expect(try await suite.send(.GET, service, "/healthz").status == 200)
-                    // Who only looks is told to come again too.
+                    // Reads get 503 with Retry-After too.
                     let answer = try await suite.send(.GET, service, Witness.readPath(service))
                     #expect(answer.status == 503 && answer.json["code"]?.string == "database_unavailable")
                 }
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// Runs the body beside a fleet and the witnesses, then ends all of it and looks at what is left.
+    /// Runs the body with a fleet and the witnesses, then stops the suite and audits the log.
     private func underLoad(
         _ body: @Sendable @escaping (RunningSuite, [Witness]) async throws -> Void
     ) async throws {

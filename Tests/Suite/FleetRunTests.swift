@@ -4,12 +4,12 @@ import Records
 import TestSupport
 import Testing
 
-/// The demonstration fleet, started as `./deploy/up` starts it.
+/// The demonstration fleet, with the options of `./deploy/up`.
 @Suite("A fleet over the whole suite", .timeLimit(.minutes(5))) struct FleetRunTests {
-    @Test func itsProviderSendsOverHTTPSToWhoHasACertificateOfTheExportedAuthority() async throws {
+    @Test func `the provider of the fleet trusts the exported authority and sends over HTTPS`() async throws {
         let suite = try await RunningSuite.start()
         let fleet = try suite.startFleet(devices: 10)
-        try await eventually(within: 120, describe: "notifications are taken over HTTP/2") {
+        try await eventually(within: 120, describe: "notifications are accepted over HTTP/2") {
             let metrics = String(buffer: try await suite.send(.GET, .push, "/metrics").body)
             let line = metrics.split(separator: "\n").first {
                 $0.hasPrefix(#"dormouse_push_provider_answers_total{status="200"}"#)

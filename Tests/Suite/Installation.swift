@@ -6,19 +6,19 @@ import Records
 import TestSupport
 import Testing
 
-/// What `deploy/up` makes in a folder and on ports of its own, with the executables of this test run.
+/// An installation of `deploy/up` with its own folder and ports, and the executables of this test run.
 struct Installation {
     static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
         .standardized.path
-    /// As `deploy/up` gives them out: the service, and how far from the first port it is.
+    /// The offset of the port of each service from the first port, as in `deploy/up`.
     static let offsets: [SuiteService: Int] = [.ops: 0, .lifecycle: 1, .fetch: 2, .push: 3, .transfer: 4]
 
     let folder: URL
     let base: Int
-    /// Everything that comes of it inherits this, and is found by it.
+    /// All its processes inherit this variable, so the test can find them.
     private let mark = UUID().uuidString
 
-    /// Has a body use one, and leaves nothing behind.
+    /// Runs a body with an installation, and removes everything afterwards.
     static func using(_ body: (Installation) async throws -> Void) async throws {
         let installation = Installation(
             folder: FileManager.default.temporaryDirectory.appendingPathComponent("up-\(UUID().uuidString.prefix(8))"),
@@ -31,7 +31,7 @@ struct Installation {
         try result.get()
     }
 
-    /// The first of those that three replicas take. Below the ports that other tests take one by one.
+    /// Returns the first of the ports that three replicas need, below the ports of other tests.
     private static func freePorts() throws -> Int {
         for _ in 0..<200 {
             let base = Int.random(in: 11_000..<14_800)
@@ -44,7 +44,7 @@ struct Installation {
         ["--data", folder.path, "--port-base", "\(base)", "--binaries", ChildProcess.product("")]
     }
 
-    /// The words of a terminal that has colours; a program shows them in one only.
+    /// The environment of a terminal with colours.
     var environment: [String: String] {
         ["INSTALLATION": mark, "TERM": "xterm", "NO_COLOR": "", "DATABASE_URL": ""]
     }
@@ -53,7 +53,7 @@ struct Installation {
         try .start(Self.root + "/deploy/up", options + more, environment: environment.merging(others) { $1 })
     }
 
-    /// In a terminal, where Ctrl-C is typed once it has shown a pattern.
+    /// Runs `deploy/up` in a terminal, and types Ctrl-C after the output matches a pattern.
     func upInTerminal(until pattern: String, _ more: [String] = []) throws -> ChildProcess {
         let script = try #require(Bundle.module.path(forResource: "terminal", ofType: "py", inDirectory: "Python"))
         return try .start(
@@ -65,13 +65,13 @@ struct Installation {
         try .start(Self.root + "/deploy/down", ["--data", folder.path], environment: environment)
     }
 
-    /// The command lines of all that still runs.
+    /// The command lines of all running processes of the installation.
     var running: [String] {
         let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return processes.filter { Int($0) != nil }.compactMap { pid in
             guard Self.words("/proc/\(pid)/environ").contains(mark) else { return nil }
             let command = Self.words("/proc/\(pid)/cmdline")
-            // The test's own watcher of what it has started ends a moment after it.
+            // The watcher of the test ends a moment after its process.
             return command.contains("\0watcher\0") ? nil : command.replacing("\0", with: " ")
         }
     }
@@ -85,7 +85,7 @@ struct Installation {
         base + (Self.offsets[service] ?? 0) + 10 * (replica - 1)
     }
 
-    /// A call with the operator's key.
+    /// Sends a request with the operator key.
     func call(
         _ method: HTTPMethod, _ service: SuiteService, replica: Int = 1, _ path: String, _ document: JSON? = nil
     ) async throws -> Answer {

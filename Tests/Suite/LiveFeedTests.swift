@@ -6,17 +6,17 @@ import Records
 import TestSupport
 import Testing
 
-/// What an operator's live stream of the whole log does when its reader, or `ops`, is not there for a while.
+/// The live stream of the whole log when its reader or `ops` stops for a while.
 @Suite("The live feed of the suite", .timeLimit(.minutes(5))) struct LiveFeedTests {
-    /// A client that opens the stream and takes nothing is cut, and costs no memory; who reads beside it gets all.
-    @Test func aReaderThatTakesNothingCostsNoMemoryAndSlowsNobody() async throws {
+    /// A client that opens the stream and reads nothing is cut, and another reader gets all events.
+    @Test func `a reader that reads nothing uses no memory and slows no other reader`() async throws {
         let suite = try await RunningSuite.start([.ops])
         let asleep = try await Asleep(suite)
         let reader = try await suite.stream(.ops, "/v1/events/stream")
         let count = 12_000
         var highest = 0
         let before = try suite.residentBytes(of: .ops)
-        // 96 MB: far more than the system keeps for a connection.
+        // 96 MB are far more than the buffers of a connection.
         for first in stride(from: 0, to: count, by: 500) {
             try await suite.append(first..<first + 500, bytes: 8000)
             try await reader.waitFor(first + 500, "the reader has the first \(first + 500)")
@@ -24,15 +24,15 @@ import Testing
         }
         #expect(reader.items.compactMap { $0["data"]?["n"]?.int } == Array(0..<count))
         #expect(highest - before < 48 << 20, "\((highest - before) >> 20) MiB more")
-        // It is told that it was cut, or has lost its connection by then.
+        // The client gets `cut`, or has lost its connection by then.
         let words = try await asleep.wake()
         #expect(words.contains("event: cut") || !words.contains("\"n\":\(count - 1)"))
         _ = try await suite.stop()
         try await suite.cluster.destroy()
     }
 
-    /// `ops` is killed and started again in the middle of a stream: who comes back with its `Last-Event-ID` has every event once.
-    @Test func aStreamGoesOnBehindARestart() async throws {
+    /// After a kill and restart of `ops`, a reader that resumes with `Last-Event-ID` gets every event once.
+    @Test func `a stream resumes after a restart of ops`() async throws {
         let suite = try await RunningSuite.start([.ops])
         let first = try await suite.stream(.ops, "/v1/events/stream")
         try await suite.append(0..<300, bytes: 10)
@@ -51,7 +51,7 @@ import Testing
     }
 }
 
-/// A client that has asked for the stream and reads nothing until it wakes.
+/// A client that opens the stream and reads nothing until `wake`.
 private struct Asleep {
     private let inbox: NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -69,11 +69,11 @@ private struct Asleep {
 
     /// Reads to the end.
     func wake() async throws -> String {
-        try await withTimeout(seconds: 90, "the stream that nobody read has ended") {
+        try await withTimeout(seconds: 90, "the unread stream has ended") {
             try await inbox.executeThenClose { parts, _ in
                 try await inbox.channel.setOption(.autoRead, value: true).get()
                 var words = ""
-                // The connection may be reset: what came before counts.
+                // The connection may be reset; the bytes before count.
                 do { for try await part in parts { words += String(buffer: part) } } catch {}
                 return words
             }
@@ -82,7 +82,7 @@ private struct Asleep {
 }
 
 extension RunningSuite {
-    /// Appends events that tell their numbers, all of one device, with the hint that goes with them.
+    /// Appends numbered events of one device, and sends the wake-up.
     fileprivate func append(_ numbers: Range<Int>, bytes: Int) async throws {
         _ = try await cluster.sql(
             """

@@ -12,7 +12,7 @@ import Testing
 import Timeline
 import TransferMachine
 
-/// What must hold of the log and of all states, whatever happened. Taken when all services have ended.
+/// The invariants of the log and of all states, checked after all services have stopped.
 struct LogAudit {
     let events: [Event]
     private let pool: ConnectionPool
@@ -46,10 +46,10 @@ struct LogAudit {
         try await checkStates(of: TransferMachine.self)
         try await checkWakes()
         let letters = try await pool.run(Call(Statement("SELECT consumer, key, reason FROM bus.dead_letters")))
-        #expect(try letters.map { try $0.optionalText(2) } == [], "nothing was set aside")
+        #expect(try letters.map { try $0.optionalText(2) } == [], "there are no dead letters")
     }
 
-    /// Every state is the fold of its own events, and every history has its state.
+    /// Every state is the fold of its events, and every aggregate with events has a state.
     private func checkStates<M: Machine>(of machine: M.Type) async throws {
         let histories = Dictionary(grouping: events.filter { $0.source == M.name }, by: \.key)
         let rows = try await pool.run(
@@ -69,7 +69,7 @@ struct LogAudit {
         #expect(!keys.isEmpty)
     }
 
-    /// `lifecycle` has answered every request for a wake that it has read, and none twice.
+    /// `lifecycle` has answered every wake request that it has read exactly once.
     private func checkWakes() async throws {
         let answers = try await pool.run(
             Call(

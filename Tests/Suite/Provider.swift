@@ -16,7 +16,7 @@ struct Provider: Sendable {
     private let suite: RunningSuite
     let token: String
 
-    /// Registers the key, and signs the one token that all its notifications carry.
+    /// Registers the key, and signs one token for all notifications.
     init(_ suite: RunningSuite) async throws {
         self.suite = suite
         let key = ES256PrivateKey()

@@ -2,10 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// PostgreSQL itself binds what is written to the role that writes it: a service that is taken over, or wrong, can't speak in
-/// another's name.
+/// PostgreSQL restricts each role to its own rows, so a compromised or faulty service cannot write as another service.
 @Suite("Roles", .timeLimit(.minutes(5))) struct RoleTests {
-    @Test func aServiceWritesInItsOwnNameAloneAndOpsWritesNothing() async throws {
+    @Test func `a service writes only its own rows, and ops writes no events`() async throws {
         let suite = try await RunningSuite.start([])
         let log = Log(suite: suite)
         for (index, service) in SuiteService.writers.enumerated() {
@@ -41,7 +40,7 @@ private struct Log {
             "DELETE FROM \"\(name)\".states",
             "CREATE TABLE \"\(name)\".mine ()",
             "CREATE TABLE bus.mine ()",
-            // What is written stays as it is, whoever wrote it.
+            // No role may change events.
             "UPDATE bus.events SET data = '{}'",
             "DELETE FROM bus.events",
             "TRUNCATE bus.events",
@@ -61,7 +60,7 @@ private struct Log {
             await refused("INSERT INTO bus.revocations VALUES (0, 'device:d', 1)", as: service)
             await refused("DELETE FROM bus.revocations", as: service)
         }
-        // Rows that are not its own are as if they were not there.
+        // Rows of other services are invisible.
         #expect(try await count(moveCursor(of: other), as: service) == 0, "\(service) moves \(other)'s cursor")
         try await run(idempotency(of: other), as: other)
         try await run(deadLetter(of: other), as: other)
@@ -96,14 +95,14 @@ private struct Log {
         ] {
             await refused(write, as: .ops)
         }
-        // Its own requests are its own.
+        // `ops` may write its own idempotency rows.
         try await run(idempotency(of: .ops), as: .ops)
         #expect(try await read("SELECT count(*) FROM bus.idempotency", as: .ops) == 1)
-        // It reads what all may know.
+        // `ops` may read all events.
         #expect(try await read("SELECT count(*) FROM bus.events", as: .ops) == SuiteService.writers.count)
     }
 
-    // Statements, of which each would do if the role were the right one.
+    // Each statement succeeds with the right role.
 
     private func event(of service: SuiteService) -> String {
         """
@@ -143,7 +142,7 @@ private struct Log {
         "INSERT INTO bus.suspects (partition, consumer, input) VALUES (0, '\(service.rawValue)', gen_random_uuid()::text)"
     }
 
-    // Row policies go by the current user, which `SET ROLE` sets.
+    // Row policies use the current user, which `SET ROLE` sets.
 
     @discardableResult
     private func run(_ statement: String, as service: SuiteService) async throws -> String {
@@ -151,7 +150,7 @@ private struct Log {
             "SET ROLE dormouse_\(service.rawValue); " + statement, database: suite.database)
     }
 
-    /// How many rows a change touches.
+    /// Returns the number of changed rows.
     private func count(_ change: String, as service: SuiteService) async throws -> Int {
         try await read("WITH changed AS (\(change) RETURNING 1) SELECT count(*) FROM changed", as: service)
     }

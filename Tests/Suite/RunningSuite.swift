@@ -7,17 +7,17 @@ import ServiceKit
 import Synchronization
 import TestSupport
 
-/// The services that make up a suite, and the executables that they are.
+/// The services of the suite; raw values are the names of executables.
 enum SuiteService: String, CaseIterable, Sendable {
     case lifecycle, fetch, push, transfer, ops
 
-    /// Those with a machine, which write to the log.
+    /// The services with a machine, which write to the log.
     static let writers: [SuiteService] = [.lifecycle, .fetch, .push, .transfer]
 }
 
-/// The suite as it is deployed: five processes, each with its own role and password, over a PostgreSQL server of its own.
+/// A deployed suite: five processes, each with its own role and password, and a private PostgreSQL server.
 ///
-/// All processes end with it.
+/// Its release ends all processes.
 final class RunningSuite: Sendable {
     static let operatorKey = "correct-horse"
     /// The key of a read-only operator.
@@ -25,18 +25,18 @@ final class RunningSuite: Sendable {
 
     let cluster: PrivateCluster
     let database: String
-    /// In front of `transfer`'s contents: downloads that are to be cut go through it.
+    /// A proxy before the content of `transfer`, to interrupt downloads.
     let proxy: TCPProxy
     private let folder: URL
     private let ports: [SuiteService: Int]
-    /// Where `push` takes providers over TLS.
+    /// The port of the provider endpoint.
     private let apns: Int
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
     /// Migrates a new database and starts services.
     ///
     /// - Parameters:
-    ///   - services: those that are started; the database is made ready for all of them.
+    ///   - services: the services to start; the database is migrated for all.
     ///   - fsync: whether a commit reaches the disk, as in production.
     static func start(
         _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, fsync: Bool = false
@@ -58,7 +58,7 @@ final class RunningSuite: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var ports: [SuiteService: Int] = [:]
         for service in SuiteService.allCases {
-            // A port that was given out is free until its service listens.
+            // `freePort` may return the same port again until a service listens on it.
             repeat { ports[service] = try freePort() } while Set(ports.values).count < ports.count
         }
         self.ports = ports
@@ -87,21 +87,21 @@ final class RunningSuite: Sendable {
     var apnsAddress: String { "https://localhost:\(apns)" }
     var apnsAuthority: String { path("apns/ca.pem") }
 
-    /// Ends a service as a crash does, and waits until it is gone.
+    /// Kills a service, and waits until the process has ended.
     func kill(_ service: SuiteService) async throws {
         let process = processes.withLock { $0.removeValue(forKey: service) }
         process?.signal(SIGKILL)
         _ = try await process?.exit()
     }
 
-    /// Starts a service that was killed, on the same port, and waits until it answers.
+    /// Starts a killed service on the same port, and waits until it is ready.
     func launch(_ service: SuiteService) async throws {
         let process = try start(service, port: ports[service] ?? 0, apns: apns)
         processes.withLock { $0[service] = process }
         try await process.waitForLine(containing: "is ready", within: 90)
     }
 
-    /// Starts another replica of a service, and waits until it answers. The replica is killed on release.
+    /// Starts another replica of a service, and waits until it is ready. The replica is killed on release.
     func launchReplica(_ service: SuiteService) async throws -> (process: ChildProcess, address: String) {
         let process = try start(service, port: 0, apns: 0)
         let line = try await process.waitForLine(containing: "is ready on", within: 90)
@@ -120,9 +120,9 @@ final class RunningSuite: Sendable {
         return try ChildProcess.start(ChildProcess.product(service.rawValue), ["serve"], environment: settings)
     }
 
-    /// Ends all services as a deployment does.
+    /// Stops all services with SIGTERM.
     ///
-    /// - Returns: how each of them ended.
+    /// - Returns: the exit status of each service.
     func stop() async throws -> [SuiteService: ExitStatus] {
         let running = processes.withLock { processes in
             defer { processes = [:] }
@@ -134,8 +134,7 @@ final class RunningSuite: Sendable {
         return ends
     }
 
-    /// Waits until a service is ready and reports no fault, or reports one: the service stays ready while the database
-    /// is down.
+    /// Waits until a ready service reports no fault, or a fault: a service stays ready while the database is down.
     func waitUntil(_ service: SuiteService, isWell: Bool) async throws {
         let last = Latest()
         do {
@@ -150,10 +149,10 @@ final class RunningSuite: Sendable {
         }
     }
 
-    /// What a service has written to its standard error of late.
+    /// Returns the last lines of the standard error of a service.
     func words(of service: SuiteService) -> String { processes.withLock { $0[service]?.errors.tail() } ?? "" }
 
-    /// Waits until every service has taken in the whole log.
+    /// Waits until every service has read the whole log.
     func waitUntilAllIsTakenIn() async throws {
         try await eventually(within: 90, describe: "no consumer lags") { [self] in
             let consumers = try await call(.GET, .ops, "/v1/consumers").json["items"]?.items ?? []
@@ -161,7 +160,7 @@ final class RunningSuite: Sendable {
         }
     }
 
-    /// Starts a fleet that lives until it gets SIGINT, and then writes its summary. As that of `./deploy/up` it sends to the
+    /// Starts a fleet that runs until SIGINT, then writes its summary. Like the fleet of `./deploy/up`, it sends to the
     /// provider endpoint over TLS, and trusts the authority that `push` exports.
     func startFleet(devices: Int) throws -> RunningFleet {
         var endpoints: [JSON.Member] = SuiteService.allCases.map { .init($0.rawValue, .string(address($0))) }
@@ -178,14 +177,14 @@ final class RunningSuite: Sendable {
         return RunningFleet(process: process, summary: folder.appendingPathComponent("summary.json"))
     }
 
-    /// What a service has in memory now.
+    /// Returns the resident memory of a service.
     func residentBytes(of service: SuiteService) throws -> Int {
         let pid = processes.withLock { $0[service]?.pid } ?? 0
         let pages = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8).split(separator: " ")
         return (pages.dropFirst().first.flatMap { Int($0) } ?? 0) * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// How many bytes of downloads are on disk.
+    /// The bytes of downloads on disk.
     var bytesOnDisk: Int {
         let segments = folder.appendingPathComponent("content/segments")
         let files = try? FileManager.default.contentsOfDirectory(
@@ -202,7 +201,7 @@ final class RunningSuite: Sendable {
         guard status == .exited(0) else { throw Unexpected("\(service) migrate: \(migration.errors.tail())") }
     }
 
-    /// As the owner of the tables, who gives the service's role its password.
+    /// Returns the settings of a migration with the owner of the tables, who sets the password of the role.
     func migrationSettings(of service: SuiteService) -> [String: String] {
         var settings = settings(of: service)
         settings["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
@@ -210,7 +209,7 @@ final class RunningSuite: Sendable {
         return settings
     }
 
-    /// Over TCP as its own role: what a service may not do fails here as it would in a deployment.
+    /// Returns the settings of a service over TCP with its own role, with the rights as in a deployment.
     func settings(of service: SuiteService) -> [String: String] {
         let settings = [
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
@@ -231,14 +230,14 @@ final class RunningSuite: Sendable {
     }
 }
 
-/// A fleet that lives in a process of its own.
+/// A fleet in its own process.
 struct RunningFleet {
     let process: ChildProcess
     let summary: URL
 
-    /// Ends it as Ctrl-C does.
+    /// Sends SIGINT and waits.
     ///
-    /// - Returns: how it ended, its last words, and its summary.
+    /// - Returns: the exit status, the last lines of output, and the summary.
     func finish() async throws -> (status: ExitStatus, words: String, summary: JSON) {
         process.signal(SIGINT)
         let status = try await process.exit(within: 180)
@@ -252,7 +251,7 @@ struct Unexpected: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// What was seen last, for the message of a failure.
+/// The last observation, for the message of a failure.
 final class Latest: Sendable {
     let text = Mutex("no answer")
 }

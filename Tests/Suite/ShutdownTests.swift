@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// How a process ends when a deployment asks it to.
+/// The shutdown of a service after SIGTERM.
 @Suite("Shutdown", .timeLimit(.minutes(5))) struct ShutdownTests {
-    @Test func openStreamsAndPollsEndAndTheLeasesAreGivenBack() async throws {
+    @Test func `a shutdown ends streams and long polls and releases the leases`() async throws {
         let suite = try await RunningSuite.start([.lifecycle])
         for device in ["streaming", "polling"] {
             try await suite.call(.PUT, .lifecycle, "/v1/devices/\(device)", ["profile": "ios15"])
@@ -19,11 +19,11 @@ import Testing
             try await suite.stream(.lifecycle, "/v1/devices/streaming/orders"),
             try await suite.stream(.lifecycle, "/v1/fleets/default/orders"),
         ]
-        // Longer than a shutdown may take.
+        // The poll is longer than the limit of a shutdown.
         async let poll = suite.send(.GET, .lifecycle, "/v1/devices/polling/orders?wait=30")
-        try await eventually(within: 90, describe: "both streams and the poll are under way") {
+        try await eventually(within: 90, describe: "both streams and the poll are open") {
             let metrics = String(buffer: try await suite.send(.GET, .lifecycle, "/metrics").body)
-            // This request is under way too.
+            // This request counts too.
             return value("dormouse_http_streams_open", metrics) == 2
                 && value("dormouse_http_requests_in_flight", metrics) ?? 0 >= 2
         }

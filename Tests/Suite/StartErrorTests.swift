@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What keeps a service from starting is one line on standard error that says what to do.
+/// A service that cannot start prints one line with a remedy on standard error.
 @Suite("Start errors", .timeLimit(.minutes(8))) struct StartErrorTests {
     @Test(arguments: [SuiteService.lifecycle, .ops])
-    func areOneLineThatSaysWhatToDo(service: SuiteService) async throws {
+    func `a start error is one line with a remedy`(service: SuiteService) async throws {
         let suite = try await RunningSuite.start([])
         let taken = try await TCPProxy.start(port: suite.cluster.port)
         for fault in try Fault.all(of: service, suite, takenPort: taken.port) {
@@ -42,7 +42,7 @@ import Testing
         let checked = try ChildProcess.start(
             ChildProcess.product(service.rawValue), ["check"], environment: suite.settings(of: service))
         #expect(try await checked.exit(within: 120) == .exited(0), "\(checked.errors.tail())")
-        // Last, since it stays: as if a file of the history had been edited since it was applied.
+        // Last, because it damages the database: simulates an edit of an applied migration.
         try await suite.cluster.sql(
             "UPDATE bus.migrations SET checksum = 'another' WHERE number = 2", database: suite.database)
         let edited = Fault(
@@ -70,7 +70,7 @@ import Testing
     }
 }
 
-/// A way to start a service that can't work.
+/// A start that must fail.
 private struct Fault {
     static let secret = "hunter2-not-the-one"
 
@@ -78,7 +78,7 @@ private struct Fault {
     let command: String
     var options: [String] = []
     let settings: [String: String]
-    /// 78 for what is set wrongly, 1 for all else.
+    /// The exit status: 78 for invalid settings, 1 for all other errors.
     let status: Int32
     let says: [String]
 
@@ -96,7 +96,7 @@ private struct Fault {
         func url(_ place: String) -> [String: String] {
             with([
                 "DATABASE_URL": "postgresql://dormouse_\(service.rawValue):\(secret)@\(place)",
-                // An empty variable is an unset one.
+                // An empty variable counts as unset.
                 "DATABASE_PASSWORD_FILE": "",
             ])
         }
@@ -123,38 +123,38 @@ private struct Fault {
                 with(["DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(port)/postgres"]),
                 says: ["the database has no event log", "`migrate` command"]),
             Fault(
-                "a URL that is none", with(["DATABASE_URL": "postgresql://x:\(secret)@host:port:1/\(database)"]),
+                "an invalid URL", with(["DATABASE_URL": "postgresql://x:\(secret)@host:port:1/\(database)"]),
                 says: []),
             Fault("a port in use", with(["PORT": "\(takenPort)"]), says: ["port \(takenPort) is in use", "--port"]),
             Fault(
-                "other partitions than the log's", with(["PARTITIONS": "7"]),
+                "another number of partitions than the log", with(["PARTITIONS": "7"]),
                 says: ["PARTITIONS is 7", "created with 16", "set PARTITIONS=16"]),
             Fault(
                 "an unknown option", good, options: ["--pahse", "1"], status: 78,
                 says: ["--pahse is not an option; --help lists them"]),
             Fault(
-                "a setting out of its range", with(["PORT": "66666"]), status: 78,
+                "a setting out of range", with(["PORT": "66666"]), status: 78,
                 says: ["PORT (--port) must be a number from 0 to 65535"]),
             Fault(
-                "a password file that is not there", with(["DATABASE_PASSWORD_FILE": "/nowhere/at/all"]), status: 78,
+                "a missing password file", with(["DATABASE_PASSWORD_FILE": "/nowhere/at/all"]), status: 78,
                 says: ["DATABASE_PASSWORD_FILE: cannot read the file"]),
         ] + (service == .push ? providerFaults(with, takenPort) : [])
     }
 
-    /// Of the port that providers send to.
+    /// The faults of the provider endpoint.
     private static func providerFaults(
         _ with: ([String: String]) -> [String: String], _ takenPort: Int
     ) -> [Fault] {
         [
             Fault(
-                "the providers' port in use", with(["PORT": "0", "APNS_PORT": "\(takenPort)"]),
+                "the port of the provider endpoint in use", with(["PORT": "0", "APNS_PORT": "\(takenPort)"]),
                 says: ["port \(takenPort) is in use", "--apns-port"]),
             Fault(
                 "a certificate without its key", with(["PORT": "0", "APNS_TLS_CERTIFICATE": "/nowhere.pem"]),
                 status: 78,
                 says: ["APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY", "must be set together"]),
             Fault(
-                "a folder that can't be written", with(["PORT": "0", "APNS_CERTIFICATES": "/proc/none"]), status: 78,
+                "a folder without write access", with(["PORT": "0", "APNS_CERTIFICATES": "/proc/none"]), status: 78,
                 says: ["APNS_CERTIFICATES (--apns-certificates): can't write /proc/none"]),
         ]
     }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension Story {
-    /// The SDK of CloudEvents for Python parses each event, whichever way it comes.
+    /// The CloudEvents SDK for Python parses each event of both media types.
     func readTheFeedWithAnothersLibrary(_ count: Int) async throws {
         let python = try await PythonEnvironment.make(["cloudevents==2.2.0"])
         let script = try #require(Bundle.module.path(forResource: "feed", ofType: "py", inDirectory: "Python"))

@@ -5,9 +5,9 @@ import Testing
 import Timeline
 
 extension Story {
-    /// Installs the app, and lets it set its interval and register for notifications.
+    /// Installs the app, sets its fetch interval and registers for notifications.
     ///
-    /// - Returns: its device token.
+    /// - Returns: the device token.
     func install() async throws -> String {
         let manifest: JSON = ["backgroundModes": ["fetch", "remote-notification"], "memoryMB": 120]
         let installed = try await app(.PUT, .lifecycle, "", manifest)
@@ -24,7 +24,7 @@ extension Story {
         return token
     }
 
-    /// Launches, begins a task, goes home, works for five seconds, ends the task, and is suspended.
+    /// The app is launched, begins a task, goes to the background, ends the task after five seconds, and is suspended.
     func useTheApp() async throws {
         #expect(try await transition("launch", to: "active") == launchCallbacks + ["didBecomeActive"])
         try await order("callback", "didBecomeActive", launchCallbacks + ["didBecomeActive"])
@@ -42,10 +42,10 @@ extension Story {
         #expect(try await state == "suspended")
     }
 
-    /// Moves time to the moment that the forecast names: not a moment earlier does the refresh come.
+    /// Advances time to the forecast of the next refresh. The refresh must not come earlier.
     ///
-    /// - Parameter number: the how-manieth refresh this is.
-    /// - Returns: its wake.
+    /// - Parameter number: the number of this refresh, from 1.
+    /// - Returns: the wake of the refresh.
     func refreshAsForecast(_ number: Int, _ callbacks: [String]) async throws -> Wake {
         let next = try moment(try await app(.GET, .fetch, "/forecast").json["nextFetch"]?["at"])
         let left = next - (try await now())
@@ -63,7 +63,7 @@ extension Story {
         return wake
     }
 
-    /// The interval has passed: a refresh comes, and its handler returns in time.
+    /// After the interval, a refresh comes, and its handler returns in time.
     func refreshInTime() async throws {
         let set = try moment(try await events("fetch.interval.set").last?["time"])
         let wake = try await refreshAsForecast(1, ["performFetch"])
@@ -77,7 +77,7 @@ extension Story {
         #expect(refresh?["elapsedSeconds"]?.double == 3)
     }
 
-    /// Another refresh comes, and its handler never returns: 30 s later the app is killed.
+    /// A second refresh comes, and its handler never returns. The app is killed after 30 s.
     func refreshNeverCompleted() async throws {
         let wake = try await refreshAsForecast(2, ["performFetch"])
         try await advance(29.999)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension Story {
-    /// What processes tell of themselves is what the table of metrics says, and each row of it is told by somebody.
+    /// The table of metrics has every exported metric, and every row of the table is exported.
     func compareMetrics() async throws {
         let readme = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Services/Ops/README.md").standardized
@@ -29,8 +29,8 @@ extension Story {
                 told.insert(String(line.dropFirst(7)))
             }
         }
-        #expect(told.subtracting(documented).isEmpty, "in no row of the table")
-        // A story need not have everything that is counted; of what it has, nothing is missing.
+        #expect(told.subtracting(documented).isEmpty, "missing in the table")
+        // The story does not cause these metrics.
         #expect(
             documented.subtracting(told).isSubset(of: [
                 "dormouse_push_provider_answers_total counter", "dormouse_push_provider_connections gauge",
@@ -39,9 +39,9 @@ extension Story {
             ]))
     }
 
-    /// The counts follow the log to its end.
+    /// The counts equal the states at the end of the log.
     func compareStatistics() async throws {
-        try await TestSupport.eventually(describe: "all is counted") { [suite] in
+        try await TestSupport.eventually(describe: "all events are counted") { [suite] in
             try await suite.call(.GET, .ops, "/v1/stats").json["lag"]?.int == 0
         }
         let devices = try await suite.call(.GET, .ops, "/v1/devices?limit=1000").json["items"]?.items ?? []

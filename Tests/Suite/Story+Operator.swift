@@ -3,11 +3,11 @@ import Records
 import Testing
 
 extension Story {
-    /// The operator has seen all of it: live, page by page, as a timeline, and as causes.
+    /// The live stream, the pages, the timeline and the causes show the same events.
     func lookBack() async throws {
         let events = try await events()
         try await tail.waitFor(events.count, "the live tail")
-        #expect(tail.items == events, "the tail brought what the log has, in its order")
+        #expect(tail.items == events, "the live stream has the events of the log in order")
         for service in SuiteService.writers {
             #expect(events.contains { $0["source"]?.string == "/\(service.rawValue)" })
         }
@@ -36,7 +36,7 @@ extension Story {
         try await compareMetrics()
     }
 
-    /// What a service knew at each of its events, and just at their times.
+    /// Reads the state of a service at the position and at the time of each of its events.
     private func travel(through events: [JSON], of service: String) async throws {
         let own = events.filter { $0["source"]?.string == "/\(service)" }
         let path = "/v1/devices/phone/state?service=\(service)"
@@ -46,14 +46,14 @@ extension Story {
             #expect(then["events"]?.int == index + 1 && then["position"]?.string == place)
             let time = try #require(event["time"]?.string)
             let later = try await suite.call(.GET, .ops, "\(path)&at=\(time)").json
-            // Written alike, times are in the order of their texts.
+            // All times have the same format, so text order is time order.
             #expect(later["events"]?.int == own.count { ($0["time"]?.string ?? "") <= time })
             #expect(later["time"]?.string == time)
         }
         #expect(try await suite.call(.GET, .ops, path).json["events"]?.int == own.count)
     }
 
-    /// The chain of causes of the first such event, over the services, all under one correlation.
+    /// Checks the causes of the first event of a type: they cross services and have one correlation id.
     private func lookAtCauses(
         of type: String, named reason: String? = nil, are causes: Set<String>, effects: Set<String>
     ) async throws {

@@ -5,16 +5,16 @@ import TestSupport
 import Testing
 
 extension Story {
-    /// Three silent notifications wake the app; the fourth is beyond its budget, and rides along with an alert.
+    /// Three silent notifications wake the app. The fourth exceeds the budget, and is delivered with an alert.
     ///
-    /// - Returns: the wake of the fourth, whose handler has not returned.
+    /// - Returns: the wake of the fourth, which is not completed.
     func pushes(to token: String) async throws -> Wake {
         let provider = try await Provider(suite)
         let stream = try await suite.stream(.push, "/v1/devices/phone/notifications", as: self.token)
         for number in 1...3 {
             let sent = try await provider.notify(token, silent(number), silent: true)
             try await receive(sent.unique, silent(number), from: stream)
-            // The first finds an app that is not running.
+            // The first wake launches the app.
             let callbacks = (number == 1 ? launchCallbacks : []) + ["didReceiveRemoteNotification"]
             let wake = try await wake("push", callbacks)
             #expect(wake.request == sent.unique && wake.payload == silent(number))
@@ -39,7 +39,7 @@ extension Story {
 
     private func silent(_ number: Int) -> JSON { ["aps": ["content-available": 1], "n": .int(number)] }
 
-    /// The next notification on the stream is this one; the device acknowledges it.
+    /// Expects this notification next on the stream, and acknowledges it.
     private func receive(_ id: String, _ payload: JSON, from stream: EventReader) async throws {
         let item = try await stream.take("notification \(id)")
         #expect(item["id"]?.string == id)
@@ -48,8 +48,8 @@ extension Story {
         try await device(.POST, .push, "/v1/devices/phone/notifications/\(id)/ack")
     }
 
-    /// Waits until the notification's timeline has these words. Whether it has `Acknowledged` too is open: the device and
-    /// `lifecycle` answer at the same time, and an app that was woken has the notification.
+    /// Waits until the timeline of the notification has these statuses. `Acknowledged` is optional: the device and
+    /// `lifecycle` answer at the same time, and a woken app has the notification.
     private func told(_ id: String, _ words: [String]) async throws {
         let last = Mutex(JSON.null)
         do {
@@ -61,7 +61,7 @@ extension Story {
             }
         } catch let error as TimedOut {
             let told = String(decoding: last.withLock { $0 }.bytes, as: UTF8.self)
-            throw Unexpected("\(error); it told \(told)\n\(suite.words(of: .push))")
+            throw Unexpected("\(error); the timeline was \(told)\n\(suite.words(of: .push))")
         }
     }
 }

@@ -11,8 +11,8 @@ extension Story {
     private static let session = "/sessions/films"
     private static let size = 20 << 20
 
-    /// The handler of a wake starts a download. The app is suspended, then killed for memory; the bytes go on, are cut, are
-    /// resumed by range; and the app is relaunched for what has arrived.
+    /// The handler of a wake starts a download. The app is suspended, then killed for memory. The download continues,
+    /// is interrupted, resumes with a range request, and relaunches the app.
     func download(during wake: Wake) async throws {
         let film = try await placeContent()
         try await suite.proxy.pause()
@@ -22,17 +22,17 @@ extension Story {
         try await conditions(["memoryPressure": "warning"])
         let end = try await orders.take("the end of the app")
         #expect(end["type"]?.string == "terminate")
-        #expect(end["data"]?["callbacks"]?.items ?? [] == [], "a suspended app is not told")
+        #expect(end["data"]?["callbacks"]?.items ?? [] == [], "a suspended app gets no callback")
         try await conditions(["memoryPressure": "normal"])
 
-        // Bytes move in real time; the pause after a failed attempt is the suite's.
+        // Bytes move in real time; the delay after a failed attempt is in suite time.
         try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": false])
         try await trickle(until: 1 << 20)
         #expect(try await state == "notRunning")
         try await suite.proxy.cutAll()
         suite.proxy.resume()
 
-        // A dead app hears of no progress; it is relaunched when all is there.
+        // A terminated app gets no progress; it is relaunched when the download is complete.
         let wake = try await self.wake("transfer", launchCallbacks + ["handleEventsForBackgroundURLSession"])
         try await suite.call(.PUT, .ops, "/v1/clock", ["frozen": true])
         try await attachAndFinish(wake)
@@ -50,7 +50,7 @@ extension Story {
     }
 
     private func startDownload() async throws {
-        // The app runs, by an event of `lifecycle` that the order has told of: `transfer` may still be on its way there.
+        // The order shows that the app runs, but `transfer` may not have read this event yet.
         try await suite.waitUntilAllIsTakenIn()
         try await app(.PUT, .transfer, Self.session, ["sessionSendsLaunchEvents": true])
         let task = try await app(
@@ -58,10 +58,10 @@ extension Story {
             ["url": .string("http://127.0.0.1:\(suite.proxy.port)/content/film")])
         #expect(task.status == 201)
         #expect(task.json["task"]?.int == 1)
-        #expect(task.json["isDiscretionary"]?.bool == true, "it was started in the background")
+        #expect(task.json["isDiscretionary"]?.bool == true, "the task was started in the background")
     }
 
-    /// Lets bytes through, a little at a time, until so many are on disk; then holds them.
+    /// Lets bytes pass slowly until `count` are on disk, then stops them.
     private func trickle(until count: Int) async throws {
         try await TestSupport.eventually(within: 90, describe: "\(count) bytes are on disk") { [suite] in
             try await suite.proxy.letSomeThrough(bytes: 64 << 10)
@@ -69,7 +69,7 @@ extension Story {
         }
     }
 
-    /// The relaunched app creates its session again, which tells it what has happened, and is done.
+    /// The relaunched app creates its session again, gets the events, and completes them.
     private func attachAndFinish(_ wake: Wake) async throws {
         try await suite.waitUntilAllIsTakenIn()
         let session = try await app(.PUT, .transfer, Self.session, [:]).json
@@ -94,7 +94,7 @@ extension Story {
         #expect(task["sha256"]?.string == hash)
         #expect(task["bytesReceived"]?.int == Self.size)
         let attempts = task["attempts"]?.items ?? []
-        // On a slow machine a connection may be lost before its first byte too: then the next attempt begins where it did.
+        // On a slow machine, an attempt may fail before its first byte. The next attempt begins at the same offset.
         #expect(attempts.count >= 2 && attempts.last?["end"]?.string == "finished")
         #expect(attempts.dropLast().allSatisfy { $0["end"]?.string == "connectionLost" })
         #expect(attempts.dropFirst().map { $0["from"]?.int } == attempts.dropLast().map { $0["to"]?.int })
@@ -104,6 +104,6 @@ extension Story {
         #expect(answers.map { $0["response"]?["status"]?.int } == [200, 206])
         #expect(answers.map { $0["from"]?.int } == [0, cut])
         #expect(try await app(.GET, .transfer, Self.session + "/tasks/1/file").body == film)
-        #expect(try await app(.GET, .transfer, "/files/film").body == film, "it is the app's for good")
+        #expect(try await app(.GET, .transfer, "/files/film").body == film, "the file belongs to the app")
     }
 }

@@ -4,18 +4,18 @@ import TestSupport
 import Testing
 import Timeline
 
-/// One device, its user and its app, in virtual time that stands still unless the story moves it.
+/// A device with a user and an app, in frozen virtual time that the story advances.
 struct Story {
     static let app = "com.example.news"
     private static let device = "/v1/devices/phone"
     static let path = device + "/apps/" + app
 
     let suite: RunningSuite
-    /// The device's token: it opens the device at all services.
+    /// The device token, valid at all services.
     let token: String
-    /// What the device is told to do.
+    /// The order stream of the device.
     let orders: EventReader
-    /// What an operator sees of the device, live.
+    /// The live stream of the operator.
     let tail: EventReader
 
     /// Freezes time, and registers the device.
@@ -31,9 +31,9 @@ struct Story {
         orders = try await suite.stream(.lifecycle, Self.device + "/orders", as: token)
     }
 
-    // MARK: Acts
+    // MARK: Actions
 
-    /// A call of the device, with its own token.
+    /// Sends a request of the device with its token.
     @discardableResult
     func device(
         _ method: HTTPMethod, _ service: SuiteService, _ path: String, _ document: JSON? = nil,
@@ -42,7 +42,7 @@ struct Story {
         try await suite.call(method, service, path, document, as: token, after: position)
     }
 
-    /// A call about the app, by its device.
+    /// Sends a request of the device about its app.
     @discardableResult
     func app(
         _ method: HTTPMethod, _ service: SuiteService, _ path: String, _ document: JSON? = nil,
@@ -51,7 +51,7 @@ struct Story {
         try await device(method, service, Self.path + path, document, after: position)
     }
 
-    /// - Returns: the callbacks that the app gets.
+    /// - Returns: the callbacks of the app.
     func transition(_ event: String, to state: String) async throws -> [String] {
         let answer = try await app(.POST, .lifecycle, "/transitions", ["event": .string(event)]).json
         #expect(answer["state"]?.string == state)
@@ -63,7 +63,7 @@ struct Story {
         try await device(.PATCH, .lifecycle, Self.device + "/conditions", report)
     }
 
-    /// The handler of a wake returns, and with it the app's time.
+    /// Completes a wake.
     func complete(_ wake: Wake, _ result: String?) async throws {
         let document: JSON = result.map { ["result": .string($0)] } ?? [:]
         try await app(.POST, .lifecycle, "/wakes/\(wake.id)/completion", document)
@@ -71,7 +71,7 @@ struct Story {
 
     // MARK: Time
 
-    /// Moves time, through everything that is due, until all services are done with it.
+    /// Advances time through all deadlines until all services settle.
     func advance(_ seconds: Double) async throws {
         let answer = try await suite.call(
             .POST, .ops, "/v1/clock/advance", ["seconds": .double(seconds), "timeout": 60]
@@ -85,13 +85,13 @@ struct Story {
 
     func moment(_ text: JSON?) throws -> Instant { try #require(text?.string.flatMap { Instant($0) }) }
 
-    // MARK: What is to be seen
+    // MARK: Observations
 
     var state: String? {
         get async throws { try await app(.GET, .lifecycle, "").json["state"]?.string }
     }
 
-    /// The device's events of a type, oldest first, as an operator reads them.
+    /// Returns the events of the device of a type, oldest first, as an operator.
     func events(_ type: String = "") async throws -> [JSON] {
         let filter = type.isEmpty ? "" : "&type=\(type)"
         var items: [JSON] = []
@@ -106,7 +106,7 @@ struct Story {
         return items
     }
 
-    /// Waits for an event that no answer and no order tells of.
+    /// Waits for an event that no response and no order reports.
     func eventually(_ type: String, count: Int = 1) async throws -> JSON {
         let found = Signal<JSON>()
         try await TestSupport.eventually(within: 90, describe: "\(count) of \(type)") { [self] in
@@ -117,7 +117,7 @@ struct Story {
         return try await found.value()
     }
 
-    /// The next order of the device, which must be this one. How often a transfer's progress is told is left open.
+    /// Expects this order next. Any number of `transferProgress` orders may come before.
     @discardableResult
     func order(_ type: String, _ name: String, _ callbacks: [String]? = nil) async throws -> JSON {
         var order = JSON.null
@@ -130,7 +130,7 @@ struct Story {
         return order
     }
 
-    /// The next order, which must be a wake.
+    /// Expects a wake as the next order.
     func wake(_ reason: String, _ callbacks: [String]) async throws -> Wake {
         let order = try await order("wake", callbacks.last ?? "", callbacks)
         #expect(order["data"]?["reason"]?.string == reason)
@@ -152,5 +152,5 @@ struct Story {
     }
 }
 
-/// What an app is told that the system launches, before what it is launched for.
+/// The callbacks of a launch by the system, before the callback of its reason.
 let launchCallbacks = ["willFinishLaunching", "didFinishLaunching"]

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// The story that the suite was designed around, with real processes, real roles and real bytes, in virtual time.
+/// The main scenario of the suite, with real processes, roles and bytes, in virtual time.
 @Suite("One story through the whole suite", .timeLimit(.minutes(6))) struct StoryTests {
-    @Test func anAppIsUsedRefreshedPushedKilledAndRelaunchedForItsDownload() async throws {
+    @Test func `an app is used, refreshed, pushed, killed and relaunched for its download`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
         let story = try await Story(suite)
         let token = try await story.install()

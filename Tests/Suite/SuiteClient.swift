@@ -5,25 +5,25 @@ import NIOHTTP1
 import Records
 import TestSupport
 
-/// An answer, read to its end.
+/// A complete response.
 struct Answer: Sendable {
     let status: Int
     let headers: HTTPHeaders
     let body: ByteBuffer
 
     var json: JSON { (try? JSON(parsing: body.readableBytesView)) ?? .null }
-    /// Where the log has what the call did; sent along to another service, that one waits until it has taken it in.
+    /// The log position of the request, to read your writes at another service.
     var position: String? { headers.first(name: "Dormouse-Position") }
 }
 
 extension RunningSuite {
-    /// Fails at once where nobody listens: services are killed here, and whoever asks tries again by itself.
+    /// A refused connection fails at once: tests kill services, and callers retry.
     static let client = HTTPClient(
         eventLoopGroupProvider: .singleton,
         configuration: {
             var configuration = HTTPClient.Configuration()
             configuration.connectionPool.retryConnectionEstablishment = false
-            // Less than the services' own: a connection is not used at the moment at which it is closed.
+            // Less than the idle timeout of services, so that no request uses a connection that is being closed.
             configuration.connectionPool.idleTimeout = .seconds(20)
             return configuration
         }())
@@ -39,7 +39,7 @@ extension RunningSuite {
         return request
     }
 
-    /// One call, whatever its answer.
+    /// Sends a request and returns any response.
     func send(
         _ method: HTTPMethod, _ service: SuiteService, _ path: String, _ document: JSON? = nil,
         as key: String = operatorKey, headers: [String: String] = [:]
@@ -57,9 +57,9 @@ extension RunningSuite {
             body: try await response.body.collect(upTo: 1 << 26))
     }
 
-    /// A call that must succeed. Where the service can't answer yet, it is tried again, as one and the same call.
+    /// Sends a request that must succeed. While the service is unavailable, it retries with the same idempotency key.
     ///
-    /// - Parameter position: of the answer that the service must know of.
+    /// - Parameter position: the position that the service must have read.
     @discardableResult
     func call(
         _ method: HTTPMethod, _ service: SuiteService, _ path: String, _ document: JSON? = nil,

@@ -5,11 +5,11 @@ import Records
 import TestSupport
 import Testing
 
-/// `deploy/up` and `deploy/down`, as people and machines run them.
+/// `deploy/up` and `deploy/down`, in a terminal and without one.
 @Suite("deploy/up", .serialized, .timeLimit(.minutes(15))) struct UpTests {
     private static let escape = "\u{1b}"
 
-    @Test func replicasShareTheWorkAndAnotherStartGoesOnWithTheData() async throws {
+    @Test func `replicas share the work and a second start continues with the data`() async throws {
         try await Installation.using { installation in
             let up = try installation.up(["--replicas", "3", "--detach"])
             #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
@@ -43,7 +43,7 @@ import Testing
             #expect(try await down.exit(within: 180) == .exited(0))
             #expect(installation.running.isEmpty)
 
-            // As a supervisor has it: no terminal, and SIGTERM.
+            // Like a supervisor: without a terminal, and with SIGTERM.
             let watched = try installation.up()
             try await watched.waitForLine(containing: "Ctrl-C stops everything", within: 400)
             try await watched.waitForLine(containing: " lifecycle.", within: 90)
@@ -56,8 +56,8 @@ import Testing
         }
     }
 
-    /// With a database of one's own, a clock that stands still until it is told to go on, and nobody at work.
-    @Test func aGivenDatabaseAndAVirtualClockAreUsed() async throws {
+    /// Runs with `DATABASE_URL` and `--virtual-time`, and without a fleet.
+    @Test func `a given database and a virtual clock are used`() async throws {
         try await Installation.using { installation in
             let cluster = try await PrivateCluster.make()
             let database = try await cluster.makeNamedDatabase()
@@ -67,7 +67,7 @@ import Testing
             #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
             #expect(
                 !up.output.lines.contains { $0.contains("Starting PostgreSQL") || $0.contains("demonstration fleet") })
-            // Nobody sees the owner's password, and each service has a role of its own.
+            // No command line has the owner's password, and each service has its own role.
             for command in installation.running { #expect(!command.contains(cluster.password), "\(command)") }
             let roles = try await cluster.sql(
                 """
@@ -85,13 +85,13 @@ import Testing
             let down = try installation.down()
             #expect(try await down.exit(within: 180) == .exited(0))
             #expect(installation.running.isEmpty)
-            // It is not ours to stop, or to empty.
+            // The script must not stop or empty a given database.
             #expect(try await cluster.sql("SELECT count(*) FROM bus.partitions", database: database) == "16")
             try await cluster.destroy()
         }
     }
 
-    @Test func aTerminalShowsTheFeedInColourUntilCtrlC() async throws {
+    @Test func `a terminal shows the feed in colour until Ctrl-C`() async throws {
         try await Installation.using { installation in
             let event = "\(Self.escape)\\[3[1-6]m(lifecycle|fetch|push|transfer)\\.[a-z]+\\.[A-Za-z]+ "
             let up = try installation.upInTerminal(until: "Ctrl-C stops everything.*" + event)
@@ -109,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func ctrlCBeforeAllIsReadyUndoesTheStart() async throws {
+    @Test func `Ctrl-C before all services are ready undoes the start`() async throws {
         try await Installation.using { installation in
             let up = try installation.upInTerminal(until: "Starting the services.*lifecycle is ready")
             #expect(try await up.exit(within: 400) == .exited(130), "\(up.output.tail())")
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// The first screen's advice is a script that works as it stands.
+    /// The commands after "Try next" work as a script.
     private func tryNext(_ up: ChildProcess, _ answer: String) async throws {
         let advice = up.output.lines.drop { $0 != "Try next:" }.dropFirst(2).prefix { !$0.isEmpty }
         let shell = try ChildProcess.start("/bin/sh", ["-euc", advice.joined(separator: "\n")])
@@ -127,7 +127,7 @@ import Testing
 }
 
 extension Installation {
-    /// Everything that a script needs is in one file, for its owner's eyes only.
+    /// `endpoints.json` has everything that a script needs, and only its owner can read it.
     fileprivate func checkEndpoints(_ database: String) async throws {
         let file = folder.appendingPathComponent("endpoints.json").path
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int

@@ -7,10 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Gives one service one command after the other, and keeps what was acknowledged: the log must tell the same.
+/// Sends commands to a service one after another, and records the acknowledged ones. The log must contain the same.
 ///
-/// A command that is not acknowledged is repeated with its `Idempotency-Key`, as a client does that must know. Each gives exactly
-/// one event of one of ``types``, which carries the trace of its command.
+/// It repeats a command without acknowledgement with its `Idempotency-Key`. Each command gives exactly one event of one
+/// of ``types``, with the trace of the command.
 final class Witness: Sendable {
     static let device = "witness"
     private static let app = "/v1/devices/witness/apps/app"
@@ -31,7 +31,7 @@ final class Witness: Sendable {
         self.suite = suite
     }
 
-    /// One for each service that writes, all with the same device.
+    /// Returns a witness for each service that writes, all with the same device.
     static func all(_ suite: RunningSuite) async throws -> [Witness] {
         try await suite.call(.PUT, .lifecycle, "/v1/devices/\(device)", ["profile": "ios18"])
         try await suite.call(.PUT, .lifecycle, app, ["backgroundModes": ["fetch"]])
@@ -44,13 +44,13 @@ final class Witness: Sendable {
                 "earliestBeginDate": "2099-01-01T00:00:00.000Z",
             ])
         for service in [SuiteService.fetch, .push] {
-            // Both know of the device from here on.
+            // From now on, both services know the device.
             _ = try await suite.call(.GET, service, readPath(service), after: launched.position)
         }
         return SuiteService.writers.map { Witness($0, suite) }
     }
 
-    /// Goes on until ``stop()``, and then to the end of the command that is under way.
+    /// Runs until ``stop()`` and until the current command is acknowledged.
     func run() async throws {
         var number = 0
         while !isStopped.withLock({ $0 }) {
@@ -63,7 +63,7 @@ final class Witness: Sendable {
                     command.method, service, command.path, command.document, headers: headers)
                 guard let answer, (200..<300).contains(answer.status) else {
                     refusals.add()
-                    // Anything else than "not now" is no consequence of a fault.
+                    // A fault explains only "not now" responses.
                     guard let answer, ![429, 503].contains(answer.status) else { return false }
                     throw Unexpected("\(service): \(answer.status) \(String(buffer: answer.body))")
                 }
@@ -76,7 +76,7 @@ final class Witness: Sendable {
 
     func stop() { isStopped.withLock { $0 = true } }
 
-    /// Waits for so many more acknowledgements.
+    /// Waits for `more` further acknowledgements.
     func acknowledges(_ more: Int) async throws {
         let count = acknowledgements.count + more
         try await withTimeout(seconds: 120, "\(service) acknowledges \(more) more") { [self] in
@@ -84,7 +84,7 @@ final class Witness: Sendable {
         }
     }
 
-    /// Waits for so many more attempts in vain.
+    /// Waits for `more` further failed attempts.
     func failed(_ more: Int) async throws {
         let count = refusals.count + more
         try await withTimeout(seconds: 120, "\(service) does not answer") { [self] in
@@ -92,7 +92,7 @@ final class Witness: Sendable {
         }
     }
 
-    /// What was acknowledged is in the log: all of it, once, in the same order, and nothing else.
+    /// The log has exactly the acknowledged commands, once each and in order.
     func check(_ audit: LogAudit) {
         let logged = audit.events.filter {
             $0.key == .device(Self.device) && $0.source == service.rawValue && Self.types.contains($0.type)
@@ -102,7 +102,7 @@ final class Witness: Sendable {
         #expect(!acknowledged.isEmpty)
     }
 
-    /// A document about the witnesses' device or app that each service has.
+    /// Returns a route of each service about the device or app of the witnesses.
     static func readPath(_ service: SuiteService) -> String {
         switch service {
         case .lifecycle: "/v1/devices/\(device)"
