@@ -21,9 +21,9 @@ import Testing
 
     /// Images are pinned, no container runs as root, secrets are files, health checks and start order are right.
     ///
-    /// Each variable of the compose file and of `deploy/up` is a setting of its service. Each setting of `--help` is in
-    /// the compose file, as a value or from `.env`; or the migration or the image sets it; or the check lists it, because
-    /// it needs a mount.
+    /// Each variable of the compose file and of `deploy/up` is a setting of its service. Each setting of `--help` is
+    /// in the compose file, as a value or from `.env`; or the migration or the image sets it; or the check lists it,
+    /// because it needs a mount.
     @Test func `the containers are hardened and their settings exist`() async throws {
         let faults = try await faults(of: Self.compose)
         #expect(faults.isEmpty)
@@ -70,8 +70,8 @@ import Testing
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
-    /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml. Network
-    /// policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
+    /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml.
+    /// Network policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
     @Test func `the manifests match Kubernetes and the compose file`() async throws {
         #expect(try await faults(ofManifestsIn: Self.manifests).isEmpty)
     }

@@ -3,20 +3,20 @@ import OrderedCollections
 public import Records
 public import Timeline
 
-/// Why an app is in its state, what ends that, and what each kind of wake would come to at this moment.
+/// The reasons for the state of an app, its next change, and the result of each kind of wake now.
 public struct Explanation: Record {
     public var app = ""
     public var state = AppState.notRunning
     public var since: Instant?
-    /// A sentence for people.
+    /// The reason for the state, as a sentence.
     public var because = ""
-    /// What keeps it from suspension, or on screen.
+    /// The work that keeps the app running.
     public var heldBy: [Hold] = []
-    /// What time alone brings about next; nil where it brings nothing about.
+    /// The next change by time alone; nil if there is none.
     public var next: Next?
     public var backgroundRefresh = BackgroundRefreshStatus.available
     public var wakes: [WakeOutlook] = []
-    /// What it has cost the device by now.
+    /// The energy that the app has used until now.
     public var energy = EnergyLedger()
 
     public init() {}
@@ -35,16 +35,17 @@ public struct Explanation: Record {
 }
 
 extension Explanation {
+    /// A kind of work that keeps an app running.
     public enum HoldKind: String, Word { case callback, task, wake, activity }
 
-    /// Something that keeps an app running.
+    /// Work that keeps an app running.
     public struct Hold: Record, Equatable {
         public var kind = HoldKind.callback
-        /// The callback, the task, the wake or the activity.
+        /// The name of the callback, task or activity, or the id of the task or wake.
         public var name = ""
-        /// When it ends by itself, where it does.
+        /// The time at which the system ends it; nil without a limit.
         public var deadline: Instant?
-        /// What the app dies of then; nil where it goes on living.
+        /// The termination reason at the deadline; nil if the app survives.
         public var otherwise: EndReason?
 
         public init() {}
@@ -64,10 +65,10 @@ extension Explanation {
         }
     }
 
-    /// What comes by itself if nobody does anything.
+    /// A change that happens without further input.
     public struct Next: Record, Equatable {
         public var at = Instant.epoch
-        /// What the app dies of; nil where it does not.
+        /// The termination reason; nil if the app survives.
         public var end: EndReason?
 
         public init() {}
@@ -78,11 +79,12 @@ extension Explanation {
         }
     }
 
-    /// What a kind of wake would come to.
+    /// The result of a kind of wake if it came now.
     public struct WakeOutlook: Record, Equatable {
+        /// A condition of the wake.
         public struct Factor: Record, Equatable {
             public var factor = WakeRefusal.notInstalled
-            /// Whether it stands against the wake.
+            /// Whether the condition blocks the wake.
             public var blocks = false
 
             public init() {}
@@ -98,9 +100,9 @@ extension Explanation {
         public var wouldWake = false
         /// The first factor that blocks.
         public var refusal: WakeRefusal?
-        /// What its handler would get, in seconds.
+        /// The time limit of its handler, in seconds.
         public var limitSeconds: Interval?
-        /// In the order in which they are asked.
+        /// All conditions, in the order of their checks.
         public var factors: [Factor] = []
 
         public init() {}
@@ -117,7 +119,7 @@ extension Explanation {
 }
 
 extension LifecycleMachine {
-    /// Explains an app; nil where it is not installed.
+    /// Explains an app. Returns nil if it is not installed.
     public func explain(_ app: String, at now: Instant, _ policy: LifecyclePolicy) -> Explanation? {
         guard let record = apps[app] else { return nil }
         var explanation = Explanation()
@@ -177,16 +179,16 @@ extension InstalledApp {
 
     fileprivate var why: String {
         switch state {
-        case .active: return "It is on screen."
+        case .active: return "The app is on screen."
         case .inactive:
-            return isLaunching ? "Its launch has not returned." : "It is on screen, and something covers it."
+            return isLaunching ? "The launch handlers have not returned." : "The app is on screen, but not active."
         case .background:
-            if let ending { return "It was told to end: \(ending.rawValue)." }
+            if let ending { return "The app is terminating: \(ending.rawValue)." }
             return
-                "Something keeps it from suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
-        case .suspended: return "It has nothing to do in the background."
+                "Work prevents its suspension: \(holds.map { "\($0.kind.rawValue) \($0.name)" }.joined(separator: ", "))."
+        case .suspended: return "The app has no work in the background."
         case .notRunning:
-            guard let last = lastEnd else { return "It was not launched since it was installed." }
+            guard let last = lastEnd else { return "The app was not launched since its installation." }
             let code = last.code.map { " (\($0.rawValue))" } ?? ""
             return "Its last process ended in state \(last.from.rawValue): \(last.reason.rawValue)\(code)."
         }

@@ -3,59 +3,60 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// What the machine knows about one app of its device.
+/// The state of an installed app.
 public struct InstalledApp: Record, Equatable {
     public var manifest = Manifest()
     public var state = AppState.notRunning
-    /// Since when it is in this state; nil where it was never in another.
+    /// The start of the current state; nil if the app was never in another state.
     public var stateSince: Instant?
-    /// The user ended it in the switcher: the system does not launch it until the user did, or the device restarted.
+    /// Whether the user ended the app in the switcher. The system does not launch it until the user does or the device
+    /// restarts.
     public var forceQuit = false
-    /// The user's switch for this app alone.
+    /// The user's Background App Refresh setting of this app.
     public var backgroundRefresh = Switch.on
     public var locationAuthorization = LocationAuthorization.notDetermined
     /// Whether its notifications are shown.
     public var notifications = Switch.on
-    /// When the process began; nil without a process.
+    /// The launch time; nil without a process.
     public var launchedAt: Instant?
-    /// Since when a process waits for the user's launch, made ahead by the system.
+    /// The time at which the system prewarmed the process; nil if it is not prewarmed.
     public var prewarmedAt: Instant?
-    /// Why it was told to end, while it has not returned from that.
+    /// The termination reason while `willTerminate` has not returned.
     public var ending: EndReason?
-    /// The state in which it was told so.
+    /// The state at the start of the termination.
     public var endingFrom: AppState?
     /// Handlers that were called and have not returned.
     public var pendingCallbacks: [PendingCallback] = []
     public var tasks: OrderedDictionary<String, BackgroundTask> = [:]
-    /// What is left of the background tasks' time as of ``taskClock``; nil outside the background, where it is unlimited.
+    /// The remaining time of background tasks at ``taskClock``; nil outside the background, where it is unlimited.
     public var taskTime: Interval?
-    /// Since when ``taskTime`` runs; nil while it stands still.
+    /// The time since which ``taskTime`` runs; nil while it is stopped.
     public var taskClock: Instant?
-    /// What it does that may keep it running in the background, by ``ActivityKind``.
+    /// The activities that may keep the app running in the background, by ``ActivityKind``.
     public var activities: OrderedDictionary<String, Activity> = [:]
-    /// Whether it holds a lock on a file, which costs its life at suspension.
+    /// Whether the app holds a file lock. The system kills it for that at suspension.
     public var holdsFileLock = false
-    /// How many of its local notifications wait for the user.
+    /// The number of local notifications that the user has not opened.
     public var localNotifications = 0
     public var wakes: OrderedDictionary<String, Wake> = [:]
-    /// The last few, so that a completion that comes twice is told from an unknown one.
+    /// The last four completed wakes, to distinguish a repeated completion from an unknown wake.
     public var completedWakes: [String] = []
     public var snapshotTakenAt: Instant?
     public var snapshotLabel: String?
-    /// When a Newsstand app was woken last.
+    /// The last wake of a Newsstand app.
     public var newsstandWokenAt: Instant?
-    /// When it was resumed for VoIP, the last few times.
+    /// The times of the last wakes for VoIP.
     public var voipResumptions: [Instant] = []
-    /// The regions that it monitors, by their identifiers. They outlive its process.
+    /// The monitored regions by identifier. They survive the end of the process.
     public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
-    /// Nil unless it monitors significant changes of the location. That outlives its process too.
+    /// The monitoring of significant location changes, which survives the end of the process; nil if it is off.
     public var significantChanges: SignificantChanges?
-    /// When it was told of one last.
+    /// The time of the last reported significant change.
     public var significantChangeAt: Instant?
     public var energy = EnergyLedger()
-    /// How its last process ended. The log has them all.
+    /// The end of the last process. The log has all ends.
     public var lastEnd: Termination?
-    /// How often its processes ended, by reason, since it was installed.
+    /// The number of ends of its processes by reason, since the installation.
     public var exits = ExitCounts()
 
     public init() {}
@@ -93,49 +94,49 @@ public struct InstalledApp: Record, Equatable {
         fields.field("exits", &exits)
     }
 
-    /// True until a reported launch has returned.
+    /// Whether the launch handlers have not returned yet.
     public var isLaunching: Bool { pendingCallbacks.contains { $0.callback == .didFinishLaunching } }
 
-    /// Whether it has a process: suspended apps have, prewarmed ones too.
+    /// Whether the app has a process. Suspended and prewarmed apps have one.
     public var isProcessAlive: Bool { state != .notRunning || prewarmedAt != nil }
 
-    /// What it holds of the device's memory, in MB: what its manifest says, else 100 (our choice).
+    /// The memory of the app in MB: the value of the manifest, else 100 (our choice).
     public var memoryMB: Int { manifest.memoryMB ?? 100 }
 
-    /// Whether anything keeps it from suspension.
+    /// Whether any work prevents suspension.
     public var hasWork: Bool { !activities.isEmpty || hasLimitedWork }
 
-    /// Whether anything does that has a limit: all but the continuous modes.
+    /// Whether work with a time limit prevents suspension: all work except activities.
     var hasLimitedWork: Bool {
         !pendingCallbacks.isEmpty || !tasks.isEmpty || wakes.values.contains { $0.deadline != nil }
     }
 
-    /// The end of the background tasks' time, as far as it can be told; nil in the foreground and while the device sleeps.
+    /// The end of the time of background tasks; nil while the clock is stopped, as in the foreground or in sleep.
     public var taskDeadline: Instant? {
         guard let taskClock, let taskTime else { return nil }
         return taskClock + taskTime
     }
 
-    /// The rest of the background tasks' time, never below zero; nil in the foreground, where it is unlimited.
+    /// Returns the remaining time of background tasks, at least zero; nil in the foreground, where it is unlimited.
     public func backgroundTimeRemaining(at now: Instant) -> Interval? {
         taskDeadline.map { max(.zero, $0 - now) } ?? taskTime
     }
 
-    /// Whether a locked device does not sleep because of it. Its background tasks alone do that before iOS 7 only.
+    /// Whether the app keeps a locked device awake. Background tasks do that only before iOS 7 (`tasksDo`).
     func keepsAwake(tasksDo: Bool) -> Bool {
         state.isForeground || !activities.isEmpty || !pendingCallbacks.isEmpty
             || wakes.values.contains { $0.deadline != nil }
             || tasksDo && !tasks.isEmpty
     }
 
-    /// Stops the clock of the background tasks: what is left stays.
+    /// Stops the clock of background tasks and keeps the remaining time.
     mutating func stopTaskClock(at now: Instant) {
         taskTime = backgroundTimeRemaining(at: now)
         taskClock = nil
     }
 
-    /// Lets the clock of the background tasks run: not while the device sleeps, nor beside a continuous mode, which keeps the app
-    /// running anyway (our choice).
+    /// Starts the clock of background tasks. It does not run while the device sleeps, or while an activity keeps the
+    /// app running (our choice).
     mutating func startTaskClock(at now: Instant, isAwake: Bool) {
         guard taskTime != nil, taskClock == nil, isAwake, activities.isEmpty, ending == nil else { return }
         taskClock = now
@@ -146,23 +147,23 @@ public struct InstalledApp: Record, Equatable {
         snapshotLabel = label
     }
 
-    /// What the app has still in hand when it leaves the screen is limited anew.
+    /// Starts the limits of open wakes again when the app leaves the screen.
     mutating func bindWakes(from now: Instant) {
         for (id, wake) in wakes where wake.deadline == nil { wakes[id]?.deadline = now + wake.limit }
     }
 
-    /// In the foreground nothing limits a wake.
+    /// Removes the limits of wakes, which do not apply in the foreground.
     mutating func releaseWakes() {
         for wake in wakes.keys { wakes[wake]?.deadline = nil }
     }
 
-    /// Takes a wake off, and remembers it for a while, so that a second completion is told from an unknown one.
+    /// Removes a wake, and adds it to ``completedWakes``.
     mutating func close(_ wake: String) {
         wakes.removeValue(forKey: wake)
         completedWakes = completedWakes.suffix(3) + [wake]
     }
 
-    /// Counts a wake towards what limits the next ones, and to the ledger.
+    /// Records a wake for the rate limits of later wakes and for the energy.
     mutating func note(_ kind: WakeKind, at time: Instant) {
         energy.wakes += EnergyLedger.wakeCost
         switch kind {

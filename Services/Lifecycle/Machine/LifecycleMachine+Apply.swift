@@ -103,7 +103,7 @@ extension LifecycleMachine {
         isPoweredOn ? trackPlaces(at: time) : loseTrack()
     }
 
-    /// What was made ahead is the first to go when memory is short, and nobody is told.
+    /// Memory pressure ends prewarmed processes first, without an event of their own.
     private mutating func apply(_ event: LifecycleEvent.ConditionsChanged, at time: Instant) {
         conditions = conditions.merging(event.conditions)
         if event.conditions.location != nil || event.conditions.tower != nil { trackPlaces(at: time) }
@@ -125,12 +125,12 @@ extension LifecycleMachine {
         }
     }
 
-    /// In the foreground no limit of the background binds any more.
+    /// The limits of the background end in the foreground.
     private mutating func apply(_ event: LifecycleEvent.AppActivated, at time: Instant) {
         toFrontOfSwitcher(event.app)
         change(event.app, at: time) { app in
             app.localNotifications = 0
-            // What wakes an app in spite of the user's will does not undo it; that the user opens the app does.
+            // Only the user's opening of the app clears the flag. A wake despite a force quit does not.
             app.forceQuit = false
             app.state = event.state
             app.taskClock = nil
@@ -184,7 +184,7 @@ extension LifecycleMachine {
             app.state = event.state
             app.wakes[event.wake] = wake
             app.note(wake.kind, at: time)
-            // Its interface is loaded, though nobody sees it but in the switcher.
+            // The launch loads the interface, which the switcher shows.
             if event.from == .notRunning { app.takeSnapshot(at: time) }
             app.launchedAt = app.launchedAt ?? time
             app.prewarmedAt = nil
@@ -193,7 +193,7 @@ extension LifecycleMachine {
             app.taskClock = nil
             app.startTaskClock(at: time, isAwake: isAwake)
         }
-        // The user did not use it: it comes last.
+        // The user has not used the app, so it comes last.
         if let app = event.app, !switcher.contains(app) { switcher.append(app) }
     }
 
@@ -205,7 +205,7 @@ extension LifecycleMachine {
         }
     }
 
-    /// From here on `willTerminate` alone binds it: no task, no wake, no time in the background.
+    /// From now on, only the limit of `willTerminate` applies: tasks, activities and limits of wakes end.
     private mutating func apply(_ event: LifecycleEvent.AppTerminating, at time: Instant) {
         if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
         change(event.app, at: time) { app in

@@ -4,12 +4,12 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// One device with all its apps: one foreground app, one switcher order.
+/// A device with all its apps: at most one app on screen, and the order of the switcher.
 ///
-/// The states of an app and what leads from one to another: the cause that the event tells (all missed limits are
-/// `timeout`, all that is not allowed is `violation`), and else what happened. Whatever its state, an app is gone when
-/// it is uninstalled or its device is deregistered. To `background` for `forceQuit` or `exitedOnSuspend` goes an app
-/// that is told to end and has not returned from `willTerminate` yet.
+/// The diagram has the states of an app. A label is the cause in the event, else the event. `timeout` stands for all
+/// missed limits, `violation` for all forbidden actions. An app in any state is removed when it is uninstalled or its
+/// device is deregistered. While an app runs `willTerminate`, it is in `background`, with cause `forceQuit` or
+/// `exitedOnSuspend`.
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -40,15 +40,15 @@ public struct LifecycleMachine: Machine {
     public typealias Refusal = LifecycleRefusal
     public typealias Policy = LifecyclePolicy
 
-    /// Nil while the device is not registered.
+    /// The registration; nil for an unregistered device.
     public var registration: Registration?
     public var isPoweredOn = true
-    /// A locked device sleeps unless something keeps it awake.
+    /// Whether the device is awake. A locked device sleeps unless something keeps it awake.
     public var isAwake = true
-    /// It does not sleep before.
+    /// The earliest time at which a locked device may sleep.
     public var awakeUntil: Instant?
     public var conditions = Conditions.atRegistration
-    /// Background App Refresh for the whole device.
+    /// The user's Background App Refresh setting of the device.
     public var backgroundRefresh = Switch.on
     public var restrictions = Restrictions()
     public var apps: OrderedDictionary<String, InstalledApp> = [:]
@@ -56,7 +56,7 @@ public struct LifecycleMachine: Machine {
     public var switcher: [String] = []
 
     public static let version = 1
-    /// Completions and ends of tasks come from devices, and each has its limit.
+    /// Devices must send completions and ends of tasks within limits, so the machine has limits of its own.
     public static let ownsLimits = true
     public static let follows: Set<String> = [
         FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
@@ -77,7 +77,7 @@ public struct LifecycleMachine: Machine {
         fields.field("switcher", &switcher)
     }
 
-    /// The app on screen, if one is.
+    /// The app on screen; nil if there is none.
     public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }
 
     public var nextDeadline: Instant? {
@@ -179,7 +179,7 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// The limits of the device's generation.
+    /// The limits of the device's profile.
     var profile: Profile { policy[state.registration?.profile ?? .ios18] }
 
     func installed(_ app: String) throws(LifecycleRefusal) -> InstalledApp {
@@ -187,7 +187,7 @@ extension Decision<LifecycleMachine> {
         return record
     }
 
-    /// The app, where its code can run.
+    /// Returns the app if its code can run.
     func running(_ app: String) throws(LifecycleRefusal) -> InstalledApp {
         let record = try installed(app)
         guard record.state.isRunning else { throw .appNotRunning(record.state) }

@@ -1,40 +1,40 @@
 public import Contracts
 public import Machines
 
-/// Why a command was refused. Nothing is changed then.
+/// The reason for a refused command, which changes nothing.
 public enum LifecycleRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case deviceOff
     case appNotInstalled(String)
     case illegalTransition(AppState, AppTransition)
-    /// The call stands for code of an app that can't run any.
+    /// The code of the app cannot run in this state.
     case appNotRunning(AppState)
-    /// `UIBackgroundTaskIdentifier.invalid`: running in the background is impossible.
+    /// `UIBackgroundTaskIdentifier.invalid`: the app cannot run in the background.
     case invalidTask
-    /// The device forbids to change this.
+    /// A restriction of the device forbids the change.
     case restricted
     case unknownWake(String)
     case alreadyCompleted
-    /// The reason of the wake asks for a result.
+    /// The completion of this wake needs a result.
     case resultMissing(WakeReason)
-    /// `setTaskCompleted` must say whether it was done.
+    /// The completion needs the parameter of `setTaskCompleted(success:)`.
     case successMissing
-    /// The app may not do this in the background: its manifest, the user, or the flag of location updates is against it.
+    /// The manifest, a setting of the user, or the flag of location updates forbids the activity in the background.
     case activityNotAllowed(ActivityKind)
-    /// `CLError.denied`: the user has not authorized it.
+    /// `CLError.denied`: the user has not authorized location.
     case locationDenied
-    /// `CLError.regionMonitoringFailure`, and why.
+    /// `CLError.regionMonitoringFailure`, with the reason.
     case regionMonitoringFailure(String)
-    /// The device lacks what it takes.
+    /// The device lacks the hardware.
     case unavailableOnDevice(String)
-    /// The generation of iOS does not have it.
+    /// The profile does not have the feature.
     case unsupportedOnProfile(ProfileName)
-    /// Another service's event that can't be read.
+    /// An unreadable event of another service.
     case unreadableEvent(ContractError)
 
     public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
-    /// The stable word for it in error documents.
+    /// The stable problem code.
     public var code: String {
         switch self {
         case .deviceNotRegistered: "device_not_registered"
@@ -60,24 +60,26 @@ public enum LifecycleRefusal: MachineRefusal, Equatable, CustomStringConvertible
     public var description: String {
         switch self {
         case .deviceNotRegistered: "The device is not registered."
-        case .deviceOff: "The device is switched off."
+        case .deviceOff: "The device is switched off. Switch it on first."
         case .appNotInstalled(let app): "The app \(app) is not installed."
         case .illegalTransition(let state, let event):
-            "\"\(event.rawValue)\" is not possible for an app in state \"\(state.rawValue)\"."
-        case .appNotRunning(let state): "The app runs no code: its state is \"\(state.rawValue)\"."
-        case .invalidTask: "The app can't get time in the background."
-        case .restricted: "The device does not allow its user to change this."
-        case .unknownWake(let wake): "The app was not woken by \(wake)."
-        case .alreadyCompleted: "It was completed before, or there was nothing to complete."
-        case .resultMissing(let reason): "The completion of a \(reason.rawValue) wake needs a result."
+            "The transition \"\(event.rawValue)\" is not possible in the state \"\(state.rawValue)\"."
+        case .appNotRunning(let state): "The code of the app cannot run in the state \"\(state.rawValue)\"."
+        case .invalidTask: "The app cannot run in the background now, or it has too many open tasks."
+        case .restricted: "A restriction of the device forbids this change."
+        case .unknownWake(let wake): "The app has no wake \(wake)."
+        case .alreadyCompleted:
+            "The callback or wake is already completed, or the callback does not wait for a completion."
+        case .resultMissing(let reason):
+            "The completion of a \(reason.rawValue) wake needs a result: newData, noData or failed."
         case .successMissing: "The completion of a task request needs success: true or false."
         case .activityNotAllowed(let kind):
-            "The app may not begin \"\(kind.rawValue)\" in the background: it must declare the mode, Background App Refresh must "
-                + "not stand against it, and location updates need allowsBackgroundLocationUpdates from iOS 9."
-        case .locationDenied: "The user has not authorized the app to know the location."
-        case .regionMonitoringFailure(let reason): "The region can't be monitored: \(reason)."
-        case .unavailableOnDevice(let need): "The device does not have this: \(need)."
-        case .unsupportedOnProfile(let profile): "\(profile.rawValue) does not have this."
+            "The app may not start \"\(kind.rawValue)\" in the background. It must declare the mode, Background App "
+                + "Refresh must allow it, and location updates need allowsBackgroundLocationUpdates from iOS 9."
+        case .locationDenied: "The user has not authorized location for the app."
+        case .regionMonitoringFailure(let reason): "The region cannot be monitored: \(reason)."
+        case .unavailableOnDevice(let need): "The device lacks the hardware: \(need)."
+        case .unsupportedOnProfile(let profile): "The profile \(profile.rawValue) does not have this feature."
         case .unreadableEvent(let error): error.description
         }
     }

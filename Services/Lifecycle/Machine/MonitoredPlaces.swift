@@ -2,12 +2,12 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A region that an app monitors, and on which side of its boundary the device is.
+/// A monitored region, with the side of its boundary on which the device is.
 public struct MonitoredRegion: Record, Equatable {
     public var region = Region()
-    /// Nil until a location was known.
+    /// Whether the device is inside; nil until a location is known.
     public var isInside: Bool?
-    /// Since when the device is beyond the boundary by the cushion; nil where it is not.
+    /// The time since which the device is on the other side of the boundary, beyond the cushion; nil if it is not.
     public var beyondSince: Instant?
 
     public init() {}
@@ -20,10 +20,10 @@ public struct MonitoredRegion: Record, Equatable {
         fields.field("region", &region)
     }
 
-    /// When the crossing counts, unless the device comes back before.
+    /// The time at which the crossing counts, unless the device returns before.
     var crossingDue: Instant? { beyondSince.map { $0 + LifecyclePolicy.regionDwell } }
 
-    /// Takes in where the device is. The first time tells only on which side it is.
+    /// Updates the region with a location. The first location only sets the side.
     mutating func track(_ location: Location, at time: Instant) {
         let distance = Place(location).distance(to: Place(region))
         guard let isInside else {
@@ -31,7 +31,7 @@ public struct MonitoredRegion: Record, Equatable {
             return
         }
         let cushion = max(LifecyclePolicy.regionCushion, location.accuracyMeters)
-        // A small region has no place that is so far inside: there half the radius will do (our choice).
+        // A small region has no point that far inside, so half the radius is enough (our choice).
         let isBeyond =
             isInside
             ? distance >= region.radiusMeters + cushion
@@ -40,14 +40,14 @@ public struct MonitoredRegion: Record, Equatable {
     }
 }
 
-/// Significant changes of the location, as one app is told of them.
+/// The monitoring of significant location changes by an app.
 public struct SignificantChanges: Record, Equatable {
-    /// Where the device was when the app was told last, or when it first asked.
+    /// The location at the last report, or at the start.
     public var location: Location?
     public var tower: String?
-    /// When the app was told last.
+    /// The time of the last report.
     public var reportedAt: Instant?
-    /// Since when the device is far from there; nil where it is not.
+    /// The time since which the device is far from the location; nil if it is not.
     public var farSince: Instant?
 
     public init() {}
@@ -59,13 +59,13 @@ public struct SignificantChanges: Record, Equatable {
         fields.omittable("tower", &tower)
     }
 
-    /// When the app is told; nil where the device has not moved far.
+    /// The time of the next report; nil if the device has not moved far.
     var reportDue: Instant? {
         guard let farSince else { return nil }
         return max(farSince, reportedAt.map { $0 + LifecyclePolicy.significantPause } ?? farSince)
     }
 
-    /// Takes in where the device is. What is known for the first time is where it began.
+    /// Updates the monitoring with the conditions. The first known location and tower are the start.
     mutating func track(_ conditions: Conditions, at time: Instant) {
         location = location ?? conditions.location
         tower = tower ?? conditions.tower
@@ -85,12 +85,12 @@ public struct SignificantChanges: Record, Equatable {
 }
 
 extension Activity {
-    /// When the system pauses location updates that may be paused, unless the device moves before.
+    /// The time at which the system pauses location updates, unless the device moves before; nil if it may not.
     var pauseDue: Instant? {
         request.pausesLocationUpdatesAutomatically ? movedAt + LifecyclePolicy.pauseOfUpdates : nil
     }
 
-    /// Takes in where the device is.
+    /// Updates the last movement with a location.
     mutating func track(_ location: Location, at time: Instant) {
         if let movedTo {
             let movement = max(LifecyclePolicy.movement, location.accuracyMeters)
@@ -101,18 +101,18 @@ extension Activity {
     }
 }
 
-/// What an app has cost its device. All figures are our choice, of the order that published measurements have; they are there to be
-/// compared with one another.
+/// The energy that an app has used. All figures are our choice, in the order of published measurements. Use them only
+/// for comparison.
 public struct EnergyLedger: Record, Equatable {
     /// Millijoules for monitoring regions by GPS, up to ``meteredAt``.
     public var monitoring = 0
     /// Millijoules for location updates, up to ``meteredAt``.
     public var updates = 0
-    /// Millijoules for wakes and for being told of significant changes.
+    /// Millijoules for wakes and for reports of significant changes.
     public var wakes = 0
-    /// What its handlers loaded, in bytes, as the device says.
+    /// The bytes that its handlers loaded, as the device reports.
     public var bytesReceived = 0
-    /// What it costs per second at present, in milliwatts.
+    /// The current power of monitoring and of updates, in milliwatts.
     public var monitoringMilliwatts = 0
     public var updatesMilliwatts = 0
     public var meteredAt = Instant.epoch
@@ -129,23 +129,23 @@ public struct EnergyLedger: Record, Equatable {
         fields.field("wakes", &wakes)
     }
 
-    /// The GPS is on now and then.
+    /// The GPS is on sometimes.
     static let monitoringPower = 20
     /// The GPS is on.
     static let updatesPower = 150
-    /// The radio hears a new tower anyway.
+    /// The radio finds a new tower anyway.
     static let significantChangeCost = 50
-    /// A wake of any kind: starting the processor, and the app where it has no process.
+    /// A wake of any kind: the start of the processor and, without a process, of the app.
     static let wakeCost = 500
 
     private static let mostBytes = 1 << 60
 
-    /// Adds the bytes of a device's report. The sum stops at an exbibyte, so repeated reports can't overflow it.
+    /// Adds reported bytes. The sum stops at an exbibyte, so it cannot overflow.
     mutating func receive(_ bytes: Int) {
         bytesReceived = min(bytesReceived + min(max(0, bytes), Self.mostBytes), Self.mostBytes)
     }
 
-    /// What it has cost by a moment.
+    /// Returns the energy used until a time.
     public func metered(at now: Instant) -> EnergyLedger {
         let span = Int(max(.zero, now - meteredAt).milliseconds)
         var ledger = self

@@ -1,7 +1,7 @@
 import Contracts
 
-// Distances on the ground. Plain arithmetic and no function of the system's mathematics, so that every machine comes to the
-// same bits: the log must not depend on where it was decided.
+// Distances on the ground. They use plain arithmetic instead of the mathematical library of the system, so that every
+// computer gets the same bits: the log must not depend on the computer.
 
 /// A point of the unit sphere.
 struct Place: Equatable {
@@ -12,7 +12,7 @@ struct Place: Equatable {
     let y: Double
     let z: Double
 
-    /// - Parameters: degrees, WGS 84, taken as a sphere: at most 0.6 % off.
+    /// - Parameters: degrees in WGS 84. The model is a sphere, with an error of at most 0.6 %.
     init(latitude: Double, longitude: Double) {
         let (latitude, longitude) = (latitude * .pi / 180, longitude * .pi / 180)
         x = cosine(latitude) * cosine(longitude)
@@ -24,18 +24,18 @@ struct Place: Equatable {
 
     init(_ region: Region) { self.init(latitude: region.latitude, longitude: region.longitude) }
 
-    /// Metres along the ground: exact to a millimetre up to 1,000 km, and too short near the other end of the earth, where it is
-    /// far all the same.
+    /// Returns metres along the ground, exact to a millimetre up to 1,000 km. Near the antipodes the result is too
+    /// short, but still far.
     func distance(to other: Place) -> Double {
         let (dx, dy, dz) = (x - other.x, y - other.y, z - other.z)
         let squared = dx * dx + dy * dy + dz * dz
-        // Of the chord c the arc 2·asin(c/2), as a series.
+        // The arc 2·asin(c/2) of the chord c, as a series.
         let arc = 1 + squared / 24 * (1 + squared * 9 / 80 * (1 + squared * 25 / 168 * (1 + squared * 49 / 288)))
         return squared.squareRoot() * arc * Self.earthRadius
     }
 }
 
-/// Of -π to π, exact to about 1e-11: Taylor's series.
+/// Returns the sine of an angle from -π to π, exact to about 1e-11, by Taylor's series.
 private func sine(_ angle: Double) -> Double {
     let squared = angle * angle
     var sum = 0.0

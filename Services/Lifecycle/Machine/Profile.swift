@@ -2,53 +2,53 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// The limits of one generation of iOS. A deployment may set any of them otherwise.
+/// The limits of one generation of iOS. A deployment can change each of them.
 ///
-/// What a generation does not have has no limit: nil.
+/// The limit of a missing feature is nil.
 public struct Profile: Record, Equatable {
-    /// How long `didEnterBackground` may take (Apple, "Preparing your UI to run in the background": 5 s).
+    /// The limit of `didEnterBackground` (Apple, "Preparing your UI to run in the background": 5 s).
     public var didEnterBackground = Interval.seconds(5.0)
-    /// How long a launch may take until the handlers have returned (watchdog, secondary sources: 20 s).
+    /// The limit of the launch handlers (watchdog, secondary sources: 20 s).
     public var launch = Interval.seconds(20.0)
-    /// How long `willTerminate` may take (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
+    /// The limit of `willTerminate` (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
     public var willTerminate = Interval.seconds(5.0)
-    /// What background tasks get app-wide, after the app entered the background: 600 s on iOS 6 ("Backgrounding with tasks"),
-    /// 180 s on iOS 7 ("Updating an application in the background"), 30 s since (secondary sources).
+    /// The time of all background tasks of an app after it enters the background: 600 s on iOS 6 ("Backgrounding with
+    /// tasks"), 180 s on iOS 7 ("Updating an application in the background"), 30 s since (secondary sources).
     public var backgroundTasks = Interval.seconds(30.0)
-    /// The same in Low Power Mode, which shortens it: half of it (our choice). Before iOS 9 there is no such mode.
+    /// The same in Low Power Mode: half of it (our choice). The mode exists since iOS 9.
     public var backgroundTasksInLowPowerMode = Interval.seconds(15.0)
-    /// How long `performFetch` may take (Apple: 30 s); not before iOS 7.
+    /// The limit of `performFetch` (Apple: 30 s); from iOS 7.
     public var fetchHandler: Interval? = .seconds(30.0)
-    /// How long the handler of a notification may take (Apple: 30 s); before iOS 7 a push only alerts.
+    /// The limit of the handler of a notification (Apple: 30 s); before iOS 7 a push only alerts.
     public var remoteNotificationHandler: Interval? = .seconds(30.0)
-    /// How long a Newsstand app may take for a notification (our choice: as others). Newsstand came with iOS 5 and went with iOS 9.
+    /// The limit of a Newsstand app for a notification (our choice: as others). Newsstand existed from iOS 5 to iOS 8.
     public var newsstandHandler: Interval?
-    /// How long the handler of a background URL session may take (our choice: as a fetch); not before iOS 7.
+    /// The limit of the handler of a background URL session (our choice: as a fetch); from iOS 7.
     public var backgroundURLSessionHandler: Interval? = .seconds(30.0)
-    /// What an app gets for where the device is (Apple, "Location and Maps Programming Guide": about 10 s). It is suspended
-    /// afterwards, not killed (our choice).
+    /// The limit of a location event (Apple, "Location and Maps Programming Guide": about 10 s). Afterwards the app is
+    /// suspended, not killed (our choice).
     public var locationHandler = Interval.seconds(10.0)
-    /// How long a `BGAppRefreshTask` may take (Apple, WWDC19 session 707: 30 s); from iOS 13.
+    /// The limit of a `BGAppRefreshTask` (Apple, WWDC19 session 707: 30 s); from iOS 13.
     public var refreshTask: Interval? = .seconds(30.0)
-    /// How long a `BGProcessingTask` may take (the same session: minutes; 600 s is our choice); from iOS 13.
+    /// The limit of a `BGProcessingTask` (the same session: minutes; 600 s is our choice); from iOS 13.
     public var processingTask: Interval? = .seconds(600.0)
-    /// How long the handler of a VoIP push may take until it has reported a call (our choice: as other pushes); from iOS 8.
+    /// The time in which the handler of a VoIP push must report a call (our choice: as other pushes); from iOS 8.
     public var voipPushHandler: Interval? = .seconds(30.0)
-    /// What an app gets to open its VoIP socket again (Apple, `setKeepAliveTimeout(_:handler:)`: 10 s). It is suspended
-    /// afterwards. Gone since PushKit.
+    /// The time to reopen a VoIP socket (Apple, `setKeepAliveTimeout(_:handler:)`: 10 s). Afterwards the app is
+    /// suspended. PushKit replaced this.
     public var voipSocket: Interval?
-    /// Whether the system makes processes ahead of a launch (Apple, "About the app launch sequence": from iOS 15).
+    /// Whether the system prewarms processes (Apple, "About the app launch sequence": from iOS 15).
     public var prewarms = false
-    /// Whether a region relaunches an app after a force quit (secondary sources: from iOS 8).
+    /// Whether a region relaunches an app despite a force quit (secondary sources: from iOS 8).
     public var regionsOutliveForceQuit = true
-    /// Whether a processing task does (Apple's developer technical support: on iOS 18).
+    /// Whether a processing task does the same (Apple's developer technical support: on iOS 18).
     public var processingOutlivesForceQuit = false
-    /// Whether Background App Refresh being off ends continuous modes too (the source documents: yes; since iOS 13 they go on,
-    /// which is our choice).
+    /// Whether turning Background App Refresh off also ends activities (the source documents: yes; from iOS 13 they
+    /// continue, which is our choice).
     public var refreshSwitchEndsActivities = false
     /// Whether location updates in the background need `allowsBackgroundLocationUpdates` (Apple: from iOS 9).
     public var locationNeedsFlag = true
-    /// Whether an app dies of touching its user interface in the background (the source documents: before iOS 7).
+    /// Whether a change of the user interface in the background kills an app (the source documents: before iOS 7).
     public var uiInBackgroundKills = false
 
     public init() {}
@@ -76,7 +76,7 @@ public struct Profile: Record, Equatable {
         fields.defaulted("willTerminate", &willTerminate, .limit)
     }
 
-    /// How long the handler of a wake may take; nil where the generation has no such wakes.
+    /// Returns the time limit of a kind of wake; nil if the generation does not have it.
     public func limit(of kind: WakeKind) -> Interval? {
         switch kind {
         case .fetch: fetchHandler
@@ -102,7 +102,7 @@ extension Rule where T == Interval {
     }
 }
 
-/// The limits that a deployment goes by, and what is the same for every generation.
+/// The limits of a deployment, for each generation and for all.
 public struct LifecyclePolicy: Record, Equatable {
     public var ios6 = Profile.ios6
     public var ios7 = Profile.ios7
@@ -130,32 +130,33 @@ public struct LifecyclePolicy: Record, Equatable {
         }
     }
 
-    /// How long before the end of their time background tasks get their expiration order. Apple says "shortly before".
+    /// The time between the expiration order and the end of background tasks. Apple says "shortly before".
     public static let expirationNotice = Interval.seconds(5.0)
-    /// How long a locked device stays awake after what woke it (our choice).
+    /// The time that a locked device stays awake after it was woken (our choice).
     public static let awakeTime = Interval.seconds(10.0)
-    /// How many regions an app can monitor (Apple, "Region Monitoring": 20).
+    /// The maximum number of monitored regions of an app (Apple, "Region Monitoring": 20).
     public static let regionsPerApp = 20
-    /// The largest radius of a region, in metres (our choice).
+    /// The maximum radius of a region, in metres (our choice).
     public static let regionRadius = 1_000_000.0
-    /// How far beyond a region's boundary a device must be, in metres, or the accuracy where that is worse (secondary sources).
+    /// The minimum distance beyond a region's boundary, in metres, or the accuracy if worse (secondary sources).
     public static let regionCushion = 200.0
-    /// How long it must stay beyond it (Apple, "Region Monitoring and iBeacon": 20 s).
+    /// The minimum stay beyond the boundary (Apple, "Region Monitoring and iBeacon": 20 s).
     public static let regionDwell = Interval.seconds(20.0)
-    /// What counts as far, in metres (Apple, "Using the significant-change location service": 500 m).
+    /// The distance of a significant change, in metres (Apple, "Using the significant-change location service": 500 m).
     public static let significantDistance = 500.0
-    /// How long an app is left alone after it (the same: not more often than once in five minutes).
+    /// The minimum time between reports of significant changes (the same: not more often than once in five minutes).
     public static let significantPause = Interval.minutes(5)
-    /// Without movement for so long, location updates are paused (secondary sources: about 15 minutes).
+    /// The time without movement after which location updates pause (secondary sources: about 15 minutes).
     public static let pauseOfUpdates = Interval.minutes(15)
-    /// Less than this, in metres, or than the accuracy where that is worse, is no movement (our choice).
+    /// The minimum distance of a movement, in metres, or the accuracy if it is worse (our choice).
     public static let movement = 10.0
-    /// How often a Newsstand app is woken at most (secondary sources: once a day).
+    /// The minimum time between wakes of a Newsstand app (secondary sources: once a day).
     public static let newsstandPause = Interval.days(1)
-    /// So often within ``voipSpan`` an app is resumed for VoIP; then it is ended (our choice, as no source tells).
+    /// The maximum number of VoIP wakes within ``voipSpan``. One more kills the app (our choice; no source has a
+    /// number).
     public static let voipResumptions = 10
     public static let voipSpan = Interval.minutes(1)
-    /// How many background tasks an app may have open (our choice: the state of a device stays small).
+    /// The maximum number of open background tasks of an app (our choice: it keeps the state of a device small).
     public static let openTasks = 100
 }
 

@@ -3,16 +3,16 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// How a process ended.
+/// The end of a process.
 public struct Termination: Record, Equatable {
     public var at = Instant.epoch
-    /// Of the background tasks; nil in the foreground.
+    /// The remaining time of background tasks; nil in the foreground.
     public var backgroundTimeRemaining: Interval?
     public var code: TerminationCode?
-    /// The state that it was in.
+    /// The state before the end.
     public var from = AppState.notRunning
     public var reason = EndReason.exit
-    /// How long the process lived.
+    /// The lifetime of the process.
     public var sinceLaunch: Interval?
 
     public init() {}
@@ -36,7 +36,7 @@ public struct Termination: Record, Equatable {
     }
 }
 
-/// How often processes ended, by ``EndReason``: those on screen apart from all others.
+/// The number of ends of processes by ``EndReason``, on screen and in other states.
 public struct ExitCounts: Record, Equatable {
     public var foreground: OrderedDictionary<String, Int> = [:]
     public var background: OrderedDictionary<String, Int> = [:]
@@ -56,7 +56,7 @@ public struct ExitCounts: Record, Equatable {
         }
     }
 
-    /// Adds another's counts.
+    /// Adds other counts.
     public mutating func add(_ other: ExitCounts) {
         foreground.merge(other.foreground, uniquingKeysWith: +)
         background.merge(other.background, uniquingKeysWith: +)

@@ -1,8 +1,8 @@
 import Contracts
 
-/// What the kinds of wakes differ in: the table of consequences.
+/// The properties of a kind of wake.
 struct WakeRule {
-    /// What the completion must say.
+    /// The required content of the completion.
     enum Answer {
         /// A `UIBackgroundFetchResult`.
         case result
@@ -11,20 +11,20 @@ struct WakeRule {
         case nothing
     }
 
-    /// What is called, after the launch where there was no process.
+    /// The callbacks, after those of a launch.
     var handler: [Callback]
-    /// The modes of which the app must declare one; none needed where empty.
+    /// The modes of which the app must declare one; empty if it needs none.
     var modes: [BackgroundMode] = []
-    /// Whether the user's force quit stops it.
+    /// Whether a force quit by the user blocks it.
     var heedsForceQuit = true
-    /// Whether the user's switches of Background App Refresh do, and the restriction of the device.
+    /// Whether Background App Refresh settings and the restriction of the device block it.
     var heedsBackgroundRefresh = true
-    /// Whether it can as well happen later: then Low Power Mode and critical memory pressure put it off.
+    /// Whether it can wait, so that Low Power Mode and critical memory pressure block it.
     var isOpportunistic = false
     var needsLocation = false
     var answer = Answer.nothing
 
-    /// - Parameter profile: of the device.
+    /// - Parameter profile: the profile of the device.
     init(_ kind: WakeKind, _ profile: Profile) {
         switch kind {
         case .fetch:
@@ -42,7 +42,7 @@ struct WakeRule {
             modes = [.newsstandContent]
             isOpportunistic = true
             answer = .result
-        // A session whose transfers are done was put off long enough.
+        // Not opportunistic: a session with finished transfers has waited long enough.
         case .transfer:
             handler = [.handleEventsForBackgroundURLSession]
         case .region:
@@ -64,7 +64,7 @@ struct WakeRule {
             heedsForceQuit = !profile.processingOutlivesForceQuit
             isOpportunistic = true
             answer = .success
-        // A call comes through whatever the user has switched off (secondary sources).
+        // A call arrives despite all settings of the user (secondary sources).
         case .voipPush:
             handler = [.didReceiveIncomingPush]
             modes = [.voip]
@@ -78,7 +78,7 @@ struct WakeRule {
 }
 
 extension WakeKind {
-    /// The kind of an event that tells the reason alone.
+    /// Returns the kind for an event that has only the reason.
     init(_ reason: WakeReason) {
         switch reason {
         case .fetch: self = .fetch
@@ -90,7 +90,7 @@ extension WakeKind {
         }
     }
 
-    /// What the app dies of when it does not complete; nil where it is suspended instead.
+    /// The termination reason without a completion; nil if the app is suspended instead.
     var timeout: EndReason? {
         switch self {
         case .fetch: .fetchTimeout

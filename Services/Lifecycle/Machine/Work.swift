@@ -2,9 +2,9 @@ public import Contracts
 public import Records
 public import Timeline
 
-// What an app has under way.
+// The work of an app.
 
-/// A handler that was called and has not returned.
+/// A called handler that has not returned.
 public struct PendingCallback: Record, Equatable {
     public var callback = Callback.didFinishLaunching
     public var deadline = Instant.epoch
@@ -44,15 +44,15 @@ public struct BackgroundTask: Record, Equatable {
 public struct Wake: Record, Equatable {
     public var kind = WakeKind.fetch
     public var request: String?
-    /// Nil once the user has opened the app: in the foreground nothing limits it.
+    /// The end of its time; nil in the foreground, where it has no limit.
     public var deadline: Instant?
-    /// What its handler gets, whenever it is limited.
+    /// The time of its handler while a limit applies.
     public var limit = Interval.zero
-    /// Whether anybody can be told that the time is nearly over. Where nobody can, the system completes it.
+    /// Whether the app has an expiration handler. Without one, the system completes the wake.
     public var expirationHandler = true
-    /// Whether its handler was told that the time is nearly over.
+    /// Whether the expiration handler was called.
     public var isExpiring = false
-    /// Whether the app has reported a call since.
+    /// Whether the app has reported a call.
     public var callReported = false
 
     public init() {}
@@ -67,18 +67,18 @@ public struct Wake: Record, Equatable {
         fields.omittable("request", &request)
     }
 
-    /// What the app dies of when it does not complete; nil where it lives on.
+    /// The termination reason without a completion; nil if the app survives.
     var timeout: EndReason? {
-        // A call that was reported is what the push was for.
+        // A reported call completes a VoIP push.
         callReported || !expirationHandler ? nil : kind.timeout
     }
 }
 
-/// Something that may keep an app running in the background for as long as it goes on.
+/// An activity that may keep an app running in the background while it continues.
 public struct Activity: Record, Equatable {
     public var startedAt = Instant.epoch
     public var request = ActivityRequest()
-    /// Of location updates: where the device moved to last, and when.
+    /// The location of the last movement during location updates. `movedAt` is its time.
     public var movedTo: Location?
     public var movedAt = Instant.epoch
 

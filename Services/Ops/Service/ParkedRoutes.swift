@@ -139,7 +139,7 @@ struct Released: Record {
 
 extension Problem {
     static let orderUnderWay = Problem(
-        .gatewayTimeout, "order_under_way", "The service did not finish in time")
+        .gatewayTimeout, "order_under_way", "Service did not finish in time")
     static let serviceUnreachable = Problem(
-        .serviceUnavailable, "service_unreachable", "The service is unreachable", retryAfter: 1)
+        .serviceUnavailable, "service_unreachable", "Service is unreachable", retryAfter: 1)
 }

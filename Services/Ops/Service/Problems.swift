@@ -11,14 +11,14 @@ extension Problem {
     static func query(_ faults: [Fault]) -> Problem { .invalidQuery.because(faults) }
 
     static let notAcceptable = Problem(
-        .notAcceptable, "not_acceptable", "The service has no media type that Accept allows")
-    static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "The suite runs in real time")
+        .notAcceptable, "not_acceptable", "Media type is not available")
+    static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "Clock is not virtual")
     static let advanceUnderWay = Problem(
-        .serviceUnavailable, "advance_under_way", "Another advance of the clock is in progress", retryAfter: 1)
-    static let notSettled = Problem(.gatewayTimeout, "not_settled", "A service did not settle in time")
+        .serviceUnavailable, "advance_under_way", "Another clock advance is in progress", retryAfter: 1)
+    static let notSettled = Problem(.gatewayTimeout, "not_settled", "Service did not settle in time")
     static let databaseUnavailable = Problem(
-        .serviceUnavailable, "database_unavailable", "The database is not available", retryAfter: 1)
-    static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "The query takes too long")
+        .serviceUnavailable, "database_unavailable", "Database is unavailable", retryAfter: 1)
+    static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "Query takes too long")
 
     /// The problems of the routes of the clock.
     static let ofClock: [Problem] = [.clockNotVirtual, .advanceUnderWay, .notSettled, .stopping, .databaseUnavailable]

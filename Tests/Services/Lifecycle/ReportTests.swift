@@ -44,7 +44,7 @@ import Timeline
             _ = try await bench.phone("d1", manifest: #"{"backgroundModes":["fetch"],"handlersReturn":"immediately"}"#)
             let path = "/v1/devices/d1/apps/a/explain"
             let fresh = try await bench.send("GET", path)
-            #expect(fresh["because"] == "It was not launched since it was installed." && fresh["next"] == .null)
+            #expect(fresh["because"] == "The app was not launched since its installation." && fresh["next"] == .null)
             try await bench.transition("d1", "launch")
             try await bench.send("POST", "/v1/devices/d1/apps/a/tasks", #"{"name":"sync"}"#)
             try await bench.transition("d1", "home")

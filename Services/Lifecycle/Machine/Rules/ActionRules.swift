@@ -3,9 +3,9 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What an app's code does that can cost its life, and what the user sees of it.
+// Actions of an app's code that can end the app, and their local notifications.
 extension Decision<LifecycleMachine> {
-    /// Told first, so that the log shows what the app died of.
+    /// Emits the action before the termination, so that the log shows the cause.
     mutating func act(_ app: String, _ report: ActionReport) throws(LifecycleRefusal) {
         let record = try running(app)
         let shown = report.kind == .localNotification ? record.notifications == .on : nil
@@ -13,13 +13,13 @@ extension Decision<LifecycleMachine> {
         if let reason = violation(of: report, by: record) { terminate(app, reason) }
     }
 
-    /// The policy that the action breaks; nil where it breaks none.
+    /// Returns the termination reason of a forbidden action; nil if the action is allowed.
     private func violation(of report: ActionReport, by record: InstalledApp) -> EndReason? {
         switch report.kind {
         case .uiUpdate:
             if report.thread == .background { return .uiOffMainThread }
             return profile.uiInBackgroundKills && record.state == .background ? .uiInBackground : nil
-        // What has a limit may do anything within it; what runs for its mode alone may do that alone.
+        // Limited work allows any action. An app that only an activity keeps running may do no other work.
         case .work: return record.state == .background && !record.hasLimitedWork ? .workOutsideModes : nil
         case .fileLock, .fileUnlock, .localNotification: return nil
         }

@@ -3,10 +3,11 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Continuous modes: an app that declares a mode runs in the background for as long as it does what the mode is for, and nothing
-// else ("Enregistrer comme application nécessaire à l'arrière-plan" in the source documents).
+// Activities of continuous modes: an app with a declared mode runs in the background while the activity of the mode
+// continues, and may do nothing else ("Enregistrer comme application nécessaire à l'arrière-plan" in the source
+// documents).
 extension Decision<LifecycleMachine> {
-    /// On screen an app may do anything; in the background only what it declared, and what the user lets it.
+    /// An app on screen may start any activity; in the background only a declared one that the user allows.
     mutating func startActivity(
         _ app: String, _ kind: ActivityKind, _ request: ActivityRequest
     ) throws(LifecycleRefusal) {
@@ -21,14 +22,14 @@ extension Decision<LifecycleMachine> {
         emit(.activityStarted(.init(app: app, activity: kind, request: request)))
     }
 
-    /// Stopping what does not go on is harmless.
+    /// Stopping an inactive activity does nothing.
     mutating func stopActivity(_ app: String, _ kind: ActivityKind) throws(LifecycleRefusal) {
         guard try running(app).activities[kind.rawValue] != nil else { return }
         emit(.activityStopped(.init(app: app, activity: kind, callbacks: [], cause: .app)))
         settle(app)
     }
 
-    /// Ends in the background what may not go on there.
+    /// Stops the activities that are not allowed in the background.
     mutating func stopActivitiesNotAllowed(_ app: String) {
         guard let record = state.apps[app] else { return }
         for (name, activity) in record.activities {
@@ -39,8 +40,8 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// What the user's choices end: location updates without an authorization at once, and in the background all that Background
-    /// App Refresh must be on for.
+    /// Stops activities after a change of settings: location updates without authorization, and in the background all
+    /// that need Background App Refresh.
     mutating func reviewActivities() {
         for (app, record) in state.apps where !record.activities.isEmpty {
             if record.activities[ActivityKind.location.rawValue] != nil, !record.locationAuthorization.allowsUpdates {
@@ -72,22 +73,22 @@ extension Decision<LifecycleMachine> {
 }
 
 extension LocationAuthorization {
-    /// Whether an app that runs is told where the device is.
+    /// Whether a running app gets locations.
     var allowsUpdates: Bool { self == .whenInUse || self == .always }
 }
 
 extension InstalledApp {
-    /// When its location updates are paused.
+    /// The time at which its location updates pause.
     var updatesPauseDue: Instant? { activities[ActivityKind.location.rawValue]?.pauseDue }
 }
 
 extension Wake {
-    /// Whether the push that it is for announced a call which the app has not reported.
+    /// Whether the app must still report the call of a VoIP push.
     var awaitsCall: Bool { kind == .voipPush && !callReported }
 }
 
 extension LifecycleMachine {
-    /// The last activity that stops lets the clock of the tasks run on.
+    /// The end of the last activity starts the clock of background tasks again.
     mutating func apply(_ event: LifecycleEvent.ActivityStopped, at time: Instant) {
         guard let app = event.app else { return }
         apps[app]?.activities.removeValue(forKey: event.activity.rawValue)

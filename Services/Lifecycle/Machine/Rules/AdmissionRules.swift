@@ -3,16 +3,16 @@ import Machines
 import OrderedCollections
 public import Timeline
 
-/// One condition of a wake, and whether it stands against it.
+/// A condition of a wake, and whether it blocks the wake.
 public struct WakeFactor: Sendable, Equatable {
     public var refusal: WakeRefusal
     public var blocks: Bool
 }
 
-// Whether the system wakes an app: the one list of conditions that decisions and explanations both go by.
+// The conditions of wakes, for decisions and for explanations.
 extension LifecycleMachine {
-    /// Every condition in the order in which it is asked, from what the app and the device are to what the user chose: the first
-    /// that blocks is the refusal.
+    /// Returns all conditions in the order of their checks, from the app and the device to the settings of the user.
+    /// The first blocking one is the refusal.
     public func factors(
         of kind: WakeKind, for app: String, at now: Instant, _ policy: LifecyclePolicy
     ) -> [WakeFactor] {
@@ -49,7 +49,7 @@ extension LifecycleMachine {
 }
 
 extension InstalledApp {
-    /// What a notification with `content-available` wakes it as: a Newsstand app that does not declare `remote-notification` is
+    /// The kind of wake for a notification with `content-available`. A Newsstand app without `remote-notification` is
     /// woken for its content.
     public var silentPushKind: WakeKind {
         let modes = manifest.backgroundModes

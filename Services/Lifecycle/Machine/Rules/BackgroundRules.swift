@@ -3,18 +3,18 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Entering the background, the handlers that must return there, and suspension.
+// Entry into the background, handlers in the background, and suspension.
 extension Decision<LifecycleMachine> {
-    /// Leaves the foreground, and is suspended at once where nothing is left to do.
+    /// Moves an app to the background, and suspends it at once if it has no work.
     mutating func enterBackground(_ app: String, _ cause: BackgroundCause) {
         leaveForeground(app, cause)
         settle(app)
     }
 
-    /// An app that exits on suspend is terminated instead, after Apple's reading of `UIApplicationExitsOnSuspend`; the
-    /// source documents say "suspended".
+    /// Moves an app to the background. An app that exits on suspend is terminated instead, as Apple describes
+    /// `UIApplicationExitsOnSuspend`; the source documents say "suspended".
     ///
-    /// - Parameter handlersReturn: how `didEnterBackground` ends; as the manifest says where it is left out.
+    /// - Parameter handlersReturn: whether `didEnterBackground` returns at once; by default as in the manifest.
     mutating func leaveForeground(
         _ app: String, _ cause: BackgroundCause, handlersReturn: HandlersReturn? = nil
     ) {
@@ -35,7 +35,7 @@ extension Decision<LifecycleMachine> {
                     taskTime: taskTime)))
     }
 
-    /// Whether leaving the screen ends the app: its manifest or the device says so.
+    /// Whether the app ends when it leaves the screen, because of its manifest or a device without multitasking.
     func endsOnLeaving(_ record: InstalledApp) -> Bool {
         record.manifest.exitsOnSuspend || state.registration?.multitasking == false
     }
@@ -54,8 +54,8 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// What follows in the background from everything else: activities that may not go on there end, expiration orders are
-    /// given, and once no work is left the app is suspended, or dies of what it holds then.
+    /// Applies the rules of the background after each change: stops forbidden activities, gives expiration orders, and
+    /// suspends an app without work, or kills it for a file lock.
     mutating func settle(_ app: String) {
         guard state.apps[app]?.state == .background else { return }
         stopActivitiesNotAllowed(app)

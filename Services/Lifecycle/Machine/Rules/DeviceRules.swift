@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Devices, their conditions and power; what is installed.
+// Registration, conditions and power of the device; installed apps.
 extension Decision<LifecycleMachine> {
     mutating func register(_ registration: Registration) {
         guard state.registration != registration else { return }
@@ -30,12 +30,12 @@ extension Decision<LifecycleMachine> {
         if wasLocked, report.locked == false {
             emit(.deviceAwoke(.init(cause: .unlocked, until: now + LifecyclePolicy.awakeTime)))
         }
-        // Also where the pressure was the same before: it was not enough then.
+        // Also for the same pressure as before: the earlier terminations were not enough.
         if let pressure = report.memoryPressure { relieve(pressure) }
         if report.thermal == .critical { coolDown() }
     }
 
-    /// Nothing survives the loss of power; coming up again clears the force-quit flags.
+    /// A loss of power ends all processes. A boot clears the force-quit flags.
     mutating func power(_ event: PowerEvent) {
         switch event {
         case .boot where state.isPoweredOn, .off where !state.isPoweredOn: return
@@ -48,7 +48,7 @@ extension Decision<LifecycleMachine> {
         for app in state.apps.keys { reopenSocket(app) }
     }
 
-    /// An update over a running app ends its process first.
+    /// An update of a running app first ends its process.
     mutating func install(_ app: String, _ manifest: Manifest) {
         if let record = state.apps[app] {
             guard record.manifest != manifest else { return }

@@ -3,14 +3,14 @@ import Machines
 import OrderedCollections
 import Timeline
 
-/// A moment after which an app does not live on.
+/// A time limit that kills an app.
 struct Limit {
     var at: Instant
     var reason: EndReason
 }
 
 extension InstalledApp {
-    /// The limits that run, in no order.
+    /// The running limits, unordered.
     var limits: [Limit] {
         var limits = pendingCallbacks.map { pending in
             Limit(at: pending.deadline, reason: ending ?? pending.timeout)
@@ -23,7 +23,7 @@ extension InstalledApp {
         return limits
     }
 
-    /// When the expiration orders are given; nil where none is to give.
+    /// The time of the next expiration orders; nil if there are none.
     var expirationOrderDue: Instant? {
         guard let taskDeadline, tasks.values.contains(where: { $0.expirationHandler && !$0.isExpiring }) else {
             return nil
@@ -39,12 +39,12 @@ extension InstalledApp {
 }
 
 extension PendingCallback {
-    /// What it means that the handler did not return in time.
+    /// The termination reason if the handler does not return in time.
     var timeout: EndReason { callback == .didFinishLaunching ? .launchTimeout : .didEnterBackgroundTimeout }
 }
 
 extension EndReason {
-    /// The exit code that Apple gives to it.
+    /// Apple's exit code for the reason.
     var code: TerminationCode? {
         switch self {
         case .forceQuit: .forceQuit
@@ -62,7 +62,7 @@ extension EndReason {
         }
     }
 
-    /// Whether the process died of it, by its own fault or the system's: not where somebody wanted it to end.
+    /// Whether the process died by a fault or by the system, not by an action of the user.
     var isDeath: Bool {
         switch self {
         case .forceQuit, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
@@ -74,14 +74,14 @@ extension EndReason {
     }
 }
 
-// Limits that were missed, and the end of processes.
+// Missed limits, and the end of processes.
 extension Decision<LifecycleMachine> {
-    /// What time alone brings about, for every app: a missed limit kills, whatever was done meanwhile.
+    /// Applies the limits of all apps. A missed limit kills an app, even if the work was completed after it.
     mutating func enforceLimits() {
         for (app, record) in state.apps {
             let missed = record.limits.filter { $0.at <= now }.min { $0.at < $1.at }
             if let missed {
-                // An app that ends and takes too long over it: the reason stays, the watchdog did it.
+                // If a terminating app takes too long, the reason stays, and the code is the watchdog's.
                 terminate(app, missed.reason, code: record.ending == nil ? nil : .watchdog)
             } else {
                 ageWakes(app, record)
@@ -92,7 +92,7 @@ extension Decision<LifecycleMachine> {
         pauseUpdates()
     }
 
-    /// Notices that are due as soon as a limit begins: where less was left of the time than they come before its end.
+    /// Gives notices that are due when a limit begins, because the remaining time is shorter than the notice.
     mutating func giveNotices() {
         for (app, record) in state.apps {
             orderExpirations(app, record)
@@ -100,8 +100,8 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// Ends an app that is told so, where its code can run: what reports its handlers has a moment to return, everything
-    /// else is gone at once.
+    /// Ends an app after `willTerminate`, if its code can run. An app that reports its handlers gets time to return;
+    /// any other ends at once.
     mutating func end(_ app: String, _ reason: EndReason, resigning: [Callback] = []) {
         guard let record = state.apps[app] else { return }
         let callbacks = resigning + (record.state.isRunning ? [.willTerminate] : [])
@@ -114,12 +114,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// Ends an app at once. One that was told to end before ends for that reason, whatever came in between.
+    /// Ends an app at once. A terminating app keeps its earlier reason.
     mutating func terminate(
         _ app: String, _ reason: EndReason, callbacks: [Callback] = [], code: TerminationCode? = nil
     ) {
         guard let record = state.apps[app] else { return }
-        // Whoever switches off or installs anew wants no process, whatever it was dying of.
+        // After a power-off or an update, the app must not start again, even if it was dying of a fault.
         let isDeath = reason.isDeath && record.ending?.isDeath ?? true
         let reason = record.ending ?? reason
         emit(

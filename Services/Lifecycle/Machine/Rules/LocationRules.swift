@@ -3,16 +3,15 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Regions and significant changes: what an app asks to be told, and when it counts. Neither needs the mode `location`, and
-// both go on without a process.
+// Regions and significant location changes. Neither needs the mode `location`, and both continue without a process.
 extension Decision<LifecycleMachine> {
-    /// One of the same identifier takes its place.
+    /// Monitors a region. It replaces a region with the same identifier.
     mutating func monitor(_ app: String, _ identifier: String, _ region: Region) throws(LifecycleRefusal) {
         let record = try running(app)
         guard state.registration?.gps != false else { throw .unavailableOnDevice("regions need GPS") }
         guard record.locationAuthorization.allowsUpdates else { throw .locationDenied }
         guard region.radiusMeters <= LifecyclePolicy.regionRadius else {
-            throw .regionMonitoringFailure("its radius is above \(Int(LifecyclePolicy.regionRadius)) m")
+            throw .regionMonitoringFailure("the radius is more than \(Int(LifecyclePolicy.regionRadius)) m")
         }
         guard record.regions[identifier] != nil || record.regions.count < LifecyclePolicy.regionsPerApp else {
             throw .regionMonitoringFailure("the app monitors \(LifecyclePolicy.regionsPerApp) regions already")
@@ -40,7 +39,7 @@ extension Decision<LifecycleMachine> {
         emit(.significantChangesUnmonitored(.init(app: app)))
     }
 
-    /// What counts by now: crossings that have lasted, and moves that may be told.
+    /// Emits the crossings and significant changes that are due.
     mutating func tellOfPlaces() {
         for (app, record) in state.apps {
             for (identifier, region) in record.regions {
@@ -62,7 +61,7 @@ extension Decision<LifecycleMachine> {
         if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handler: handler) }
     }
 
-    /// An app on screen is called as it is, and need not be woken for it.
+    /// Returns the callback for an app on screen, which needs no wake.
     private func told(_ handler: Callback, _ app: String) -> [Callback] {
         guard let record = state.apps[app], record.state.isForeground, record.locationAuthorization.allowsUpdates else {
             return []
@@ -72,7 +71,7 @@ extension Decision<LifecycleMachine> {
 }
 
 extension LifecycleMachine {
-    /// Where the device is now, for all that is monitored.
+    /// Updates all monitoring with the current location.
     mutating func trackPlaces(at time: Instant) {
         guard isPoweredOn else { return }
         for (id, app) in apps {
@@ -86,7 +85,7 @@ extension LifecycleMachine {
         }
     }
 
-    /// Without power nobody knows where the device is.
+    /// Clears pending crossings and changes, because the location is unknown without power.
     mutating func loseTrack() {
         for (id, app) in apps {
             for region in app.regions.keys { apps[id]?.regions[region]?.beyondSince = nil }
@@ -116,7 +115,7 @@ extension LifecycleMachine {
         apps[app]?.energy.wakes += EnergyLedger.significantChangeCost
     }
 
-    /// Reads the meter of each app whose consumption is another from now on.
+    /// Meters each app whose power changes.
     mutating func meterEnergy(at time: Instant) {
         for (id, app) in apps {
             let monitoring = isPoweredOn && !app.regions.isEmpty ? EnergyLedger.monitoringPower : 0
@@ -134,7 +133,7 @@ extension LifecycleMachine {
 }
 
 extension InstalledApp {
-    /// When the next of its places counts.
+    /// The time of the next crossing or significant change.
     var placesDue: Instant? {
         let crossing = regions.values.compactMap(\.crossingDue).min()
         guard let report = significantChanges?.reportDue else { return crossing }

@@ -2,11 +2,11 @@ import Contracts
 import Machines
 import OrderedCollections
 
-// Memory pressure: the system ends apps, lowest priority first: what is suspended, what runs in the background for a moment,
-// what does so for a continuous mode. Their entries stay in the switcher.
+// Memory pressure: the system ends apps, lowest priority first: suspended apps, apps with limited background work, apps
+// with activities. Their entries stay in the switcher.
 extension Decision<LifecycleMachine> {
-    /// How much goes at once is our choice, since no source tells: a warning takes what is suspended; critical pressure takes
-    /// what runs in the background too, and the app on screen where nothing else was left to take.
+    /// Ends apps. A warning ends suspended apps. Critical pressure also ends background apps, or the app on screen if
+    /// there are no others. The amounts are our choice; no source has them.
     mutating func relieve(_ pressure: MemoryPressure) {
         let suspended = victims(in: .suspended)
         let inBackground = victims(in: .background)
@@ -22,12 +22,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// A device that is too hot ends what works in the background; the app on screen stays (our choice: no source tells which).
+    /// Ends background apps of a device that is too hot. The app on screen stays (our choice; no source says which).
     mutating func coolDown() {
         for app in victims(in: .background) { terminate(app, .thermal) }
     }
 
-    /// The apps of a state that were not told to end yet: the largest first; of equals the one that was used longest ago.
+    /// Returns the apps in a state that are not terminating, largest memory first, then least recently used first.
     private func victims(in state: AppState) -> [String] {
         let apps = self.state.apps
         let candidates = self.state.switcher.reversed().filter { apps[$0]?.state == state && apps[$0]?.ending == nil }

@@ -3,24 +3,21 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Outages of the service. A device can use the time before one and the time after it, so each limit that it must keep by a
-// call stands still while nobody takes the call:
+// Outages of the service. A device cannot call the service during an outage, so each limit that needs a call becomes
+// longer by the outage:
 //
-// - handlers that have not returned (`didFinishLaunching`, `didEnterBackground`, `willTerminate`): their completion is a call;
-// - wakes: so is theirs;
-// - the time of background tasks: ending a task is a call, and the order that tells of the expiration comes from here. It
-//   moves without an open task too, since the app may begin one. What was used up before stays so: the time that comes with
-//   the outage is over with it.
+// - handlers that have not returned (`didFinishLaunching`, `didEnterBackground`, `willTerminate`);
+// - wakes;
+// - the time of background tasks, because the end of a task is a call and the service sends the expiration order. It
+//   moves without an open task too, because the app may begin one. Time that was used up before the outage stays used.
 //
-// What the device itself would have told moves too: whether it stayed beyond a region's boundary, and whether it moved while
-// location updates went on.
+// Periods that depend on reports of the device move too: the stay beyond the boundary of a region, and the time without
+// movement during location updates. The awake time of a locked device also moves, so that the clock of tasks keeps its
+// time.
 //
-// The moment of awakeness of a locked device moves with them, so that the clock of the tasks has as much of it as it had.
-//
-// Nothing else is limited by the system alone: an app is suspended by what it does, and not by a timer. The notice of the
-// expiration is reckoned from the end of the tasks' time, and moves with it.
+// No other limit depends on time alone. The expiration notice depends on the end of the tasks' time, and moves with it.
 extension Decision<LifecycleMachine> {
-    /// Says nothing where no limit runs: the device missed nothing then.
+    /// Emits an event if a limit runs. Otherwise the outage has no effect.
     mutating func extendLimits(by outage: Outage) {
         guard state.nextDeadline != nil else { return }
         emit(.outageNoted(.init(from: outage.from, until: outage.until)))

@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What the user sets, and what Background App Refresh comes to by it.
+// Settings of the user, and the resulting status of Background App Refresh.
 extension Decision<LifecycleMachine> {
     mutating func changeSettings(_ app: String, _ report: AppSettings) throws(LifecycleRefusal) {
         let current = try installed(app).settings
@@ -18,7 +18,7 @@ extension Decision<LifecycleMachine> {
         change(to: settings, of: app)
     }
 
-    /// A restricted switch can't be moved, but for the report that ends the restriction.
+    /// A restricted setting can change only together with the end of the restriction.
     mutating func changeSettings(_ report: DeviceSettings) throws(LifecycleRefusal) {
         let current = state.settings
         var settings = current
@@ -38,7 +38,7 @@ extension Decision<LifecycleMachine> {
         reviewActivities()
     }
 
-    /// Tells for which apps Background App Refresh is another now.
+    /// Emits the changed Background App Refresh status of each app.
     mutating func tellRefreshStatus(since before: LifecycleMachine) {
         for app in state.apps.keys {
             let status = state.backgroundRefreshStatus(app)
@@ -47,7 +47,7 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// What background tasks get from now on.
+    /// The time of background tasks in the current power mode.
     var taskTime: Interval {
         state.conditions.lowPowerMode == true
             ? min(profile.backgroundTasks, profile.backgroundTasksInLowPowerMode) : profile.backgroundTasks
@@ -81,14 +81,14 @@ extension LifecycleMachine {
         }
     }
 
-    /// `UIApplication.backgroundRefreshStatus`: what the device forbids, then the switches of the user for the device and for
-    /// the app; Low Power Mode turns it off while it lasts (Apple, "Use Low Power Mode").
+    /// Returns `UIApplication.backgroundRefreshStatus`, from the restriction of the device, then from the settings of
+    /// the device and the app. Low Power Mode turns it off (Apple, "Use Low Power Mode").
     public func backgroundRefreshStatus(_ app: String) -> BackgroundRefreshStatus {
         if restrictions.backgroundRefresh { return .restricted }
         return isBackgroundRefreshOn(app) && conditions.lowPowerMode != true ? .available : .denied
     }
 
-    /// Whether both switches are on.
+    /// Whether the settings of the device and of the app are on.
     func isBackgroundRefreshOn(_ app: String) -> Bool {
         backgroundRefresh == .on && apps[app]?.backgroundRefresh == .on
     }

@@ -3,11 +3,12 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Awake or asleep. An unlocked device is awake. A locked one sleeps, unless an app keeps it awake or something woke it a moment
-// ago. From iOS 7 the clocks of background tasks run only while it is awake ("opportunistic" time in the source documents);
-// before, open background tasks themselves keep it awake.
+// Sleep. An unlocked device is awake. A locked device sleeps unless an app keeps it awake or it was woken recently.
+// From iOS 7, clocks of background tasks run only while it is awake ("opportunistic" time in the source documents).
+// Before, open background tasks keep it awake.
 extension Decision<LifecycleMachine> {
-    /// Wakes a locked device for a moment. Before what needs it awake, so that the clocks run when that begins.
+    /// Wakes a locked device for ``LifecyclePolicy/awakeTime``. Call it before the event that needs an awake device, so
+    /// that the clocks run.
     mutating func rouse(_ cause: AwakeCause) {
         let until = now + LifecyclePolicy.awakeTime
         guard state.conditions.locked == true, !state.isAwake || state.awakeUntil.map({ $0 < until }) ?? true else {
@@ -16,7 +17,7 @@ extension Decision<LifecycleMachine> {
         emit(.deviceAwoke(.init(cause: cause, until: until)))
     }
 
-    /// A call or a text takes the screen from the app that has it; whatever it is, a locked device wakes.
+    /// Wakes a locked device. An interruption that takes the screen makes the active app inactive.
     mutating func interrupt(_ kind: InterruptionKind) throws(LifecycleRefusal) {
         guard state.isPoweredOn else { throw .deviceOff }
         emit(.deviceInterrupted(.init(kind: kind)))
@@ -25,7 +26,7 @@ extension Decision<LifecycleMachine> {
         emit(.appResigned(.init(app: app, cause: .interrupt, callbacks: [.willResignActive])))
     }
 
-    /// What follows for the device from all that was decided.
+    /// Lets the device sleep or wake after a decision.
     mutating func watchSleep() {
         guard state.registration != nil else { return }
         let isKept =
@@ -39,13 +40,12 @@ extension Decision<LifecycleMachine> {
 }
 
 extension ProfileName {
-    /// Whether background tasks get only what time the device is awake for something else.
+    /// Whether background tasks run only while the device is awake for another reason.
     var tasksAreOpportunistic: Bool { self != .ios6 }
 }
 
 extension LifecycleMachine {
-    /// When a locked device falls asleep by itself. Nil where it is unlocked, or sleeps, or an app keeps it awake: that ends by
-    /// an input of its own.
+    /// The time at which a locked device falls asleep; nil if it is unlocked, sleeps, or an app keeps it awake.
     var sleepDue: Instant? {
         guard isAwake, conditions.locked == true, !isKeptAwakeByApp else { return nil }
         return awakeUntil

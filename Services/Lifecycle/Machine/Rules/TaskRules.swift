@@ -3,10 +3,10 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Background tasks: assertions that keep an app from suspension, for a time that all of them share.
+// Background tasks: assertions against suspension with one shared time limit.
 extension Decision<LifecycleMachine> {
-    /// Invalid where leaving the foreground ends the app, where it ends already, where the time of this run is over, and where
-    /// very many are open.
+    /// Begins a task. It is refused if the app ends in the background, is terminating, has no time left, or has
+    /// ``LifecyclePolicy/openTasks`` open tasks.
     mutating func beginTask(_ app: String, _ request: TaskRequest) throws(LifecycleRefusal) {
         let record = try running(app)
         let remaining = record.backgroundTimeRemaining(at: now)
@@ -21,14 +21,14 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// Ending what is not open is logged, and harmless.
+    /// Ends a task. The end of an unknown task is only logged.
     mutating func endTask(_ app: String, _ task: String) throws(LifecycleRefusal) {
         let record = try running(app)
         emit(.taskEnded(.init(app: app, known: record.tasks[task] != nil, task: task)))
         settle(app)
     }
 
-    /// Once the notice is due, every open task that has a handler gets its order, once a run.
+    /// When the notice is due, gives each open task with a handler its expiration order, once per run.
     mutating func orderExpirations(_ app: String, _ record: InstalledApp) {
         guard let due = record.expirationOrderDue, due <= now, let deadline = record.taskDeadline else { return }
         for (id, task) in record.tasks where task.expirationHandler && !task.isExpiring {

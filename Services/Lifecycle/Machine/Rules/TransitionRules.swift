@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What the user does to apps, by Apple's table of states. Everything not told here is an illegal transition.
+// Transitions by the user, by Apple's table of states. All others are illegal.
 extension Decision<LifecycleMachine> {
     mutating func transition(_ app: String, _ event: AppTransition) throws(LifecycleRefusal) {
         let record = try installed(app)
@@ -11,7 +11,7 @@ extension Decision<LifecycleMachine> {
         guard isLegal(event, for: app, record) else { throw .illegalTransition(record.state, event) }
         switch event {
         case .launch: launch(app, record)
-        // The switcher keeps entries without a process: a tap on one launches the app, and so does one on a notification.
+        // The switcher keeps entries without a process. A tap on an entry or on a notification launches the app.
         case .open: record.state == .notRunning ? launch(app, record) : open(app)
         case .interrupt, .switcher:
             emit(.appResigned(.init(app: app, cause: event, callbacks: [.willResignActive])))
@@ -34,12 +34,12 @@ extension Decision<LifecycleMachine> {
             switch record.state {
             case .notRunning: state.switcher.contains(app) || record.localNotifications > 0
             case .background, .suspended: record.ending == nil
-            // The app over which the switcher was opened.
+            // The switcher is open over this app.
             case .inactive: !record.isLaunching
             case .active: false
             }
         case .interrupt, .switcher: record.state == .active
-        // An app that is inactive because it launches was not interrupted.
+        // A launching app is inactive, but was not interrupted.
         case .dismiss, .accept: record.state == .inactive && !record.isLaunching
         case .home: record.state.isForeground
         case .swipe: record.ending == nil && (record.state != .notRunning || state.switcher.contains(app))
@@ -47,7 +47,7 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// The user opened a notification of the app's, which comes on screen as by its icon. It may be there, or gone, by now.
+    /// Opens the app of a notification, as its icon does. The app may be on screen or uninstalled by now.
     mutating func openByNotification(_ app: String, _ notification: String) {
         guard state.isPoweredOn, let record = state.apps[app] else { return }
         if record.state == .notRunning {
@@ -59,7 +59,7 @@ extension Decision<LifecycleMachine> {
         emit(.notificationResponded(.init(app: app, callbacks: [responseCallback], notification: notification)))
     }
 
-    /// `UNUserNotificationCenter` came with iOS 10; before it the app's delegate was told of the notification itself.
+    /// `UNUserNotificationCenter` exists from iOS 10. Before, the app's delegate got the notification.
     private var responseCallback: Callback {
         switch state.registration?.profile {
         case .ios6, .ios7: .didReceiveRemoteNotification
@@ -91,18 +91,19 @@ extension Decision<LifecycleMachine> {
                 .init(app: app, callbacks: isCovered ? [.didBecomeActive] : [.willEnterForeground, .didBecomeActive])))
     }
 
-    /// Sends the app on screen, if one is, to the background.
+    /// Moves the app on screen, if there is one, to the background.
     mutating func clearForeground(_ cause: BackgroundCause) {
         if let other = state.foreground { enterBackground(other, cause) }
     }
 
-    /// The app on screen passes through the background first, where it has one; a suspended one is never told.
+    /// Ends an app in the switcher. An app on screen first enters the background if it can; a suspended app gets no
+    /// callback.
     private mutating func swipe(_ app: String) {
         guard let record = state.apps[app] else { return }
         var resigning: [Callback] = []
         if record.state.isForeground {
             if !endsOnLeaving(record) {
-                // What its handler does is bound by the end that follows.
+                // The limit of the termination covers its handler.
                 leaveForeground(app, .swiped, handlersReturn: .immediately)
             } else if record.state == .active {
                 resigning = [.willResignActive]

@@ -4,15 +4,15 @@ import OrderedCollections
 import Records
 import Timeline
 
-// Wakes: the system lets an app run in the background, or says why not.
+// Wakes: the system runs an app in the background, or refuses with a reason.
 extension Decision<LifecycleMachine> {
-    /// From suspension only the handler is called; without a process the app is launched first. A run under way goes on.
+    /// Wakes an app or refuses. A suspended app only gets the callback; an app without a process is launched first.
     ///
     /// - Parameters:
-    ///   - request: what asks for it, by its id.
-    ///   - payload: what the handler is given.
-    ///   - handler: what is called, where the kind does not tell it.
-    ///   - expirationHandler: whether anybody can be told when the time is nearly over.
+    ///   - request: the id of the request.
+    ///   - payload: the argument of the handler.
+    ///   - handler: the callback, if the kind does not determine it.
+    ///   - expirationHandler: whether the app has an expiration handler.
     mutating func wake(
         _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handler: Callback? = nil,
         expirationHandler: Bool = true
@@ -33,12 +33,12 @@ extension Decision<LifecycleMachine> {
                     wake: identifier())))
     }
 
-    /// Whether background tasks get their time anew: with a run that begins, and where that of the run is used up.
+    /// Whether background tasks get their full time: at the start of a run, or if the time of the run is used up.
     private func isFresh(_ record: InstalledApp) -> Bool {
         record.state != .background || record.backgroundTimeRemaining(at: now) == .zero
     }
 
-    /// What wakes its device for calls all the time ends for it.
+    /// Emits the refusal. An app that wakes its device for VoIP too often is killed.
     private mutating func refuse(_ app: String, _ kind: WakeKind, _ refusal: WakeRefusal, _ request: String?) {
         emit(
             .wakeRefused(
@@ -68,13 +68,12 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// What time does to the wakes of an app that goes on living: those that kill nobody end, and others are told that their
-    /// time is nearly over.
+    /// Applies the limits of wakes that do not kill the app: ends expired wakes, and gives notices before the end.
     mutating func ageWakes(_ app: String, _ record: InstalledApp) {
         for (id, wake) in record.wakes {
             guard let deadline = wake.deadline else { continue }
             if deadline <= now, wake.callReported {
-                // A call is what the push was for: nothing is missing.
+                // The app has reported the call of the push, so the wake is complete.
                 emit(
                     .wakeCompleted(
                         .init(
@@ -90,8 +89,8 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// The scheduler wants a running task to end: its expiration handler is called at once. In the foreground nothing limits a
-    /// wake, and one that is expiring has been told.
+    /// Ends a task for the scheduler: calls its expiration handler at once. It ignores wakes without a limit (in the
+    /// foreground) and wakes that are already expiring.
     mutating func stopTask(_ app: String, _ request: String) {
         for (id, wake) in state.apps[app]?.wakes ?? [:] where wake.kind.reason == .task && wake.request == request {
             guard let deadline = wake.deadline, !wake.isExpiring else { continue }
@@ -105,8 +104,8 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// What the system does in the place of a missing expiration handler (Apple, `BGTask.expirationHandler`: it marks the task
-    /// as complete and unsuccessful).
+    /// Completes a task without an expiration handler (Apple, `BGTask.expirationHandler`: the system marks the task as
+    /// complete and unsuccessful).
     private mutating func failTask(_ app: String, _ id: String, _ wake: Wake) {
         emit(
             .wakeCompleted(
@@ -115,10 +114,9 @@ extension Decision<LifecycleMachine> {
                     success: false, wake: id)))
     }
 
-    /// VoIP apps are launched after a start of the device, and after they died, to open their sockets again (Apple, "Tips for
-    /// developing a VoIP app").
+    /// Launches a VoIP app after a boot or its death to reopen its socket (Apple, "Tips for developing a VoIP app").
     mutating func reopenSocket(_ app: String) {
-        // What was ended for its heat is not started again at once.
+        // A device that is too hot does not start the app again at once.
         guard profile.voipSocket != nil, state.conditions.thermal != .critical,
             state.apps[app]?.manifest.backgroundModes.contains(.voip) == true
         else { return }
@@ -127,7 +125,7 @@ extension Decision<LifecycleMachine> {
 }
 
 extension Wake {
-    /// When its handler is told that the time is nearly over; nil where it is not, or was.
+    /// The time of the notice before the deadline; nil without a notice, or after it.
     var noticeDue: Instant? {
         guard let deadline, expirationHandler, !isExpiring, kind.reason == .task else { return nil }
         return deadline - LifecyclePolicy.expirationNotice

@@ -61,7 +61,7 @@ enum Example {
     /// Shortened to the first kind of wake, with a few of its factors.
     static let explanation = """
         {"app": "mail", "state": "background", "since": "2026-11-22T02:34:51.613Z", "backgroundRefresh": "denied",
-         "because": "Something keeps it from suspension: task save.",
+         "because": "Work prevents its suspension: task save.",
          "heldBy": [{"deadline": "2026-11-22T02:35:21.613Z", "kind": "task", "name": "save",
           "otherwise": "backgroundTaskTimeout"}],
          "next": {"at": "2026-11-22T02:35:16.613Z", "end": null},
