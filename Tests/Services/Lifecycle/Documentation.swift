@@ -3,8 +3,8 @@ import Records
 import ServiceKit
 import TestSupport
 
-/// What the API description allows each route to answer. All answers that the tests get are held to it, so that neither can
-/// drift from the other.
+/// The responses that the API description allows for each route. The tests check every response against it, so that the
+/// two cannot drift apart.
 struct Documentation: Sendable {
     let routes: [Route]
     private let paths: JSON
@@ -17,18 +17,18 @@ struct Documentation: Sendable {
         description = APIDescription(document)
     }
 
-    /// The routes that answer a document.
+    /// The routes with a response document.
     var reads: [Route] { routes.filter { $0.method == .get } }
 
-    /// What the description shows as the answer of a route.
+    /// Returns the described response of a route.
     func content(of route: Route) -> JSON? {
         paths[route.path]?[route.method.rawValue.lowercased()]?["responses"]?["200"]?["content"]
     }
 
-    /// What is not documented about an answer; nil where all is, and where no route was asked.
+    /// Returns the undocumented part of a response; nil if all is documented or the request matches no route.
     func fault(of answer: LifecycleBench.Answer, to method: String, _ path: String) -> String? {
         if let fault = description.fault(of: answer, to: method, path) { return fault }
-        // What is described is the record that the route names.
+        // The description has the record of the route.
         guard answer.status < 300, !answer.isEmpty, answer.contentType == "application/json",
             let type = route(method, path)?.response
         else { return nil }
@@ -36,12 +36,12 @@ struct Documentation: Sendable {
         return nil
     }
 
-    /// The codes of all problems that a route may answer.
+    /// Returns the problem codes of a route.
     func codes(of route: Route) -> Set<String> {
         description.operation(route.method.rawValue, route.path)?.errors ?? []
     }
 
-    /// The route that a call takes.
+    /// Returns the route of a request.
     func route(_ method: String, _ path: String) -> Route? {
         guard let operation = description.operation(method, path) else { return nil }
         return routes.first { $0.method.rawValue == operation.method && $0.path == operation.path }

@@ -6,7 +6,7 @@ import Testing
 @testable import LifecycleService
 
 @Suite("The description of lifecycle", .timeLimit(.minutes(3))) struct DocumentationTests {
-    @Test func everyReadHasAnExampleThatIsReal() async throws {
+    @Test func `every GET route has a real example`() async throws {
         try await LifecycleBench.run { bench in
             for route in bench.documentation.reads {
                 let content = try #require(bench.documentation.content(of: route), "\(route.path)")
@@ -22,14 +22,14 @@ import Testing
         }
     }
 
-    /// In the blocks that are marked as JSON, or as code within a line; streams in those that are marked as text.
-    @Test func theReadmeShowsTheExamplesOfTheDescription() async throws {
+    /// Examples are in JSON blocks or in inline code, streams in text blocks.
+    @Test func `the README shows the examples of the API description`() async throws {
         let readme = try Self.readme()
         let blocks = readme.components(separatedBy: "```").enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
         let documents = blocks.filter { $0.hasPrefix("json\n") }.compactMap {
             try? JSON(parsing: Array($0.dropFirst("json\n".count).utf8))
         }
-        #expect(documents.count == blocks.count { $0.hasPrefix("json\n") }, "a block is no JSON")
+        #expect(documents.count == blocks.count { $0.hasPrefix("json\n") }, "a block is not JSON")
         let inline = readme.split(separator: "`").filter { $0.hasPrefix("{") }.compactMap {
             try? JSON(parsing: Array($0.utf8))
         }
@@ -56,12 +56,12 @@ import Testing
         return try String(contentsOf: file, encoding: .utf8)
     }
 
-    /// A stream without what a reader does not see: lines are broken in the README where they are too long.
+    /// Returns a stream without white space, because the README breaks long lines.
     private static func words(_ stream: String) -> String { stream.filter { !$0.isWhitespace } }
 }
 
 extension JSON {
-    /// Whether it has at least what another document has.
+    /// Whether the document contains another document.
     fileprivate func includes(_ other: JSON) -> Bool {
         switch (self, other) {
         case (.object, .object(let members)):

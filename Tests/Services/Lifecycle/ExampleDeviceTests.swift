@@ -11,14 +11,14 @@ import Testing
 
 @testable import LifecycleService
 
-/// The example of a simulated device, against the real `lifecycle` as a process.
+/// The example device with the real `lifecycle` as a process.
 @Suite("The example device", .timeLimit(.minutes(3)), .enabled(if: ExampleBench.python != nil, "python3 is missing"))
 struct ExampleDeviceTests {
-    @Test func obeysItsOrdersAlsoAcrossARestart() async throws {
+    @Test func `the example device follows its orders across a restart`() async throws {
         let bench = try await ExampleBench.make()
         var service = try await bench.serve()
         let device = try bench.device(["--url", bench.url, "--key", ExampleBench.key, "--work", "0.1"])
-        // Background tasks get 6 s here, so the handler is called after one.
+        // Background tasks have a limit of 6 s here, so the expiration handler is called after 1 s.
         try await device.waitForLine(containing: "ended background task", within: 60)
         try await device.waitForLine(containing: "suspended", within: 60)
         for (place, request) in ["n-1", "n-2"].enumerated() {
@@ -51,7 +51,7 @@ struct ExampleDeviceTests {
         await bench.pool.close()
     }
 
-    @Test func saysWhatIsWrongInOneLine() async throws {
+    @Test func `the example device reports an error on one line`() async throws {
         let bench = try await ExampleBench.make()
         let service = try await bench.serve()
         let nobody = try freePort()
@@ -71,7 +71,7 @@ struct ExampleDeviceTests {
     }
 }
 
-/// A database, a `lifecycle` over it that can be started again, and what runs the example.
+/// A database, a `lifecycle` process that can be restarted, and the example.
 private struct ExampleBench {
     static let key = "correct-horse"
     static let name = "example-phone"
@@ -124,7 +124,7 @@ private struct ExampleBench {
         return try ChildProcess.start(Self.python ?? "", [example.path, "--device", Self.name] + arguments)
     }
 
-    /// Asks for a wake, as `push` does for a silent notification.
+    /// Requests a wake, as `push` does for a silent notification.
     func push(_ notification: String) async throws {
         try await pool.append(
             PushEvent.WakeRequested(
@@ -132,7 +132,7 @@ private struct ExampleBench {
             to: Self.name, partitions: Self.partitions)
     }
 
-    /// Everything in the log about the device.
+    /// Returns all events of the device.
     func log() async throws -> [Event] {
         let key = AggregateKey.device(Self.name)
         let place = Parameter.int4(Int32(key.partition(of: Self.partitions)))

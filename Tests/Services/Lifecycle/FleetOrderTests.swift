@@ -11,7 +11,7 @@ import Testing
 @testable import LifecycleService
 
 @Suite("Orders of a fleet", .timeLimit(.minutes(5))) struct FleetOrderTests {
-    @Test func oneStreamHasTheFleetsDevicesAndNoOthers() async throws {
+    @Test func `the stream of a fleet has the orders of its devices and no others`() async throws {
         try await LifecycleBench.run { bench in
             let blues = (0..<6).map { "blue\($0)" }
             let reds = (0..<6).map { "red\($0)" }
@@ -19,13 +19,13 @@ import Testing
             for device in reds { _ = try await bench.phone(device, fleet: "red") }
             let token = try await bench.tokens.fleet("blue")
             var stream = try await OrderStream(bench, "/v1/fleets/blue/orders", key: token)
-            // One more joins while the stream is open.
+            // One more device joins while the stream is open.
             _ = try await bench.phone("late", fleet: "blue")
             for device in reds + blues + ["late"] { try await bench.transition(device, "launch") }
             var seen: [String] = []
             var after = ""
             for count in 0..<7 {
-                // Cut in the middle: the vector resumes every partition where it was.
+                // A disconnection in the middle: the id resumes each partition at its position.
                 if count == 3 {
                     stream = try await OrderStream(bench, "/v1/fleets/blue/orders", after: after, key: token)
                 }
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func aStreamMayHaveSomePartitionsOnly() async throws {
+    @Test func `a stream can be limited to some partitions`() async throws {
         try await LifecycleBench.run { bench in
             let devices = (0..<12).map { "d\($0)" }
             let partition = { (device: String) in
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func onlyItsOwnTokenAndOperatorsOpenAFleetsStream() async throws {
+    @Test func `only its own token and operators open the stream of a fleet`() async throws {
         try await LifecycleBench.run { bench in
             let device = try await bench.phone("d1", fleet: "blue")
             for key in [device, try await bench.tokens.fleet("red")] {
@@ -69,12 +69,12 @@ import Testing
         }
     }
 
-    @Test func eachFleetGetsExactlyItsOwnOrders() async throws {
+    @Test func `each fleet gets exactly its own orders`() async throws {
         try await LifecycleBench.run { bench in
             let fleets = ["blue", "red", "green"]
             let devices = (0..<300).map { (id: "d\($0)", fleet: fleets[$0 % 3]) }
             try await bench.atOnce(devices) { _ = try await bench.phone($0.id, fleet: $0.fleet) }
-            // One fleet over two streams, the others over one: of all partitions, and of each.
+            // Blue has one stream for all partitions, red two, green one for each partition.
             let shares: [(fleet: String, partitions: [Int])] = [
                 ("blue", [0, 1, 2, 3]), ("red", [0, 2]), ("red", [1, 3]), ("green", [0]), ("green", [1]),
                 ("green", [2]),
@@ -105,12 +105,12 @@ import Testing
                 }
                 #expect(share.partitions.map { seen[$0, default: []] } == expected, "\(share)")
             }
-            // A launch, a home and a suspend of each.
+            // A launch, a home and a suspension of each device.
             #expect(told == 3 * devices.count)
         }
     }
 
-    @Test func aDeviceThatMovesChangesStreamWhereTheLogHasIt() async throws {
+    @Test func `a device that moves to another fleet changes streams at that log position`() async throws {
         try await LifecycleBench.run { bench in
             for device in ["mover", "stayer"] { _ = try await bench.phone(device, fleet: "blue") }
             let start = ResumePoint(try await bench.routes.tail.heads().mapValues { Int64($0) }).description
@@ -132,7 +132,8 @@ import Testing
             try await bench.send("DELETE", "/v1/devices/mover")
             _ = try await bench.phone("mover", fleet: "red")
             for device in ["mover", "stayer"] { try await bench.transition(device, "launch") }
-            // By now it is in another fleet than at each of these places: who resumes hears what they heard then.
+            // The device is in another fleet now. A stream that resumes at an earlier position gets the orders of that
+            // time.
             var late = (
                 blue: try await OrderStream(bench, "/v1/fleets/blue/orders", after: start),
                 red: try await OrderStream(bench, "/v1/fleets/red/orders", after: start)
@@ -156,7 +157,7 @@ import Testing
         return names
     }
 
-    @Test func whoIsInTheFleetIsAskedForAllDevicesAtOnce() async throws {
+    @Test func `the members of a fleet are read for all devices at once`() async throws {
         try await LifecycleBench.run { bench in
             let asked = Tally()
             let states = StoredStates<LifecycleMachine> { call in
@@ -180,7 +181,8 @@ import Testing
         }
     }
 
-    @Test func whatALaterWordHidesIsReadFromASnapshotWhereTheLogHasForgotten() async throws {
+    @Test func `an earlier fleet of a device is read from a snapshot after retention dropped its events`() async throws
+    {
         try await LifecycleBench.run { bench in
             for device in ["moved", "kept"] { _ = try await bench.phone(device, fleet: "blue") }
             let places = try await bench.routes.tail.heads()
@@ -189,7 +191,7 @@ import Testing
                 _ = try await bench.pool.run(Call(statement, [.int4(Int32(partition))]))
             }
             try await bench.send("PUT", "/v1/devices/moved", #"{"profile":"ios15","fleet":"red"}"#)
-            // As if the day of the registration were gone.
+            // Simulates a dropped day with the registration.
             for (partition, offset) in places {
                 let statement = Statement("DELETE FROM bus.events WHERE partition = $1 AND log_offset <= $2")
                 _ = try await bench.pool.run(Call(statement, [.int4(Int32(partition)), .int(offset)]))
@@ -202,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func aStreamThatNobodyReadsIsCutBeforeMuchPilesUp() async throws {
+    @Test func `an unread stream is cut before much is buffered`() async throws {
         try await LifecycleBench.run { bench in
             let devices = (0..<40).map { "d\($0)" }
             try await bench.atOnce(devices) { _ = try await bench.phone($0, fleet: "blue") }
@@ -213,7 +215,7 @@ import Testing
             }
             var slow = try await orders(after: start)
             var reader = try await orders(after: start)
-            // Their replay is over with the first: from here on orders are handed to them as they come.
+            // The replay ends with the first order. From now on, both streams get live orders.
             try await bench.transition("d0", "launch")
             let first = try #require(try await slow.next())
             #expect(try await reader.next() == first)
@@ -221,7 +223,7 @@ import Testing
             let (round, rounds) = (1000, 12)
             for _ in 0..<rounds {
                 try await bench.appendOrders(round, to: devices)
-                // They were handed to both once one of them has the last.
+                // When one stream has the last order, both got all.
                 for _ in 0..<round { _ = try #require(try await reader.next()) }
             }
             var last = first
@@ -232,8 +234,8 @@ import Testing
                     got += 1
                 }
             }
-            #expect(got > limit - 10 && got <= limit + round, "\(got) were kept for it")
-            // It comes again, and has all the others.
+            #expect(got > limit - 10 && got <= limit + round, "\(got) orders were buffered")
+            // The reader resumes and gets the rest.
             let places = try #require(last.id.flatMap { ResumePoint($0) }).offsets.mapValues { Int($0) }
             var resumed = try await orders(after: places)
             var rest = 0
@@ -245,7 +247,7 @@ import Testing
 }
 
 extension LifecycleBench {
-    /// Does something for each of many, some at a time.
+    /// Runs the body for each item, several at a time.
     func atOnce<Item: Sendable>(
         _ items: [Item], _ body: @escaping @Sendable (Item) async throws -> Void
     ) async throws {
@@ -258,7 +260,7 @@ extension LifecycleBench {
         }
     }
 
-    /// The orders that the log has after some places, by partition.
+    /// Returns the orders in the log after some positions, by partition.
     func orders(after places: [Int: Int]) async throws -> [Int: [Order]] {
         var orders: [Int: [Order]] = [:]
         for partition in 0..<Self.partitions {
@@ -270,8 +272,7 @@ extension LifecycleBench {
         return orders
     }
 
-    /// Appends so many orders to the log as if the devices' app had been suspended again and again: those of a partition at
-    /// once.
+    /// Appends `count` suspension orders of the devices' app to the log, all of a partition at once.
     fileprivate func appendOrders(_ count: Int, to devices: [String]) async throws {
         let keys = (0..<count).map { AggregateKey.device(devices[$0 % devices.count]) }
         let statement = Statement(

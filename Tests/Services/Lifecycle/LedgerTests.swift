@@ -28,18 +28,18 @@ import Timeline
         try submit(.transition(app: "a", .launch), 0)
     }
 
-    @Test mutating func whatIsOnIsMeteredForAsLongAsItIs() throws {
+    @Test mutating func `energy is metered while monitoring and updates are on`() throws {
         let region = Region(latitude: 48, longitude: 2, radiusMeters: 500)
         try submit(.monitorRegion(app: "a", region: "home", region), 10)
         try submit(.startActivity(app: "a", .location, ActivityRequest()), 20)
         try submit(.stopActivity(app: "a", .location), 30)
         try submit(.power(.off), 70)
         let ledger = try #require(app?.energy.metered(at: at(1000)))
-        // 20 mW for 60 s, 150 mW for 10 s; without power nothing.
+        // 20 mW for 60 s, 150 mW for 10 s, nothing while the device is off.
         #expect(ledger.monitoring == 1200 && ledger.updates == 1500)
     }
 
-    @Test mutating func aWakeCostsAndItsBytesAreCounted() throws {
+    @Test mutating func `a wake uses energy and its bytes are counted`() throws {
         try submit(.monitorSignificantChanges(app: "a"), 1)
         try submit(.transition(app: "a", .home), 2)
         var report = ConditionsReport()
@@ -47,7 +47,7 @@ import Timeline
         try submit(.updateConditions(report), 3)
         report.tower = "208-1-78"
         try submit(.updateConditions(report), 4)
-        #expect(app?.energy.wakes == 550, "a wake, and the change that it is for")
+        #expect(app?.energy.wakes == 550, "the energy of a wake and of its significant change")
         var completion = WakeCompletion(snapshot: "map")
         completion.bytesReceived = 4096
         try submit(.completeWake(app: "a", wake: try #require(app?.wakes.keys.first), completion), 5)
@@ -55,7 +55,7 @@ import Timeline
         #expect(app?.snapshotTakenAt == at(5) && app?.snapshotLabel == "map")
     }
 
-    @Test mutating func `bytes that a device reports again and again do not overflow`() throws {
+    @Test mutating func `repeatedly reported bytes do not overflow`() throws {
         var state = runtime.state(Self.key)
         var completed = LifecycleEvent.WakeCompleted(app: "a", reason: .fetch, wake: "w")
         for bytes in [Int.max, .max, .min, 7] {
@@ -65,12 +65,12 @@ import Timeline
         #expect(state.apps["a"]?.energy.bytesReceived == 1 << 60)
     }
 
-    @Test mutating func aSnapshotIsTakenWhereTheAppLeavesTheScreen() throws {
+    @Test mutating func `a snapshot is taken when the app leaves the screen`() throws {
         try submit(.transition(app: "a", .home), 7)
         #expect(app?.snapshotTakenAt == at(7) && app?.snapshotLabel == nil)
     }
 
-    @Test func everyReasonOfAnEndIsCountedOnceInMetricKitsForm() {
+    @Test func `every termination reason is counted once in the form of MetricKit`() {
         var counts = ExitCounts()
         for (index, reason) in EndReason.allCases.enumerated() {
             counts.foreground[reason.rawValue] = 1
@@ -89,7 +89,7 @@ import Timeline
         #expect(back.memoryPressure == counts.background["memoryPressure"])
     }
 
-    @Test func aTaskRequestThatExpiresIsAnOrder() {
+    @Test func `the expiration of a task request is an order`() {
         let event = LifecycleEvent.wakeExpiring(.init(app: "a", deadline: at(9), request: "r", wake: "w"))
         #expect(event.told?.type == .taskExpiration && event.told?.deadline == at(9))
     }

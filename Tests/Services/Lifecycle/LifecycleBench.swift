@@ -17,7 +17,7 @@ import Timeline
 
 @testable import LifecycleService
 
-/// `lifecycle` on a free port over a database of its own, and a client for it.
+/// `lifecycle` on a free port with its own database, and a client.
 struct LifecycleBench: Sendable {
     static let operatorKey = "correct-horse"
     static let readerKey = "battery-staple"
@@ -28,13 +28,13 @@ struct LifecycleBench: Sendable {
     let runtime: DurableRuntime<LifecycleMachine>
     let tokens: TokenIssuer
     let routes: LifecycleRoutes
-    /// Holds every answer to the API description.
+    /// Checks every response against the API description.
     let documentation: Documentation
     var clock: ClockControl { ClockControl(pool: pool) }
 
-    /// Runs the service for as long as the body runs.
+    /// Runs the service while the body runs.
     ///
-    /// - Parameter virtual: whether the suite's clock stands still, for the body to move.
+    /// - Parameter virtual: whether the suite clock is frozen, for the body to advance.
     static func run(
         virtual: Bool = false, _ body: @Sendable @escaping (LifecycleBench) async throws -> Void
     ) async throws {
@@ -164,7 +164,7 @@ struct LifecycleBench: Sendable {
         return answer
     }
 
-    /// A registered device with one app, `a`, and its token.
+    /// Registers a device with an app `a`, and returns its token.
     func phone(_ device: String, fleet: String? = nil, manifest: String = "{}") async throws -> String {
         let member = fleet.map { #","fleet":"\#($0)""# } ?? ""
         let answer = try await send("PUT", "/v1/devices/\(device)", #"{"profile":"ios15"\#(member)}"#)
@@ -172,7 +172,7 @@ struct LifecycleBench: Sendable {
         return answer["token"]?.string ?? ""
     }
 
-    /// Waits until a token of `d1` opens nothing any more.
+    /// Waits until a token of `d1` is revoked.
     func untilVoid(_ token: String) async throws {
         try await eventually(describe: "the token is refused") {
             try await send("GET", "/v1/devices/d1", key: token).code == "invalid_credential"
@@ -186,7 +186,7 @@ struct LifecycleBench: Sendable {
 
     // MARK: The log
 
-    /// Everything in the log about a device.
+    /// Returns all events of a device.
     func log(of device: String) async throws -> [Event] {
         let key = AggregateKey.device(device)
         let place = Parameter.int4(Int32(key.partition(of: Self.partitions)))
@@ -195,14 +195,14 @@ struct LifecycleBench: Sendable {
         return try rows.map { try LogReader.event($0) }
     }
 
-    /// Appends an event as another service would, with the notification that goes with it.
+    /// Appends an event as another service would, and sends the wake-up.
     func append<D: EventData>(_ data: D, to device: String, at moment: Instant = RealClock().now) async throws {
         try await pool.append(data, to: device, partitions: Self.partitions, at: moment)
     }
 }
 
 extension ConnectionPool {
-    /// Appends an event as another service would, with the notification that goes with it.
+    /// Appends an event as another service would, and sends the wake-up.
     func append<D: EventData>(
         _ data: D, to device: String, partitions: Int, at moment: Instant = RealClock().now
     ) async throws {

@@ -15,9 +15,9 @@ import Testing
 
 @testable import LifecycleService
 
-/// The real `lifecycle` as a process, killed and started again in the midst of its streams.
+/// The real `lifecycle` as a process, killed and restarted during its streams.
 @Suite("Orders across a restart", .timeLimit(.minutes(3))) struct OrderRestartTests {
-    @Test func whoResumesHasEveryOrderOnceAndInOrder() async throws {
+    @Test func `a reader that resumes gets every order once and in order`() async throws {
         let bench = try await RestartBench.make()
         try await bench.start()
         let blues = (0..<5).map { "blue\($0)" }
@@ -42,12 +42,12 @@ import Testing
             for device in blues + ["red"] {
                 group.addTask {
                     try await bench.command(device, "launch")
-                    // So long that the service ends in the midst of it, twice.
+                    // Long enough for two kills of the service.
                     while bench.starts < 3 {
                         for event in ["home", "open"] { try await bench.command(device, event) }
                     }
                     for event in ["home", "open"] { try await bench.command(device, event) }
-                    // The last order of each.
+                    // The last order of each device.
                     try await bench.command(device, "crash")
                 }
             }
@@ -61,13 +61,13 @@ import Testing
     }
 }
 
-/// A database and a `lifecycle` over it that comes and goes.
+/// A database and a `lifecycle` process that can be restarted.
 private final class RestartBench: Sendable {
     private struct Life {
         var process: ChildProcess?
-        /// How often it was started.
+        /// The number of starts.
         var starts = 0
-        /// Fires when it is there again; fired while it is there.
+        /// Fires when the service is ready again.
         var isUp = Signal<Void>()
     }
 
@@ -105,7 +105,7 @@ private final class RestartBench: Sendable {
         isUp.fire()
     }
 
-    /// Ends it as a crash does, and starts it again.
+    /// Kills the service and starts it again.
     func restart() async throws {
         let process = life.withLock { life in
             life.isUp = Signal()
@@ -123,15 +123,15 @@ private final class RestartBench: Sendable {
         await pool.close()
     }
 
-    /// Reads a stream across its cuts, until it has told of so many crashes.
+    /// Reads a stream across disconnections, until it has delivered orders of `crashes` crashes.
     ///
-    /// - Returns: the orders' places, as they came.
+    /// - Returns: the positions of the orders, as received.
     func follow(_ path: String, after place: ResumePoint, until crashes: Int, _ heard: Tally) async throws -> [String] {
         var after = place.description
         var ids: [String] = []
         var rest = crashes
         while rest > 0 {
-            // A connection that is lost ends here, in whatever way.
+            // A lost connection ends here.
             do {
                 var stream = try await OrderStream(request("GET", path), after: after)
                 while rest > 0, let next = try await stream.next() {
@@ -147,7 +147,7 @@ private final class RestartBench: Sendable {
         return ids
     }
 
-    /// A transition, until it is answered. One whose answer is lost may have happened: then the second finds it illegal.
+    /// Repeats a transition until it gets a response. If a response is lost, the repeat may be illegal.
     func command(_ device: String, _ event: String) async throws {
         while true {
             try await life.withLock { $0.isUp }.value()
@@ -188,7 +188,7 @@ private final class RestartBench: Sendable {
         return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.int(0), try $0.int(1)) })
     }
 
-    /// The places of the orders that the log has of some devices, by partition.
+    /// Returns the positions of the orders of some devices in the log, by partition.
     func orders(_ devices: [String], after places: [Int: Int]) async throws -> [Int: [String]] {
         var orders: [Int: [String]] = [:]
         for partition in Set(devices.map { partition(of: $0) }) {

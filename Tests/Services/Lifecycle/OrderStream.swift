@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import Records
 
-/// A stream of orders as a client reads it.
+/// An order stream, read by a client.
 struct OrderStream {
     private var body: HTTPClientResponse.Body.AsyncIterator
     private var text = ""
@@ -29,7 +29,7 @@ struct OrderStream {
         try await self.init(bench.request("GET", path, key: key), after: after)
     }
 
-    /// The next order with the id that resumes after it; nil at the end of the stream.
+    /// Returns the next order with its id; nil at the end of the stream.
     mutating func next() async throws -> (id: String, order: JSON)? {
         while true {
             while let end = text.range(of: "\n\n") {

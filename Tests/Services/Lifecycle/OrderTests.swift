@@ -12,7 +12,7 @@ import Timeline
 @testable import LifecycleService
 
 @Suite("Orders", .timeLimit(.minutes(5))) struct OrderTests {
-    @Test func theStoryOfADeviceIsToldInOrder() async throws {
+    @Test func `the orders of a device come in the order of its events`() async throws {
         try await LifecycleBench.run { bench in
             let token = try await bench.phone("d1", manifest: #"{"backgroundModes":["remote-notification"]}"#)
             var orders = try await OrderStream(bench, "/v1/devices/d1/orders", key: token)
@@ -61,10 +61,10 @@ import Timeline
         }
     }
 
-    @Test func aCutStreamLosesAndDoublesNothing() async throws {
+    @Test func `a stream that reconnects neither loses nor repeats orders`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
-            // Another device of the same partition, whose orders must not mix in.
+            // Another device of the same partition, whose orders must not appear.
             let partition = AggregateKey.device("d1").partition(of: LifecycleBench.partitions)
             let other = try #require(
                 (0..<100).map { "x\($0)" }.first {
@@ -84,7 +84,7 @@ import Timeline
             }()
             var ids: [String] = []
             var after = "\(start.partition):\(start.offset)"
-            // A launch, and for each round a background, a suspend and a return.
+            // A launch, and for each round a background, a suspension and a return.
             while ids.count < 1 + 3 * rounds {
                 var stream = try await OrderStream(bench, "/v1/devices/d1/orders", after: after)
                 for _ in 0..<min(7, 1 + 3 * rounds - ids.count) {
@@ -100,7 +100,7 @@ import Timeline
         }
     }
 
-    @Test func aNewStreamReplacesTheOld() async throws {
+    @Test func `a new stream of a device ends the old one`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             _ = try await bench.phone("d2")
@@ -115,7 +115,7 @@ import Timeline
         }
     }
 
-    @Test func longPollingGivesWhatIsThereOrWaits() async throws {
+    @Test func `long polling returns waiting orders or waits`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let path = "/v1/devices/d1/orders"
@@ -139,8 +139,8 @@ import Timeline
         }
     }
 
-    /// After a restore to an earlier point, clients may have places that no longer exist.
-    @Test func `a place beyond the end of the log is gone, and nothing is skipped in silence`() async throws {
+    /// After a restore to an earlier point, clients may have positions that no longer exist.
+    @Test func `a position beyond the end of the log gets 410`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", fleet: "blue")
             let path = "/v1/devices/d1/orders"
@@ -159,14 +159,14 @@ import Timeline
                 #expect(answer["detail"]?.string?.contains("begin anew") == true)
             }
             #expect(try await bench.send("GET", path + "?wait=0&after=\(beyond)").code == "place_beyond_log")
-            // The end itself is a valid place. Places in other partitions do not matter.
+            // The end itself is a valid position. Positions in other partitions do not matter.
             #expect(try await bench.send("GET", path + "?wait=0", nil, ["Last-Event-ID": start]).status == 200)
             let other = (0..<LifecycleBench.partitions).filter { $0 != partition }[0]
             _ = try await OrderStream(bench, "/v1/fleets/blue/orders?partitions=\(other)", after: vector)
         }
     }
 
-    @Test func whatTheLogHasForgottenIsSaidAndNotSkipped() async throws {
+    @Test func `a position behind retention gets 410`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", fleet: "blue")
             let path = "/v1/devices/d1/orders"
@@ -188,20 +188,20 @@ import Timeline
             }
             let stream = try await bench.send("GET", path, nil, ["Last-Event-ID": start])
             #expect(stream.status == 410)
-            // Nobody can tell any more whether another service ordered something behind the last order.
+            // Orders of other services after the last order may be lost.
             #expect(try await bench.send("GET", path + "?wait=0&after=\(next)").status == 410)
             #expect(try await bench.send("GET", path + "?wait=0&after=\(partition):\(known + 10)").status == 200)
             let fleet = "/v1/fleets/blue/orders"
             let vector = (0..<LifecycleBench.partitions).map { "\($0):\($0 == partition ? known : 0)" }
             let joined = vector.joined(separator: ",")
             #expect(try await bench.send("GET", fleet, nil, ["Last-Event-ID": joined]).code == "beyond_retention")
-            // Of other partitions nothing is gone.
+            // Other partitions have all events.
             let other = (0..<LifecycleBench.partitions).filter { $0 != partition }[0]
             _ = try await OrderStream(bench, fleet + "?partitions=\(other)", after: joined)
         }
     }
 
-    @Test func aPrewarmedProcessAndASweptEntryGiveNoOrder() throws {
+    @Test func `a prewarmed process and a removed switcher entry give no order`() throws {
         var runtime = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
         let key = AggregateKey.device("d")
         let now = Instant(milliseconds: 1_750_000_000_000)

@@ -6,7 +6,7 @@ import Timeline
 @testable import LifecycleMachine
 
 @Suite struct PlaceTests {
-    /// Haversine, by the system's mathematics.
+    /// Returns the haversine distance, with the mathematical functions of the system.
     private func expected(_ from: (Double, Double), _ to: (Double, Double)) -> Double {
         let radians = Double.pi / 180
         let (dy, dx) = ((to.0 - from.0) * radians / 2, (to.1 - from.1) * radians / 2)
@@ -19,16 +19,16 @@ import Timeline
         ((0, 179.999), (0, -179.999)), ((89.9, 0), (89.9, 180)), ((-33.87, 151.21), (-37.81, 144.96)),
         ((-90, -180), (-81.1, 17)),
     ])
-    func distancesAreThoseOfTheSphere(_ from: (Double, Double), _ to: (Double, Double)) {
+    func `distances are those of a sphere`(_ from: (Double, Double), _ to: (Double, Double)) {
         let distance = Place(latitude: from.0, longitude: from.1).distance(to: Place(latitude: to.0, longitude: to.1))
         #expect(abs(distance - expected(from, to)) < 0.02)
     }
 
-    @Test func theOtherEndOfTheEarthIsFar() {
+    @Test func `the antipode is far`() {
         #expect(Place(latitude: 0, longitude: 0).distance(to: Place(latitude: 0, longitude: 180)) > 15_000_000)
     }
 
-    @Test func theMeterCountsWhatWasOnForHowLong() {
+    @Test func `the energy is power multiplied by time`() {
         var ledger = EnergyLedger()
         ledger.meteredAt = .epoch
         ledger.monitoringMilliwatts = 20

@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Random lives of a device. A failure names its seed.
+/// Random scenarios of a device. A failure names its seed.
 @Suite(.aside) struct LifecycleProperties {
     @Test(arguments: (1...40).map { UInt64($0) * 7919 })
-    func anyLifeKeepsTheLaws(seed: UInt64) throws {
+    func `random scenarios keep the invariants`(seed: UInt64) throws {
         print("lifecycle property seed \(seed)")
         var life = LifecycleLife(seed: seed)
         for _ in 0..<250 {
@@ -22,9 +22,9 @@ import Timeline
         try checkHistory(of: life)
     }
 
-    /// What is said of each kind of wake is what happens when it comes at that moment.
+    /// Compares the explanation of each kind of wake with its result at that time.
     @Test(arguments: (1...20).map { UInt64($0) * 104_729 })
-    func anExplanationIsTrue(seed: UInt64) throws {
+    func `an explanation predicts the result of each kind of wake`(seed: UInt64) throws {
         var life = LifecycleLife(seed: seed)
         var told = 0
         for _ in 0..<300 {
@@ -33,10 +33,10 @@ import Timeline
                 for kind in WakeKind.allCases { told += try life.holdToItsWord(kind, app) ? 1 : 0 }
             }
         }
-        #expect(told > 1000, "seed \(seed): enough was foretold")
+        #expect(told > 1000, "seed \(seed): too few predictions")
     }
 
-    /// What the log shows of a whole life.
+    /// Checks the invariants in the log of a scenario.
     private func checkHistory(of life: LifecycleLife) throws {
         let seed = Comment(rawValue: "seed \(life.seed)")
         var open: [String: Set<String>] = [:]
@@ -53,7 +53,7 @@ import Timeline
                 if data.reason == .forceQuit { isQuit.insert(data.app ?? "") }
             case .appUninstalled(let data): isQuit.remove(data.app ?? "")
             case .appLaunched(let data): isQuit.remove(data.app ?? "")
-            // The user opens one that something woke all the same.
+            // The user may open an app that was woken despite a force quit.
             case .appActivated(let data): isQuit.remove(data.app ?? "")
             case .devicePowered(let data): if data.power != .off { isQuit = [] }
             case .deviceDeregistered: (open, isQuit) = ([:], [])
@@ -67,10 +67,10 @@ import Timeline
 }
 
 extension LifecycleLife {
-    /// Lets a wake come in a copy of this life.
+    /// Causes a wake in a copy of the scenario, and compares it with the explanation.
     ///
-    /// - Returns: false where nothing at this moment can bring that wake about. What VoIP sockets are opened again for, a death or a
-    ///   start of the device, changes the state itself: a golden trace shows it.
+    /// - Returns: false if no input can cause this wake now. A death or a boot, which reopens VoIP sockets, changes the
+    ///   state itself; golden traces cover it.
     fileprivate func holdToItsWord(_ kind: WakeKind, _ app: String) throws -> Bool {
         var copy = runtime
         guard let record = device.apps[app] else { return false }
@@ -99,7 +99,7 @@ extension LifecycleLife {
             events = try copy.submit(.updateConditions(conditions), to: Self.key, at: now)
             guard events.contains(where: { $0.type == LifecycleEvent.SignificantChangeReported.type && $0.app == app })
             else { return false }
-            // One on screen is called as it is.
+            // An app on screen gets the callback without a wake.
             if record.state.isForeground { return true }
         case .region, .voipSocket: return false
         }

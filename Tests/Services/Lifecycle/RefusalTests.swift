@@ -8,10 +8,9 @@ import Testing
 
 @testable import LifecycleService
 
-/// What the description says that the machine refuses at a route is what it refuses there: no more is described, and every
-/// other test holds its answers to the description, so that no less is.
+/// Each described refusal of a route occurs. All other tests check that each refusal is described.
 @Suite("Refusals", .timeLimit(.minutes(3))) struct RefusalTests {
-    @Test func everyRefusalThatIsDescribedIsGiven() async throws {
+    @Test func `every described refusal occurs`() async throws {
         try await LifecycleBench.run { bench in
             let given = Given(bench)
             try await refuseWithoutWhatTheRouteIsAbout(given)
@@ -24,18 +23,18 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatIsNotDescribedIsAFault() async throws {
+    @Test func `an undescribed response is found`() async throws {
         try await LifecycleBench.run { bench in
             let read = try await bench.send("GET", "/v1/devices/d1/apps/a")
             #expect(bench.documentation.fault(of: read, to: "GET", "/v1/devices/d1/apps/a") == nil)
-            // Profiles are there for everybody, whatever is registered.
+            // Profiles exist without a registered device.
             #expect(bench.documentation.fault(of: read, to: "GET", "/v1/profiles") != nil)
             let profiles = try await bench.send("GET", "/v1/profiles")
             #expect(bench.documentation.fault(of: profiles, to: "GET", "/v1/devices/d1") != nil)
         }
     }
 
-    /// No device, no app, no code that runs.
+    /// Provokes the refusals without a device, an app or a running app.
     private func refuseWithoutWhatTheRouteIsAbout(_ given: Given) async throws {
         _ = try await given.bench.phone("still")
         for route in given.bench.documentation.routes {
@@ -126,7 +125,7 @@ import Testing
         }
     }
 
-    /// The only wake that is open, once there is one.
+    /// Waits for the only open wake and returns it.
     private func wake(of app: String, _ bench: LifecycleBench) async throws -> String {
         let found = Signal<String>()
         try await eventually(describe: "a wake") {
@@ -136,7 +135,7 @@ import Testing
         return app + "/wakes/" + (try await found.value())
     }
 
-    /// A body that a route takes.
+    /// Returns a valid body of a route.
     private static func body(for route: Route) -> String? {
         guard route.request != nil else { return nil }
         switch route.path.split(separator: "/").last {
@@ -148,7 +147,7 @@ import Testing
         }
     }
 
-    /// Every refusal of the machine, with the routes that may give it.
+    /// Returns each described refusal with its route.
     private static func described(_ bench: LifecycleBench) -> Set<String> {
         let codes: Set = [
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
@@ -165,7 +164,7 @@ import Testing
     }
 }
 
-/// The refusals that were given so far, with their routes.
+/// The refusals so far, with their routes.
 private final class Given: Sendable {
     let bench: LifecycleBench
     private let refusals = Mutex<Set<String>>([])

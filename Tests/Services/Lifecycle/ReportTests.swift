@@ -9,8 +9,8 @@ import Timeline
 
 @testable import LifecycleService
 
-@Suite("What lifecycle tells of apps", .timeLimit(.minutes(5))) struct ReportTests {
-    @Test func everyEndHasItsRecordAndIsCounted() async throws {
+@Suite("Reports about apps", .timeLimit(.minutes(5))) struct ReportTests {
+    @Test func `every termination is recorded and counted`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", fleet: "f")
             _ = try await bench.phone("d2", fleet: "f")
@@ -39,7 +39,7 @@ import Timeline
         }
     }
 
-    @Test func explainTellsWhatHoldsAnAppAndWhatAWakeWouldComeTo() async throws {
+    @Test func `explain reports the work of an app and the result of each wake`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1", manifest: #"{"backgroundModes":["fetch"],"handlersReturn":"immediately"}"#)
             let path = "/v1/devices/d1/apps/a/explain"
@@ -52,7 +52,7 @@ import Timeline
             #expect(held["state"] == "background")
             let hold = held["heldBy"]?[0]
             #expect(hold?["name"] == "sync" && hold?["otherwise"] == "backgroundTaskTimeout")
-            // The order to expire comes before the end.
+            // The expiration order comes before the end.
             #expect(held["next"]?["end"] == .null && held["next"]?["at"]?.string != nil)
             let outlooks = try #require(held["wakes"]?.items)
             #expect(outlooks.count == WakeKind.allCases.count)
@@ -71,7 +71,7 @@ import Timeline
         }
     }
 
-    @Test func theLimitsInForceAreThereToRead() async throws {
+    @Test func `the limits of all profiles can be read`() async throws {
         try await LifecycleBench.run { bench in
             let answer = try await bench.send("GET", "/v1/profiles")
             #expect(answer["ios6"]?["backgroundTasks"] == 600 && answer["ios6"]?["fetchHandler"] == .null)
@@ -81,7 +81,7 @@ import Timeline
 }
 
 @Suite struct PolicyTests {
-    @Test func aFileSetsSomeLimitsAndLeavesTheOthers() throws {
+    @Test func `a file changes some limits and keeps the others`() throws {
         let policy = try LifecyclePolicy(
             overriding: Array(#"{"ios15":{"backgroundTasks":25,"fetchHandler":null}}"#.utf8))
         #expect(policy.ios15.backgroundTasks == .seconds(25.0) && policy.ios15.fetchHandler == nil)
@@ -94,12 +94,12 @@ import Timeline
         (#"{"ios15":{"backgroundTasks":0}}"#, "/ios15/backgroundTasks"),
         (#"{"ios16":{}}"#, "/ios16"), ("[]", ""), ("{", ""),
     ])
-    func whatIsNoLimitIsPointedAt(_ document: String, _ pointer: String) {
+    func `an invalid limit is reported with its pointer`(_ document: String, _ pointer: String) {
         let error = #expect(throws: DocumentError.self) { try LifecyclePolicy(overriding: Array(document.utf8)) }
         #expect(error?.faults.first?.pointer == pointer)
     }
 
-    @Test func aFileThatIsNotThereStopsTheStart() throws {
+    @Test func `a missing file stops the start`() throws {
         let request = try ServiceConfiguration.read(
             service: "lifecycle", port: 0, more: Lifecycle.settings, arguments: [],
             environment: ["LIFECYCLE_PROFILES_FILE": "/nonexistent"])

@@ -9,7 +9,7 @@ import Testing
 @testable import LifecycleService
 
 @Suite("The REST calls of lifecycle", .timeLimit(.minutes(5))) struct LifecycleRouteTests {
-    /// Every call about a device, with a body that is right and one that is wrong, and where the fault lies.
+    /// Every route of a device with a valid and an invalid body, and the pointer of the fault.
     static let calls: [(method: String, path: String, body: String?, wrong: String?, pointer: String?)] = [
         ("PUT", "", #"{"profile":"ios15"}"#, #"{"profile":"ios99"}"#, "/profile"),
         ("GET", "", nil, nil, nil),
@@ -51,7 +51,7 @@ import Testing
         ("DELETE", "", nil, nil, nil),
     ]
 
-    @Test func aDevicesLifeGoesThroughEveryCall() async throws {
+    @Test func `one device uses every route`() async throws {
         try await LifecycleBench.run { bench in
             let path = "/v1/devices/d1"
             let app = path + "/apps/a"
@@ -59,7 +59,7 @@ import Testing
             #expect(registered.status == 201)
             #expect(registered["device"] == "d1")
             #expect(registered["registration"]?["model"] == "iPhone15,2")
-            // From here on the device acts for itself.
+            // From now on, the device uses its own token.
             let token = try #require(registered["token"]?.string)
             @Sendable func call(_ method: String, _ path: String, _ body: String? = nil) async throws
                 -> LifecycleBench.Answer
@@ -103,12 +103,12 @@ import Testing
             #expect(try await call("GET", path + "/orders?wait=0")["items"] == [])
             #expect(try await call("DELETE", app).status == 204)
             #expect(try await call("DELETE", path).status == 204)
-            // Its token went with it, so an operator asks.
+            // Deregistration revoked its token, so an operator sends the request.
             #expect(try await bench.send("GET", path).code == "device_not_registered")
         }
     }
 
-    @Test func homeAnswersBackgroundAndSuspensionFollowsByItself() async throws {
+    @Test func `home moves an app to the background, and its suspension follows`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             try await bench.transition("d1", "launch")
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownDeviceIsNotFound() async throws {
+    @Test func `an unknown device is not found`() async throws {
         try await LifecycleBench.run { bench in
             for call in Self.calls where call.method != "PUT" || call.path != "" {
                 let answer = try await bench.send(call.method, "/v1/devices/nobody" + call.path, call.body)
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func badInputIsPointedAtAndChangesNothing() async throws {
+    @Test func `invalid input is reported with its pointer and changes nothing`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let before = try await bench.log(of: "d1")
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func anotherDevicesTokenSeesNothing() async throws {
+    @Test func `the token of another device gives no access`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let stranger = try await bench.phone("d2")
@@ -171,14 +171,14 @@ import Testing
         }
     }
 
-    @Test func aReadersKeyOnlyReads() async throws {
+    @Test func `a key with scope read can only read`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             for call in Self.calls {
                 let answer = try await bench.send(
                     call.method, "/v1/devices/d1" + call.path, call.body, key: LifecycleBench.readerKey)
                 if call.method == "GET" {
-                    // What asks about running code is refused for the app's state, not for the key.
+                    // These routes refuse because of the app's state, not because of the key.
                     #expect([200, 409].contains(answer.status), "\(call.method) \(call.path): \(answer.body)")
                 } else {
                     #expect(answer.status == 403, "\(call.method) \(call.path): \(answer.body)")
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedRequestWithAKeyHasItsEffectOnce() async throws {
+    @Test func `a repeated request with an idempotency key has one effect`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let path = "/v1/devices/d1/apps/a/transitions"
@@ -200,12 +200,12 @@ import Testing
             #expect(try await bench.log(of: "d1").count == count)
             let other = try await bench.send("POST", path, #"{"event":"home"}"#, headers)
             #expect(other.code == "idempotency_conflict")
-            // Without the key it is a second launch of an app that is active.
+            // Without the key, it is a second launch of an active app.
             #expect(try await bench.transition("d1", "launch").code == "illegal_transition")
         }
     }
 
-    @Test func anOutdatedIfMatchIsRefused() async throws {
+    @Test func `an outdated If-Match is refused`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let tag = try #require(try await bench.send("GET", "/v1/devices/d1").headers.first(name: "ETag"))

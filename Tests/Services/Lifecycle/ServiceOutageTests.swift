@@ -15,7 +15,7 @@ import Timeline
 
 /// The real `lifecycle` as a process, killed while an app has a limit.
 @Suite(.timeLimit(.minutes(2))) struct ServiceOutageTests {
-    @Test func aWakeWhoseLimitPassedWhileTheServiceWasDownCanStillBeCompleted() async throws {
+    @Test func `a wake whose limit passed during an outage can still be completed`() async throws {
         let bench = try await OutageBench.make()
         let first = try await bench.start()
         try await bench.call("PUT", "", #"{"profile":"ios15"}"#)
@@ -33,7 +33,7 @@ import Timeline
         let second = try await bench.start()
         let path = "/apps/a/wakes/\(woken.wake)/completion"
         var answer = try await bench.send("POST", path, #"{"result":"newData"}"#)
-        // A device comes again where it is told to.
+        // The device retries after 503.
         while answer.status == 503 { answer = try await bench.send("POST", path, #"{"result":"newData"}"#) }
         #expect(answer.status == 200 || answer.status == 204, "\(answer.body)")
         let noted = try await bench.event(LifecycleEvent.OutageNoted.self)
@@ -47,7 +47,7 @@ import Timeline
     }
 }
 
-/// A database in which the suite's clock stands still until it is told to step.
+/// A database with a frozen suite clock, which tests advance.
 private struct OutageBench: Sendable {
     private static let device = "phone"
     private static let partitions = 16
@@ -92,7 +92,7 @@ private struct OutageBench: Sendable {
         #expect((200..<300).contains(answer.status), "\(answer.body)")
     }
 
-    /// Appends as `push` would.
+    /// Appends a wake request as `push` would.
     func askForWake() async throws {
         let data = PushEvent.WakeRequested(app: "a", notification: "n-1", payload: [:])
         let insert = Statement(

@@ -8,7 +8,7 @@ import Timeline
 @Suite("Orders of other services", .timeLimit(.minutes(5))) struct ServicesOrderTests {
     private static let deadline = Instant(milliseconds: 1_750_000_000_000)
 
-    @Test func aDeviceHearsWhatTransferAndPushTellItsAppsInLogOrder() async throws {
+    @Test func `a device gets the orders of transfer and push in log order`() async throws {
         try await LifecycleBench.run { bench in
             let token = try await bench.phone("d1", fleet: "blue")
             let path = "/v1/devices/d1/orders"
@@ -19,10 +19,10 @@ import Timeline
             try await bench.append(PushEvent.TokenRegistered(app: "a", environment: .sandbox, token: "f00d"), to: "d1")
             try await bench.transition("d1", "launch")
             try await bench.append(PushEvent.NotificationOpened(app: "a", notification: "n"), to: "d1")
-            // What opens the app is a reaction of `lifecycle`, which is to stand in the log before what follows.
+            // `lifecycle` opens the app in a reaction, which must be in the log before the next events.
             var heard: [JSON?] = []
             while heard.count < 3 { heard.append(try await device.next()?.order) }
-            // These tell the device's code nothing.
+            // These events give no orders.
             try await bench.append(
                 PushEvent.TokenUnregistered(app: "a", cause: .unregistered, environment: .sandbox, token: "f00d"),
                 to: "d1")
@@ -38,7 +38,7 @@ import Timeline
                     event.bytesWritten = 60
                     event.totalBytesWritten = 100
                 }, to: "d1")
-            // There was no delegate to hear of these.
+            // The app had no delegate for these.
             try await bench.append(TransferEvent.ProgressMade(place) { $0.isTold = false }, to: "d1")
             try await bench.append(TransferEvent.BodySent(place) { $0.isTold = false }, to: "d1")
             try await bench.append(
@@ -157,7 +157,7 @@ import Timeline
         }
     }
 
-    @Test func aNewStreamBeginsNowWhoeverSpokeLast() async throws {
+    @Test func `a new stream begins at the end of the log`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let old = TransferEvent.ProgressMade(TaskPlace(app: "a", session: "s", task: 1))
@@ -170,14 +170,14 @@ import Timeline
         }
     }
 
-    @Test func aLongPollGivesAtMostSoManyAndGoesOnBehindThem() async throws {
+    @Test func `a long poll returns a limited number of orders and continues after them`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let path = "/v1/devices/d1/orders?wait=0"
             var after = try #require(try await bench.send("GET", path)["next"]?.string)
             let count = OrderList.limit + 7
             for task in 1...count {
-                // Of each two events one gives an order.
+                // Every second event gives an order.
                 let place = TaskPlace(app: "a", session: "s", task: task)
                 try await bench.append(TransferEvent.AttemptScheduled(place), to: "d1")
                 try await bench.append(TransferEvent.ProgressMade(place), to: "d1")

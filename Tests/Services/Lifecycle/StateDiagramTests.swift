@@ -9,9 +9,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// The diagram of states in the machine's documentation against what apps live through.
+/// Compares the state diagram in the machine's documentation with the transitions of apps.
 @Suite(.aside) struct StateDiagramTests {
-    @Test func theDiagramHasTheEdgesThatLivesTakeAndNoOther() throws {
+    @Test func `the diagram has exactly the transitions that apps take`() throws {
         var taken = TakenEdges()
         for seed in 1...20 {
             var life = LifecycleLife(seed: UInt64(seed) * 104_729)
@@ -25,7 +25,7 @@ import Timeline
         }
         for trace in try Trace.all() {
             var player = TracePlayer(trace, try .lifecycle(trace))
-            // Whether it comes out is for its own test.
+            // Another test checks the events of the trace.
             try? player.play()
             try taken.collect(from: player.runtime.log)
         }
@@ -36,13 +36,13 @@ import Timeline
         #expect(untaken.isEmpty, "drawn, but never taken")
     }
 
-    @Test func theReadmeShowsTheSameDiagram() throws {
+    @Test func `the README shows the same diagram`() throws {
         let diagram = try Self.diagram(in: "Machine/LifecycleMachine.swift")
         #expect(diagram.count > 10)
         #expect(try Self.diagram(in: "README.md") == diagram)
     }
 
-    /// The lines of the first diagram in a file of the service, without what makes them a comment.
+    /// Returns the lines of the first diagram in a file of the service, without comment markers.
     private static func diagram(in file: String) throws -> [String] {
         let root = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         let text = try String(contentsOf: root.appending(path: "Services/Lifecycle/\(file)"), encoding: .utf8)
@@ -53,9 +53,9 @@ import Timeline
     }
 }
 
-/// One app came from one state to another.
+/// A transition of an app between two states.
 private struct Edge: Hashable, Comparable, CustomStringConvertible {
-    /// As a diagram calls the time before an app is there.
+    /// The start state in a diagram.
     static let outside = "[*]"
 
     var from: String
@@ -65,7 +65,7 @@ private struct Edge: Hashable, Comparable, CustomStringConvertible {
 
     static func < (one: Edge, other: Edge) -> Bool { one.description < other.description }
 
-    /// The edges that a line of a diagram draws, one for each cause.
+    /// Returns the edges of a line of a diagram, one for each cause.
     static func parse(_ line: String) -> [Edge] {
         guard let match = line.wholeMatch(of: /\s*(\S+) --> (\S+): (.+)/) else { return [] }
         let (from, to) = (String(match.1), String(match.2))
@@ -73,12 +73,12 @@ private struct Edge: Hashable, Comparable, CustomStringConvertible {
     }
 }
 
-/// Where events took the apps of devices. A process that is made ahead changes no state, but is drawn.
+/// The transitions that events caused. A prewarmed process changes no state, but is in the diagram.
 private struct TakenEdges {
     private(set) var edges: Set<Edge> = []
 
-    /// Lets everything that may happen to an app happen in every situation that it leads to, beside another app that may take
-    /// the screen. Chance alone takes long to come by the rare edges.
+    /// Applies every input in every reachable situation, with another app that may take the screen. Random scenarios
+    /// rarely reach the rare edges.
     mutating func explore(_ manifest: Manifest) throws {
         let key = AggregateKey.device("d")
         var (locked, pressed, hot) = (ConditionsReport(), ConditionsReport(), ConditionsReport())
@@ -105,7 +105,7 @@ private struct TakenEdges {
         while let here = unexplored.popLast() {
             func go(_ step: (inout InMemoryRuntime<LifecycleMachine>) throws -> [Event]) throws {
                 var there = here
-                // What is refused leads nowhere.
+                // A refused input causes no transition.
                 guard let events = try? step(&there) else { return }
                 try collect(from: events, to: here.state(key))
                 if known.insert(there.state(key).situation).inserted { unexplored.append(there) }
@@ -137,7 +137,7 @@ private struct TakenEdges {
 }
 
 extension LifecycleMachine {
-    /// What matters for where its apps may go next.
+    /// The part of the state that determines the next transitions.
     fileprivate var situation: [String] {
         let apps = apps.map { id, app in
             let callbacks = app.pendingCallbacks.map(\.callback.rawValue)
@@ -148,7 +148,7 @@ extension LifecycleMachine {
 }
 
 extension LifecycleEvent {
-    /// Whatever the state, an app may be uninstalled, and its device deregistered: that is not drawn.
+    /// The diagram omits uninstallation and deregistration, which are possible in every state.
     fileprivate var isTheEndOfApps: Bool {
         switch self {
         case .appUninstalled, .deviceDeregistered: true
@@ -156,8 +156,8 @@ extension LifecycleEvent {
         }
     }
 
-    /// In the diagram's words: why it happened, where the event tells, and else what happened. One word for all limits, and one for all that is
-    /// not allowed.
+    /// Returns the label in the diagram: the cause in the event, else the event. All limits have one label, all
+    /// violations another.
     fileprivate var cause: String {
         switch self {
         case .appResigned(let event): event.cause.rawValue

@@ -9,7 +9,7 @@ import Testing
 @testable import LifecycleService
 
 @Suite("Tokens of devices and fleets", .timeLimit(.minutes(5))) struct LifecycleTokenTests {
-    @Test func registrationShowsTheTokenOnce() async throws {
+    @Test func `only the first registration returns the token`() async throws {
         try await LifecycleBench.run { bench in
             let first = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#)
             #expect(first.status == 201)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func noTokenEntersTheDatabase() async throws {
+    @Test func `the database contains no token`() async throws {
         try await LifecycleBench.run { bench in
             let headers = ["Idempotency-Key": "k1"]
             let first = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, headers)
@@ -34,7 +34,7 @@ import Testing
             let replaced = try #require(second["token"]?.string)
             let repeated = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#, headers)
             #expect(repeated.status == 200 && repeated["token"] == nil)
-            // What no search must find, the search finds where it is: the device's name.
+            // The search itself works: it finds the name of the device.
             let fleets = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers.mapValues { $0 + "c" })
             let fleet = try #require(fleets["token"]?.string)
             for (text, isThere) in [(token, false), (replaced, false), (fleet, false), ("d1", true)] {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func ofTokensThatAreIssuedAtOnceTheLastAloneIsGood() async throws {
+    @Test func `of tokens issued at the same time only the last is valid`() async throws {
         try await LifecycleBench.run { bench in
             let first = try await bench.phone("d1")
             let tokens = try await withThrowingTaskGroup(of: String?.self) { group in
@@ -62,7 +62,7 @@ import Testing
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             let issued = try tokens.map { try #require($0) } + [first]
-            try await eventually(describe: "one token is good") {
+            try await eventually(describe: "one token is valid") {
                 var good = 0
                 for token in issued where try await bench.send("GET", "/v1/devices/d1", key: token).status == 200 {
                     good += 1
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatedRequestForATokenShowsNone() async throws {
+    @Test func `a repeated request for a token returns none`() async throws {
         try await LifecycleBench.run { bench in
             _ = try await bench.phone("d1")
             let headers = ["Idempotency-Key": "k1"]
@@ -84,14 +84,14 @@ import Testing
         }
     }
 
-    @Test func aRepeatedRequestForAFleetsTokenShowsNone() async throws {
+    @Test func `a repeated request for a fleet token returns none`() async throws {
         try await LifecycleBench.run { bench in
             let headers = ["Idempotency-Key": "k1"]
             let first = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers)
             #expect(first.status == 201 && first["token"] != nil)
             let again = try await bench.send("POST", "/v1/fleets/blue/token", nil, headers)
             #expect(again.status == 409 && again.code == "token_shown_once" && again["token"] == nil)
-            // Of those that share a partition one fleet's key is not another's.
+            // Two fleets of the same partition have separate idempotency keys.
             let home = AggregateKey("fleet:blue").partition(of: LifecycleBench.partitions)
             let other = try #require(
                 (0..<100).map { "f\($0)" }.first {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func aNewTokenIsIssuedAndTheOldOnesAreVoid() async throws {
+    @Test func `a new token revokes the old ones`() async throws {
         try await LifecycleBench.run { bench in
             let old = try await bench.phone("d1")
             var orders = try await OrderStream(bench, "/v1/devices/d1/orders", key: old)
@@ -116,16 +116,16 @@ import Testing
             #expect(token != old)
             #expect(try await bench.send("GET", "/v1/devices/d1", key: token).status == 200)
             #expect(try await bench.log(of: "d1").last?.type == LifecycleEvent.DeviceRevoked.type)
-            #expect(try await orders.next() == nil, "what was open under the old token has ended")
+            #expect(try await orders.next() == nil, "the stream with the old token has ended")
             #expect(try await bench.send("GET", "/v1/devices/d1", key: old).code == "invalid_credential")
-            // Again and again: each voids the one before.
+            // Each new token revokes the one before.
             let third = try #require(try await bench.send("POST", "/v1/devices/d1/token", key: token)["token"]?.string)
             try await bench.untilVoid(token)
             #expect(try await bench.send("GET", "/v1/devices/d1", key: third).status == 200)
         }
     }
 
-    @Test func tokensAreVoidedWithoutAnotherAndWhenTheDeviceLeaves() async throws {
+    @Test func `tokens can be revoked without a new one, and deregistration revokes them`() async throws {
         try await LifecycleBench.run { bench in
             let first = try await bench.phone("d1")
             #expect(try await bench.send("DELETE", "/v1/devices/d1/token", key: first).status == 204)
@@ -133,14 +133,14 @@ import Testing
             let answer = try await bench.send("POST", "/v1/devices/d1/token")
             let second = try #require(answer["token"]?.string)
             #expect(try await bench.send("DELETE", "/v1/devices/d1", key: second).status == 204)
-            // Whoever takes the name next is another device.
+            // A new registration of the name is another device.
             let third = try await bench.phone("d1")
             try await bench.untilVoid(second)
             #expect(try await bench.send("GET", "/v1/devices/d1", key: third).status == 200)
         }
     }
 
-    @Test func aFleetsTokenRegistersAndOpensItsDevicesOnly() async throws {
+    @Test func `a fleet token registers and accesses only devices of its fleet`() async throws {
         try await LifecycleBench.run { bench in
             let issued = try await bench.send("POST", "/v1/fleets/blue/token")
             #expect(issued.status == 201 && issued["fleet"] == "blue")
@@ -154,20 +154,20 @@ import Testing
             #expect(try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18"}"#, key: red).status == 404)
             let astray = try await bench.send("PUT", "/v1/devices/d2", #"{"profile":"ios18","fleet":"red"}"#, key: blue)
             #expect(astray.status == 403)
-            // A device's own token keeps it in its fleet.
+            // A device cannot leave its fleet with its own token.
             let own = try #require(made["token"]?.string)
             let moved = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18","fleet":"red"}"#, key: own)
             #expect(moved.status == 403)
             let kept = try await bench.send("PUT", "/v1/devices/d1", #"{"profile":"ios18"}"#, key: own)
             #expect(kept.status == 200 && kept["registration"]?["fleet"] == "blue")
-            // Only operators issue fleets' tokens.
+            // Only operators issue fleet tokens.
             #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: blue).status == 403)
             #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: own).status == 403)
             #expect(try await bench.send("POST", "/v1/fleets/blue/token", key: LifecycleBench.readerKey).status == 403)
         }
     }
 
-    @Test func thePublicKeysAreOpen() async throws {
+    @Test func `the public keys need no credential`() async throws {
         try await LifecycleBench.run { bench in
             let answer = try await bench.send("GET", "/.well-known/jwks.json", key: nil)
             #expect(answer.status == 200)

@@ -6,12 +6,12 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Golden traces again, through the service's calls and its log.
+/// Golden traces over the REST API and the log.
 @Suite(.timeLimit(.minutes(5))) struct TraceRouteTests {
     private static let shares = 3
 
     @Test(arguments: 0..<shares)
-    func goldenTracesComeOutOverREST(share: Int) async throws {
+    func `golden traces give the same events over REST`(share: Int) async throws {
         let traces = try Self.sample()
         try await LifecycleBench.run(virtual: true) { bench in
             for (number, trace) in traces.enumerated() where number % Self.shares == share {
@@ -21,12 +21,13 @@ import Timeline
         }
     }
 
-    /// All that do something that fewer than three before them do: so whatever can be done is there.
+    /// Returns the traces with a step that fewer than three earlier traces have, so that all kinds of steps are
+    /// covered.
     private static func sample() throws -> [Trace] {
         var times: [String: Int] = [:]
         return try Trace.all().filter { trace in
             let actions = Set(trace.steps.map(\.action))
-            // How long nobody answered is for the runtime's tests.
+            // Tests of the runtime cover outages.
             guard !actions.contains("outage"), actions.contains(where: { times[$0, default: 0] < 3 }) else {
                 return false
             }
@@ -36,8 +37,8 @@ import Timeline
     }
 }
 
-/// Plays a trace with a device of its own over HTTP, each step at its second of the suite's clock, and holds what the log has
-/// of it to what the trace says.
+/// Plays a trace with a new device over HTTP, each step at its second of suite time, and compares the log with the
+/// trace.
 private struct RoutePlayer {
     private let trace: Trace
     private let script: TraceScript<LifecycleMachine>
@@ -45,7 +46,7 @@ private struct RoutePlayer {
     private let device: String
     private let beginning: Instant
     private var words: TraceWords
-    /// How many events of the log were looked at.
+    /// The number of compared events.
     private var seen = 0
 
     init(_ trace: Trace, _ bench: LifecycleBench, device: String) async throws {
@@ -72,11 +73,11 @@ private struct RoutePlayer {
                     place: "\(trace.name), step \(index + 1): \(step.action) at \(step.at) s", reasons: reasons)
             }
         }
-        // Its deadlines are of no interest to the traces that follow.
+        // The deadlines of this device must not delay later traces.
         try await bench.send("DELETE", "/v1/devices/\(device)")
     }
 
-    /// The events that followed, and the code of the refusal where there was one.
+    /// Performs a step. Returns its events, and the code of a refusal.
     private mutating func perform(_ step: TraceStep) async throws -> (events: [Event], refused: String?) {
         let moment = beginning + .seconds(step.at)
         try await settle(at: moment)
@@ -98,7 +99,7 @@ private struct RoutePlayer {
         return (events, refused)
     }
 
-    /// Moves the suite's clock, every deadline at its own moment, and waits until everything is done.
+    /// Advances the suite clock through all deadlines, and waits until the services settle.
     private func settle(at moment: Instant) async throws {
         _ = try await bench.clock.advance(by: moment - bench.clock.read().now)
     }
@@ -110,7 +111,7 @@ private struct RoutePlayer {
 }
 
 extension TraceStep {
-    /// The call that a step stands for.
+    /// Returns the request of a step.
     fileprivate func call(of device: String) -> (method: String, path: String, body: JSON?) {
         let device = "/v1/devices/\(device)"
         let entry = device + "/app-switcher/" + app

@@ -6,8 +6,8 @@ import Records
 import TestSupport
 
 extension TraceScript<LifecycleMachine> {
-    /// At the beginning the device is registered and its apps are installed, by their manifests. `states` are those of any
-    /// apps, `switcher` is the app switcher.
+    /// Returns the script of a trace. At its start the device is registered and its apps are installed. `states` are
+    /// the states of apps, `switcher` is the app switcher.
     static func lifecycle(_ trace: Trace) throws -> Self {
         var script = Self(policy: LifecyclePolicy(), code: \.code) { step, _ in try command(step) }
         script.settings = ["profile", "registration", "apps"]
@@ -64,7 +64,7 @@ extension TraceScript<LifecycleMachine> {
         }
     }
 
-    /// What another service asks for; nil where the step is something else.
+    /// Returns the wake request of another service in a step; nil for other steps.
     static func wakeRequest(_ step: TraceStep) throws -> (any EventData)? {
         let app = step.app
         let with = step.with

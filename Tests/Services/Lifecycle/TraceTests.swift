@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.aside) struct LifecycleTraces {
     @Test(arguments: try Trace.all())
-    func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
+    func `a golden trace gives exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .lifecycle(trace))
         try player.play()
     }
