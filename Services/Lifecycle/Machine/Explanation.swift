@@ -97,6 +97,7 @@ extension Explanation {
 
         public var kind = WakeKind.fetch
         public var reason = WakeReason.fetch
+        /// Whether the wake would be granted.
         public var wouldWake = false
         /// The first factor that blocks.
         public var refusal: WakeRefusal?

@@ -27,6 +27,7 @@ public struct InstalledApp: Record, Equatable {
     public var endingFrom: AppState?
     /// Handlers that were called and have not returned.
     public var pendingCallbacks: [PendingCallback] = []
+    /// The open background tasks by id.
     public var tasks: OrderedDictionary<String, BackgroundTask> = [:]
     /// The remaining time of background tasks at ``taskClock``; nil outside the background, where it is unlimited.
     public var taskTime: Interval?
@@ -38,9 +39,11 @@ public struct InstalledApp: Record, Equatable {
     public var holdsFileLock = false
     /// The number of local notifications that the user has not opened.
     public var localNotifications = 0
+    /// The open wakes by id.
     public var wakes: OrderedDictionary<String, Wake> = [:]
     /// The last four completed wakes, to distinguish a repeated completion from an unknown wake.
     public var completedWakes: [String] = []
+    /// The time of the last snapshot for the switcher.
     public var snapshotTakenAt: Instant?
     public var snapshotLabel: String?
     /// The last wake of a Newsstand app.

@@ -51,6 +51,7 @@ public struct LifecycleMachine: Machine {
     /// The user's Background App Refresh setting of the device.
     public var backgroundRefresh = Switch.on
     public var restrictions = Restrictions()
+    /// The installed apps by name.
     public var apps: OrderedDictionary<String, InstalledApp> = [:]
     /// The app switcher, most recent first.
     public var switcher: [String] = []

@@ -44,6 +44,7 @@ public struct MonitoredRegion: Record, Equatable {
 public struct SignificantChanges: Record, Equatable {
     /// The location at the last report, or at the start.
     public var location: Location?
+    /// The cell tower at the last report, or at the start.
     public var tower: String?
     /// The time of the last report.
     public var reportedAt: Instant?
@@ -115,6 +116,7 @@ public struct EnergyLedger: Record, Equatable {
     /// The current power of monitoring and of updates, in milliwatts.
     public var monitoringMilliwatts = 0
     public var updatesMilliwatts = 0
+    /// The time until which the sums are complete.
     public var meteredAt = Instant.epoch
 
     public init() {}

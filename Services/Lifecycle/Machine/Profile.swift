@@ -120,6 +120,7 @@ public struct LifecyclePolicy: Record, Equatable {
         fields.defaulted("ios7", &ios7)
     }
 
+    /// Returns the limits of a profile.
     public subscript(_ name: ProfileName) -> Profile {
         switch name {
         case .ios6: ios6
@@ -155,6 +156,7 @@ public struct LifecyclePolicy: Record, Equatable {
     /// The maximum number of VoIP wakes within ``voipSpan``. One more kills the app (our choice; no source has a
     /// number).
     public static let voipResumptions = 10
+    /// The period of ``voipResumptions``.
     public static let voipSpan = Interval.minutes(1)
     /// The maximum number of open background tasks of an app (our choice: it keeps the state of a device small).
     public static let openTasks = 100

@@ -25,6 +25,7 @@ public struct PendingCallback: Record, Equatable {
 /// An open background task: an assertion against suspension.
 public struct BackgroundTask: Record, Equatable {
     public var name: String?
+    /// Whether the app has an expiration handler for the task.
     public var expirationHandler = true
     /// Whether its expiration handler was called in this run.
     public var isExpiring = false

@@ -72,6 +72,7 @@ public struct DeliveredNotification: Sendable, Equatable {
     public var app: String
     public var isSilent: Bool
 
+    /// Parses a notification. Returns nil for other documents.
     public init?(_ document: JSON) {
         guard let identifier = document["id"]?.string, let app = document["app"]?.string else { return nil }
         self.identifier = identifier

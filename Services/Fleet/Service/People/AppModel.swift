@@ -34,6 +34,7 @@ public struct AppModel: Sendable, Equatable {
 
     public var identifier: String
     public var behaviour: Behaviour
+    /// The background modes of the manifest.
     public var modes: [String]
     /// Whether the app reports the return of its handlers. Otherwise handlers return at once.
     public var reportsHandlers: Bool
@@ -46,7 +47,9 @@ public struct AppModel: Sendable, Equatable {
     public var stay: ClosedRange<Interval>
     public var memoryMB: Int
 
+    /// Whether the app registers for pushes.
     public var takesPushes: Bool { modes.contains("remote-notification") }
+    /// Whether the app downloads.
     public var downloads: Bool { behaviour == .downloadsMuch }
 
     /// The document of `PUT /v1/devices/{device}/apps/{app}`.

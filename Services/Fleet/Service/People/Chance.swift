@@ -14,6 +14,7 @@ public struct Chance: Sendable, Equatable {
         _ = next()
     }
 
+    /// Returns the next number.
     public mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state
@@ -30,6 +31,7 @@ public struct Chance: Sendable, Equatable {
     /// Returns true with a probability of `share` percent.
     public mutating func percent(_ share: Int) -> Bool { number(0...99) < share }
 
+    /// Returns a random item of a non-empty list.
     public mutating func pick<T>(_ items: [T]) -> T { items[number(0...(items.count - 1))] }
 
     /// Returns a random interval of the range, in whole milliseconds.

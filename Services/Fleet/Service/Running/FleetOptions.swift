@@ -10,6 +10,7 @@ public struct FleetOptions: Sendable, Equatable {
     public var fleet = "demo"
     /// The local time of the users at the start, in minutes of the day; nil for the real time.
     public var beginsAt: Int?
+    /// The rate of the provider, in pushes per minute.
     public var pushesAMinute = 0.0
     /// The maximum number of concurrent requests.
     public var concurrency = 32

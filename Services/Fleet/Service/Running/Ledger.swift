@@ -10,6 +10,7 @@ public struct Counts: Sendable, Equatable {
     public var suspensions = 0
     /// Orders by kind.
     public var orders: [String: Int] = [:]
+    /// Orders that a stream delivered again.
     public var repeatedOrders = 0
     public var wakesCompleted = 0
     /// Terminations of apps by code or reason.
@@ -26,6 +27,7 @@ public struct Counts: Sendable, Equatable {
     public var streamsOpened = 0
     /// Requests without a response, and responses that report an invalid request.
     public var errors = 0
+    /// Acknowledged versions and callbacks that the suite lost.
     public var lostOrders = 0
     /// Routes that a service does not have.
     public var notOffered: Set<String> = []
@@ -36,6 +38,7 @@ public struct Counts: Sendable, Equatable {
 
     public init() {}
 
+    /// The number of forbidden responses.
     public var violations: Int { violationTexts.values.reduce(0, +) }
 
     /// Whether the suite passed: no forbidden response and no lost data.
@@ -70,6 +73,7 @@ public final class Ledger: Sendable {
 
     public init() {}
 
+    /// A copy of the current statistics.
     public var counts: Counts { state.withLock { $0 } }
 
     func note(_ change: (inout Counts) -> Void) { state.withLock { change(&$0) } }

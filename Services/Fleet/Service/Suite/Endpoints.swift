@@ -14,6 +14,7 @@ public struct Endpoints: Sendable, Equatable {
     public var services: [ServiceName: String] = [:]
     /// The URL of the provider endpoint.
     public var apns: String?
+    /// The operator key; empty without one.
     public var operatorKey = ""
     /// A PEM file with certificates to trust, in addition to the system's.
     public var certificates: String?
@@ -43,6 +44,7 @@ public struct Endpoints: Sendable, Equatable {
         try self.init(document: document)
     }
 
+    /// Sets the URL of a service.
     public mutating func set(_ service: ServiceName, _ text: String) throws(FleetError) {
         services[service] = try Self.address(text, service.rawValue)
     }
