@@ -132,7 +132,7 @@ public struct Commands<M: Machine>: Sendable {
             }
             guard place.offset <= head else { throw Problem.beyondLog(place, head: head) }
             guard try await isThere else {
-                throw Problem.behind.because("It has not reached \(place) of Dormouse-Position within 2 s.")
+                throw Problem.behind.because("The service did not reach \(place) of Dormouse-Position within 2 s.")
             }
         }
     }
@@ -172,13 +172,13 @@ extension Problem {
     /// The service has not read the log as far as the request needs: to the caller's `Dormouse-Position`, or to the latest
     /// event about the device.
     public static let behind = Problem(
-        .serviceUnavailable, "behind", "The service has not read the log far enough yet", retryAfter: 1)
+        .serviceUnavailable, "behind", "Service has not read the log far enough yet", retryAfter: 1)
 
-    /// The service is going; what was under way can be repeated.
     public static let stopping = Problem(
-        .serviceUnavailable, "stopping", "The service is stopping", retryAfter: 1)
+        .serviceUnavailable, "stopping", "Service is stopping",
+        detail: "Send the request again, with the same Idempotency-Key if it has one.", retryAfter: 1)
     public static let idempotencyConflict = Problem(
-        .unprocessableContent, "idempotency_conflict", "This Idempotency-Key was used for another request")
+        .unprocessableContent, "idempotency_conflict", "Idempotency-Key was used for another request")
 
     /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
     static let ofReads = [.invalidHeader, .behind, .placeBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
@@ -191,24 +191,28 @@ extension Problem {
 
     private static func of(_ errors: RuntimeError...) -> [Problem] { errors.map { Problem($0) } }
 
-    /// How an error of the runtime looks over HTTP.
+    /// Converts an error of the runtime.
     public init(_ error: RuntimeError) {
         switch error {
-        case .overloaded: self.init(.serviceUnavailable, "overloaded", "Too much is waiting", retryAfter: 1)
+        case .overloaded: self.init(.serviceUnavailable, "overloaded", "Command queue is full", retryAfter: 1)
         case .behind:
             self = .behind.because("It has not read the latest events about this device. Send the request again.")
         case .stopping: self = .stopping
         case .databaseUnavailable:
-            self.init(.serviceUnavailable, "database_unavailable", "The database is not available", retryAfter: 1)
+            self.init(.serviceUnavailable, "database_unavailable", "Database is not available", retryAfter: 1)
         case .outcomeUnknown:
             self.init(
-                .serviceUnavailable, "outcome_unknown",
-                "The database was lost while the command was stored: repeat it with the same Idempotency-Key",
-                retryAfter: 1)
-        case .parked: self.init(.conflict, "parked", "The device is parked until an operator has looked at it")
+                .serviceUnavailable, "outcome_unknown", "Result of the command is unknown",
+                detail: "The database connection was lost during the commit. Repeat the request with the same "
+                    + "Idempotency-Key.", retryAfter: 1)
+        case .parked:
+            self.init(
+                .conflict, "parked", "Device is parked",
+                detail: "An operator must replay or discard its dead letters first.")
         case .failed: self = .internalError
         case .idempotencyConflict: self = .idempotencyConflict
-        case .stateTooLarge: self.init(.conflict, "state_too_large", "The device has too much on it")
+        case .stateTooLarge:
+            self.init(.conflict, "state_too_large", "State of the device is too large", detail: error.description)
         case .newerState: self = .newerProgramNeeded.because(error.description)
         case .malformedState: self = .internalError
         }

@@ -89,13 +89,13 @@ public final class FailedCredentials: Sendable {
         }
         guard let count else { return }
         logger.warning(
-            "refuse requests of an address that sent too many invalid credentials",
+            "refused requests, address sent too many invalid credentials",
             metadata: [LogKey.address: "\(address.ipAddress ?? "local")", LogKey.requests: "\(count)"])
     }
 }
 
 extension Problem {
     public static let tooManyFailedCredentials = Problem(
-        .tooManyRequests, "too_many_failed_credentials", "The address sent too many invalid credentials",
+        .tooManyRequests, "too_many_failed_credentials", "Address sent too many invalid credentials",
         detail: "Send a valid credential after the time in Retry-After.", retryAfter: 1)
 }

@@ -34,13 +34,13 @@ extension RouteTable {
     /// if another replica would do better; the body names each check. They need no credential and make no query.
     public mutating func addHealth(_ readiness: Readiness, metrics: Metrics) {
         add(
-            .get, "/healthz", "Whether the process is alive", access: .open, response: JSON.self,
+            .get, "/healthz", "Reports that the process is alive", access: .open, response: JSON.self,
             example: #"{"status":"alive"}"#
         ) { _, _ in Response(json: JSON.object(["status": "alive"]).bytes) }
         add(
             .get, "/readyz",
-            "Whether requests should come here: 503 where another replica would do better. A database that fails is told in the "
-                + "body alone",
+            "Reports whether this replica should get requests: 503 if another replica would do better. After the start,"
+                + " a failing database appears only in the body",
             access: .open, response: JSON.self, problems: [.notReady],
             example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
         ) { _, _ in
@@ -51,7 +51,7 @@ extension RouteTable {
         let measurements = TextContent(
             "text/plain; version=0.0.4; charset=utf-8",
             example: "# TYPE dormouse_http_streams_open gauge\ndormouse_http_streams_open 3\n")
-        add(.get, "/metrics", "Measurements in Prometheus text", access: .open, text: measurements) { _, _ in
+        add(.get, "/metrics", "Returns metrics in Prometheus text", access: .open, text: measurements) { _, _ in
             Response(text: metrics.text, type: measurements.type)
         }
     }
@@ -59,5 +59,5 @@ extension RouteTable {
 
 extension Problem {
     /// The faults name the checks that do not hold.
-    public static let notReady = Problem(.serviceUnavailable, "not_ready", "The service is not ready", retryAfter: 1)
+    public static let notReady = Problem(.serviceUnavailable, "not_ready", "Service is not ready", retryAfter: 1)
 }

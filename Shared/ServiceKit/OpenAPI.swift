@@ -40,7 +40,7 @@ extension RouteTable {
 
     private mutating func addDescription(_ bytes: [UInt8]) {
         add(
-            .get, "/openapi.json", "The description of this API", access: .open, response: JSON.self,
+            .get, "/openapi.json", "Returns the OpenAPI description of this API", access: .open, response: JSON.self,
             example: #"{"components":{},"info":{"title":"Dormouse","version":"1"},"openapi":"3.1.0","paths":{}}"#
         ) { _, _ in Response(json: bytes) }
     }
@@ -51,7 +51,7 @@ extension RouteTable {
             "type": ["type": "string"], "title": ["type": "string"], "status": ["type": "integer"],
             "code": ["type": "string"], "detail": ["type": "string"],
             "trace": [
-                "type": "string", "description": "With 500: the log's lines about the request have this `trace`",
+                "type": "string", "description": "Only with 500: the `trace` of the log lines about the request",
             ],
             "faults": [
                 "type": "array",
@@ -85,7 +85,7 @@ extension Route {
         guard honoursIdempotencyKey else { return identifiers + parameters }
         let key = RouteParameter(
             HTTPField.Name.idempotencyKey.rawName, in: .header,
-            "Repeated with the same key within 24 h, the request has its effect once", Self.identifier)
+            "A request that is repeated with the same key within 24 h takes effect once", Self.identifier)
         return identifiers + parameters + [key]
     }
 

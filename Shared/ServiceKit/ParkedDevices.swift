@@ -62,11 +62,12 @@ extension DurableRuntime {
     /// Adds what operators do about parked devices: look, replay, discard.
     func addParkedDevices(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/dead-letters", "What was set aside, and what waits behind it: first by partition, then by key",
+            .get, "/v1/dead-letters",
+            "Lists the dead letters and the inputs that wait behind them, ordered by partition and key",
             access: .scope(.read),
             parameters: [
-                .number("limit", 1...1000, "How many a page holds at most; 1000 if it is left out"),
-                RouteParameter("cursor", in: .query, "The `next` of the former page", ["type": "string"]),
+                .number("limit", 1...1000, "The most items of a page; 1000 by default"),
+                RouteParameter("cursor", in: .query, "The `next` of the previous page", ["type": "string"]),
             ], response: DeadLetterList.self, problems: [.invalidQuery],
             example: """
                 {"items":[{"due":null,"key":"device:d1","offset":17,"partition":3,"reason":"the event can't be read",
@@ -83,13 +84,14 @@ extension DurableRuntime {
         }
         let order = "/v1/parked/{key}/"
         table.add(
-            .post, order + "replay", "Takes in, in order, what was set aside of a device, and frees it",
+            .post, order + "replay", "Processes the dead letters of a device in order, and unparks the device",
             access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
         ) { request, context in
             try await release(request, context) { try await self.replay($0, $1) }
         }
         table.add(
-            .post, order + "discard", "Forgets the event at fault, takes in what waits behind it, and frees the device",
+            .post, order + "discard",
+            "Discards the first dead letter of a device, processes the rest, and unparks the device",
             access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
         ) { request, context in
             try await release(request, context) { try await self.discard($0, $1) }
@@ -126,12 +128,13 @@ private func release(
 }
 
 extension Problem {
-    static let notParked = Problem(.notFound, "not_parked", "The key has nothing set aside")
-    static let failsAgain = Problem(.conflict, "fails_again", "The input at fault failed again")
-    static let deadlineStays = Problem(.conflict, "deadline_stays", "A deadline can't be discarded")
-    static let eventGone = Problem(.gone, "event_gone", "The event is no longer in the log")
-    static let heldUp = Problem(.serviceUnavailable, "held_up", "The device's partition is held up", retryAfter: 1)
-    /// What orders about parked devices may answer beside success.
+    static let notParked = Problem(.notFound, "not_parked", "Key has no dead letters")
+    static let failsAgain = Problem(.conflict, "fails_again", "Input failed again")
+    static let deadlineStays = Problem(.conflict, "deadline_stays", "Deadline can't be discarded")
+    static let eventGone = Problem(.gone, "event_gone", "Event is no longer in the log")
+    static let heldUp = Problem(
+        .serviceUnavailable, "held_up", "Partition of the device is held by another session", retryAfter: 1)
+    /// The problems of `replay` and `discard`.
     public static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone, heldUp]
 
     init(_ error: DeadLetterError) {

@@ -1,21 +1,22 @@
 public import HTTPTypes
 public import Records
 
-/// What went wrong, as callers are told: RFC 9457 `application/problem+json`. Thrown by handlers and middlewares; rendered once,
-/// by ``ProblemMiddleware``.
+/// An error for the client: RFC 9457 `application/problem+json`.
+///
+/// Handlers and middlewares throw it. ``ProblemMiddleware`` renders it once.
 public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public var status: HTTPResponse.Status
-    /// The stable name of the problem, by which clients tell problems apart.
+    /// The stable name of the problem, for programs.
     public var code: String
     /// A few words for people, the same for every occurrence.
     public var title: String
-    /// What was wrong this time; safe to show.
+    /// The cause of this occurrence. Clients may see it.
     public var detail: String?
-    /// What is wrong with the document that was sent, and where.
+    /// The faults of the document or query, each with its location.
     public var faults: [Fault]
-    /// Seconds after which another try may help; sent as `Retry-After`.
+    /// Seconds until a retry may succeed; sent as `Retry-After`.
     public var retryAfter: Int?
-    /// The trace that finds the log's lines about the request; set if the service itself failed.
+    /// The trace id of the request's log lines; set if the service itself failed.
     public var trace: String?
     /// Further headers of the answer.
     public var headers: HTTPFields
@@ -33,7 +34,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         self.headers = headers
     }
 
-    /// The same problem with words about this occurrence.
+    /// Returns the same problem with the cause of this occurrence.
     public func because(_ detail: String, faults: [Fault] = []) -> Problem {
         var problem = self
         problem.detail = detail
@@ -41,10 +42,10 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         return problem
     }
 
-    /// Returns the same problem with the request's faults: the first one in the detail, and all of them as a list.
+    /// Returns the same problem with the faults of the request: the first in the detail, all in the list.
     public func because(_ faults: [Fault]) -> Problem {
         guard let first = faults.first else { return self }
-        // For a query the pointer is a parameter's name.
+        // The pointer into a query is the name of a parameter.
         let place = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
         let words = place.isEmpty ? first.detail : "\(place) \(first.detail)"
         let rest = faults.count - 1

@@ -7,13 +7,13 @@ import Postgres
 import Records
 import Runtime
 
-/// The outermost layer: renders every thrown error exactly once, and gives every answer its `traceparent`.
+/// The outermost layer: renders every thrown error exactly once, and adds `traceparent` to every answer.
 ///
-/// What is no ``Problem`` and not known otherwise answers `internal_error`; its description goes to the log alone.
+/// An unknown error becomes `internal_error`. Its description appears only in the log.
 public struct ProblemMiddleware: RouterMiddleware {
     private let table: RouteTable
 
-    /// - Parameter table: by which a wrong method is told from a wrong path.
+    /// - Parameter table: the routes, to distinguish a wrong method from a wrong path.
     public init(table: RouteTable) { self.table = table }
 
     public func handle(
@@ -31,7 +31,7 @@ public struct ProblemMiddleware: RouterMiddleware {
             response = Response(problem: problem)
         }
         response.headers[.traceparent] = context.traceparent.description
-        // RFC 9110 section 9.3.2: no content, whoever answers; it would be read as the beginning of the next answer.
+        // RFC 9110 section 9.3.2: an answer to HEAD has no content. A client would read it as the next answer.
         return request.method == .head ? response.createHeadResponse() : response
     }
 
@@ -39,7 +39,7 @@ public struct ProblemMiddleware: RouterMiddleware {
         switch error {
         case let problem as Problem:
             guard problem.code == Problem.notFound.code, problem.detail == nil else { return problem }
-            return problem.because("This credential opens nothing at \(table.shown(request)).")
+            return problem.because("\(table.shown(request)) does not exist, or this credential may not see it.")
         case let error as DocumentError: return Problem(error)
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge
@@ -48,13 +48,13 @@ public struct ProblemMiddleware: RouterMiddleware {
         // The client has disconnected, or the service stops.
         case is CancellationError: return Problem(RuntimeError.stopping)
         case let error as PostgresError where error == .cancelled: return Problem(RuntimeError.stopping)
-        // Read routes query the database directly, without the runtime. Its faults are not the service's.
+        // Read routes query the database without the runtime. A fault of the database is not an internal error.
         case let error as PostgresError where error.isServerFault:
-            // The pool has logged the server's own message.
+            // The pool has logged the message of the server.
             return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(
-                "request failed",
+                "failed to process request",
                 metadata: [
                     LogKey.method: .string(request.method.rawValue),
                     LogKey.route: .string(context.endpointPath ?? "none"),
@@ -79,7 +79,7 @@ public struct ProblemMiddleware: RouterMiddleware {
 }
 
 extension Response {
-    /// The answer that tells of a problem.
+    /// Creates the answer for a problem.
     public init(problem: Problem) {
         var headers = problem.headers
         headers[.contentType] = "application/problem+json"

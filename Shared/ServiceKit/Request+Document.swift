@@ -27,8 +27,8 @@ extension Request {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // Nobody is there any more to hear of it; it is no fault of this server's all the same.
-            throw Problem.malformedJSON.because("the connection ended before the document did")
+            // The client is gone, so it does not see this. A 500 would count a fault that the service does not have.
+            throw Problem.malformedJSON.because("The connection ended before the body was complete.")
         }
     }
 
@@ -89,7 +89,9 @@ extension JSON {
 }
 
 extension Problem {
-    fileprivate static func tooLarge(_ limit: Int) -> Problem { bodyTooLarge.because("at most \(limit) bytes") }
+    fileprivate static func tooLarge(_ limit: Int) -> Problem {
+        bodyTooLarge.because("The body may have at most \(limit) bytes.")
+    }
 }
 
 extension HTTPField.Name {

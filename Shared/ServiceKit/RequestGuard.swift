@@ -206,15 +206,16 @@ final class HeadMeter: ChannelInboundHandler {
 
 extension Problem {
     static let targetTooLong = Problem(
-        .uriTooLong, "target_too_long", "The request's target is too long",
+        .uriTooLong, "target_too_long", "Request target is too long",
         detail: "A target has at most \(RequestGuard.longestTarget) bytes.")
     static let headTooLarge = Problem(
-        .requestHeaderFieldsTooLarge, "head_too_large", "The request's head is too large",
+        .requestHeaderFieldsTooLarge, "head_too_large", "Request head is too large",
         detail: "A head has at most 100 fields of 16 KiB each and 32 KiB together.")
-    static let malformedRequest = Problem(.badRequest, "malformed_request", "The request is not HTTP/1.1")
+    static let malformedRequest = Problem(.badRequest, "malformed_request", "Request is not HTTP/1.1")
     static let unknownVersion = Problem(
-        .httpVersionNotSupported, "unknown_version", "This port speaks HTTP/1.1 and HTTP/1.0")
+        .httpVersionNotSupported, "unknown_version", "HTTP version is not supported",
+        detail: "This port accepts HTTP/1.1 and HTTP/1.0.")
     static let tooManyConnections = Problem(
-        .tooManyRequests, "too_many_connections", "The address has too many connections",
-        detail: "Close connections, or use them again. CONNECTIONS_PER_ADDRESS is the limit.", retryAfter: 1)
+        .tooManyRequests, "too_many_connections", "Address has too many connections",
+        detail: "Close connections, or reuse them. CONNECTIONS_PER_ADDRESS sets the limit.", retryAfter: 1)
 }

@@ -125,6 +125,6 @@ extension ServiceContext {
 
 extension Problem {
     public static let tooManyInFlight = Problem(
-        .tooManyRequests, "too_many_in_flight", "The credential has too many requests under way",
+        .tooManyRequests, "too_many_in_flight", "Credential has too many requests in progress",
         detail: "Wait for answers before you send more requests with this credential.", retryAfter: 1)
 }

@@ -42,7 +42,7 @@ public struct RouteParameter: Sendable {
 
     /// Resumes a stream of server-sent events.
     public static let lastEventID = RouteParameter(
-        "Last-Event-ID", in: .header, "The id of the last event that was received: what came after it follows",
+        "Last-Event-ID", in: .header, "The id of the last event that the client received; the stream resumes after it",
         ["type": "string", "pattern": .string(ResumePoint.pattern)])
 
     var openAPI: JSON {
@@ -56,8 +56,8 @@ public struct RouteParameter: Sendable {
 extension [RouteParameter] {
     /// The parameters of a list that is read page by page.
     public static let pages: [RouteParameter] = [
-        .number("limit", 1...200, "The most items of the answer; 50 by default"),
-        .number("cursor", 1...Int.max, "The `next` of the former answer: the items after it follow"),
+        .number("limit", 1...200, "The most items of a page; 50 by default"),
+        .number("cursor", 1...Int.max, "The `next` of the previous page"),
     ]
 }
 

@@ -156,7 +156,7 @@ import Timeline
             ] {
                 let answer = try await bench.send("GET", path, nil, ["Last-Event-ID": place])
                 #expect(answer.status == 410 && answer.code == "place_beyond_log", "\(path)")
-                #expect(answer["detail"]?.string?.contains("begin anew") == true)
+                #expect(answer["detail"]?.string?.contains("start again") == true)
             }
             #expect(try await bench.send("GET", path + "?wait=0&after=\(beyond)").code == "place_beyond_log")
             // The end itself is a valid position. Positions in other partitions do not matter.

@@ -65,14 +65,13 @@ import Testing
         lines.add([line("failed to run batch", "no connection to PostgreSQL at 127.0.0.1:1/a: it is starting up"), ""])
         #expect(lines.faults == [])
         #expect(lines.remarks.count == 1)
-        lines.add([
-            line("request failed", "no connection to PostgreSQL"), line("failed to run batch", "column 1 is null"),
-        ])
-        lines.add([line("request failed", "no connection to PostgreSQL")])
+        let unexpected = line("failed to process request", "no connection to PostgreSQL")
+        lines.add([unexpected, line("failed to run batch", "column 1 is null")])
+        lines.add([unexpected])
         #expect(
             lines.faults.map { $0.prefix { $0 != "\n" } } == [
                 "logged as an error, 1 times: push: failed to run batch",
-                "logged as an error, 2 times: push: request failed",
+                "logged as an error, 2 times: push: failed to process request",
             ])
     }
 

@@ -59,7 +59,7 @@ import Testing
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/broken")
             #expect(!answer.body.contains("bus.events"))
-            let lines = service.log.all.filter { $0.contains("request failed") }
+            let lines = service.log.all.filter { $0.contains("failed to process request") }
             #expect(lines.count == 1)
             #expect(lines.first?.contains("bus.events") == true)
         }
@@ -71,7 +71,7 @@ import Testing
             let answer = try await service.send(
                 "GET", "/v1/broken", nil, ["traceparent": "00-\(id)-00f067aa0ba902b7-01"])
             #expect(answer.status == 500 && answer.json["trace"]?.string == id)
-            #expect(service.log.all.contains { $0.contains("request failed") && $0.contains(id) })
+            #expect(service.log.all.contains { $0.contains("failed to process request") && $0.contains(id) })
             let refused = try await service.send("GET", "/v1/nothing")
             #expect(refused.status == 404 && refused.json["trace"] == nil)
             let description = try await service.send("GET", "/openapi.json", key: nil).json
