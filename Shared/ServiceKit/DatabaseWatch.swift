@@ -4,12 +4,13 @@ import Postgres
 import ServiceLifecycle
 import Synchronization
 
-/// Tries the database in the background as the service's statements use it, on a connection of its own: the pool's may all be
-/// busy, or be sessions that began before something broke.
+/// Probes the database in the background with statements like the service's own.
+///
+/// It has its own connection: those of the pool may all be busy, or older than the fault.
 final class DatabaseWatch: Service {
     private struct State {
-        /// Nil after a probe that went well.
-        var fault: String? = "the database was not asked yet"
+        /// Nil after a successful probe.
+        var fault: String? = "the database has not been probed yet"
         var answeredAt = ContinuousClock.now
         var isLogged = false
         var schemaFault: String?
@@ -17,14 +18,14 @@ final class DatabaseWatch: Service {
     }
 
     private static let interval = Duration.seconds(1)
-    /// A new session so often: an upgraded package breaks those alone that begin after it.
+    /// The number of probes before a new session. An upgraded package breaks only sessions that begin after it.
     private static let probesOfSession = 10
-    /// A probe without an answer for so long has failed.
+    /// The timeout of a probe.
     private static let patience = Duration.seconds(5)
-    /// A fault that the pool's statements met counts for so long.
+    /// The time for which a fault of the pool's statements counts.
     private static let memory = Duration.seconds(5)
 
-    // A function in PL/pgSQL and a table of the log: what a command needs, and `SELECT 1` does not.
+    // Commands need PL/pgSQL and the log's tables, so this tests more than `SELECT 1`.
     private static let probe = Statement(
         "SELECT bus.expect(p.partition, 0, 'the first partition'), p.head FROM bus.partitions AS p WHERE p.partition = 0"
     )
@@ -36,8 +37,8 @@ final class DatabaseWatch: Service {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - faults: what the service's own statements meet.
-    ///   - migrators: of the schemas that the service works with.
+    ///   - faults: the faults of the service's own statements.
+    ///   - migrators: the migrators of the schemas that the service uses.
     init(_ options: ConnectionOptions, faults: ServerFaults, migrators: [Migrator], logger: Logger) {
         self.options = options
         self.faults = faults
@@ -45,7 +46,7 @@ final class DatabaseWatch: Service {
         self.logger = logger
     }
 
-    /// The fault of the database.
+    /// The fault of the database, without data.
     var fault: String? {
         let (fault, answeredAt) = state.withLock { ($0.fault, $0.answeredAt) }
         if let fault { return fault }
@@ -55,7 +56,7 @@ final class DatabaseWatch: Service {
 
     /// Why the program and the schema do not fit together.
     var schemaFault: String? { state.withLock { $0.schemaFault } }
-    /// The fault of the tables of the days to come.
+    /// The fault of the tables for the coming days.
     var daysFault: String? { state.withLock { $0.daysFault } }
 
     /// Runs until graceful shutdown or cancellation.
@@ -95,15 +96,15 @@ final class DatabaseWatch: Service {
         }
     }
 
-    /// The values that change seldom.
+    /// Checks the schema and the tables of days, which change seldom.
     private func look(_ connection: Connection) async throws(PostgresError) {
         var schemaFault: String?
         for migrator in migrators where schemaFault == nil {
             do throws(PostgresError) {
                 schemaFault = try await migrator.fault(on: connection)?.description
             } catch  where !error.isConnectionProblem {
-                // The probe goes well: the database is not at fault.
-                schemaFault = "the schema's history can't be read: \(error.publicDescription)"
+                // The probe succeeded, so this is not a fault of the database.
+                schemaFault = "the migrations of a schema can't be read: \(error.publicDescription)"
             }
         }
         let daysFault = try await LogQueries.daysFault(connection)
@@ -113,7 +114,7 @@ final class DatabaseWatch: Service {
         }
     }
 
-    /// The log gets PostgreSQL's own words, once for each time that it begins to fail.
+    /// Logs PostgreSQL's whole message, once for each outage.
     private func note(_ error: PostgresError?) {
         let isNews = state.withLock { state in
             defer { state.isLogged = error != nil }
@@ -124,9 +125,9 @@ final class DatabaseWatch: Service {
         guard isNews else { return }
         if let error {
             logger.error(
-                "the database fails, requests that need it are answered 503", metadata: [LogKey.error: "\(error)"])
+                "failed to probe database, requests that need it get 503", metadata: [LogKey.error: "\(error)"])
         } else {
-            logger.notice("the database works again")
+            logger.notice("probed database successfully again")
         }
     }
 }

@@ -185,7 +185,7 @@ extension DurableRuntime {
 
     /// The states that only a newer program can read.
     fileprivate var newerStates: String? {
-        newerVersion > 0 ? "states of version \(newerVersion) are in use, which this program can't read" : nil
+        newerVersion > 0 ? "this program can't read states of version \(newerVersion), which are in use" : nil
     }
 
     /// The partitions whose batches fail, though the database answers: another replica may do better, where there is one.
@@ -206,9 +206,9 @@ extension DurableRuntime {
         let numbers = stuck.map { String($0.partition) }.joined(separator: ", ")
         let seconds = first.duration().components.seconds
         return switch first.cause {
-        case .failing: "no progress in partition \(numbers) for \(seconds) s: the log has the reason"
+        case .failing: "partition \(numbers) has made no progress for \(seconds) s: see the log for the reason"
         case .heldUp: "partition \(numbers) has waited \(seconds) s for a lock that another session holds"
-        case .halted: "partition \(numbers) waits for a newer program: deploy it everywhere"
+        case .halted: "partition \(numbers) needs a newer version of this service: deploy it to every replica"
         }
     }
 }

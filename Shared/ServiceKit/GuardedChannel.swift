@@ -29,7 +29,7 @@ struct GuardedChannel: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let admission = addresses.admit(channel)
         guard admission != .refused else {
-            logger.debug("refuse a connection: its address has as many as it may")
+            logger.debug("refused connection, its address has reached the limit")
             channel.close(promise: nil)
             return channel.eventLoop.makeFailedFuture(Refused())
         }

@@ -27,7 +27,7 @@ struct MemoryReturn: Service {
                 guard watch.hasLeft(open: open, most: open + connections.takeExcess()) else { continue }
                 // This takes tens of milliseconds, so it runs on no thread that others need.
                 try? await NIOThreadPool.singleton.runIfActive { _ = malloc_trim(0) }
-                logger.debug("gave memory back to the system")
+                logger.debug("returned freed memory to the system")
             }
         }
     }

@@ -74,7 +74,7 @@ public final class Readiness: Service {
                 verdict.reason = "the service is shutting down"
             } else if verdict.isReady, state.judgedAt.duration(to: .now) > Self.patience {
                 verdict.isReady = false
-                verdict.reason = "the service does not get to judge its health"
+                verdict.reason = "the health checks have not finished for 15 s"
             }
             return verdict
         }
@@ -128,9 +128,9 @@ public final class Readiness: Service {
             guard hadFault != (result.fault != nil), state.withLock({ $0.wasGood }) else { continue }
             if let fault = result.fault {
                 logger.error(
-                    "a health check fails", metadata: [LogKey.check: "\(result.name)", LogKey.error: "\(fault)"])
+                    "failed health check", metadata: [LogKey.check: "\(result.name)", LogKey.error: "\(fault)"])
             } else {
-                logger.notice("a health check holds again", metadata: [LogKey.check: "\(result.name)"])
+                logger.notice("passed health check again", metadata: [LogKey.check: "\(result.name)"])
             }
         }
     }

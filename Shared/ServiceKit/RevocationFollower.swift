@@ -63,7 +63,7 @@ public final class RevocationFollower: Service {
                     while (try? await Task.sleep(for: Self.forgetting)) != nil {
                         do { try await self.forgetOld() } catch {
                             self.logger.warning(
-                                "old revocations could not be forgotten", metadata: [LogKey.error: "\(error)"])
+                                "failed to delete old revocations, will retry", metadata: [LogKey.error: "\(error)"])
                         }
                     }
                 }
@@ -89,8 +89,8 @@ public final class RevocationFollower: Service {
                 while !(try await step(savesPositions: isDue)) {}
                 if isDue { saved = .now }
             } catch {
-                // The next look begins where this one did.
-                logger.warning("the log could not be read for revocations", metadata: [LogKey.error: "\(error)"])
+                // The retry begins at the same positions.
+                logger.warning("failed to read revocations, will retry", metadata: [LogKey.error: "\(error)"])
             }
             try? await Task.sleep(for: Self.pause)
         }

@@ -60,7 +60,7 @@ public final class ServerCertificate: Service {
         fileprivate var mismatch: ConfigurationError {
             switch self {
             case .files(let chain, _):
-                ConfigurationError("\(setting(.key)) is not the key of \(chain): give the two of one pair")
+                ConfigurationError("\(setting(.key)) is not the key of \(chain): use a certificate and its own key")
             case .folder(_, let chain, let key):
                 ConfigurationError(
                     "\(setting(.key)): \(key) in it is not the key of \(chain): remove both, and start again")
@@ -116,7 +116,7 @@ public final class ServerCertificate: Service {
             }
             let context = try Self.context(files, names, adapt)
             state.withLock { $0 = State(context: context, files: files) }
-            logger.info("another certificate is served from now on")
+            logger.info("reloaded certificate")
             return true
         } catch {
             let files = read ?? Files(chain: Data(), key: Data())
@@ -128,7 +128,7 @@ public final class ServerCertificate: Service {
             }
             if isToSay {
                 logger.error(
-                    "the changed certificate can't be served, the former one stays",
+                    "failed to reload certificate, still using the previous one",
                     metadata: [LogKey.error: .string(error.description)])
             }
             return false
@@ -181,7 +181,7 @@ extension ServiceConfiguration {
         case (let chain?, let key?):
             return try ServerCertificate(chainFile: chain, keyFile: key, logger: logger)
         default:
-            throw ConfigurationError("TLS_CERTIFICATE (--tls-certificate) and TLS_KEY (--tls-key) need one another")
+            throw ConfigurationError("TLS_CERTIFICATE (--tls-certificate) and TLS_KEY (--tls-key) must be set together")
         }
     }
 }

@@ -123,6 +123,6 @@ extension HealthCheck {
 
     /// Fails while the connection that listens for hints is down. Events then arrive a little later.
     static func listener(_ isListening: @escaping @Sendable () async -> Bool) -> HealthCheck {
-        HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the listening connection is down" }
+        HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the LISTEN connection is down" }
     }
 }

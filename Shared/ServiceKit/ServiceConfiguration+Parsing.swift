@@ -1,5 +1,5 @@
 extension ServiceConfiguration {
-    /// Reads `--name value`, `--name=value` and switches; `--help` and `-h` give `HELP`.
+    /// Reads `--name value`, `--name=value` and switches; returns `HELP` for `--help` and `-h`.
     static func flags(_ arguments: [String], _ settings: [Setting]) throws(ConfigurationError) -> [String: String] {
         var flags: [String: String] = [:]
         var rest = arguments[...]
@@ -23,8 +23,8 @@ extension ServiceConfiguration {
         return flags
     }
 
-    /// Reads `NAME=value` lines; quotes around a value are taken off, comments and empty lines passed over. Names of other
-    /// programs may stand there too.
+    /// Reads `NAME=value` lines: removes quotes around a value, and skips comments and empty lines. Unknown names are
+    /// allowed, because other programs may use the same file.
     static func parse(dotEnv text: String) throws(ConfigurationError) -> [String: String] {
         var values: [String: String] = [:]
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
@@ -43,7 +43,7 @@ extension ServiceConfiguration {
         return values
     }
 
-    /// The text of `--help`.
+    /// Returns the text of `--help`.
     static func help(service: String, _ settings: [Setting]) -> String {
         let width = settings.map(\.flag.count).max() ?? 0
         let lines = settings.map { setting in
@@ -53,13 +53,13 @@ extension ServiceConfiguration {
         return """
             Usage: \(service) [serve|migrate|check] [options]
 
-            Each option is also read from the environment and from .env, in capitals with underscores: PORT for --port.
+            The environment and .env can also set each option, in capitals with underscores: PORT for --port.
 
             \(lines.joined(separator: "\n"))
             """
     }
 
-    /// The same list as a Markdown table, for a README.
+    /// Returns the settings as a Markdown table, for a README.
     public static func markdown(port: Int, more: [Setting] = []) -> String {
         let rows = (settings(port: port) + more).map { setting in
             "| `\(setting.name)` | `\(setting.flag)` | \(setting.standard.map { "`\($0)`" } ?? "") | \(setting.summary) |"

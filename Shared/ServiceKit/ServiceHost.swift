@@ -129,7 +129,7 @@ public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .portInUse(let port, let flag):
-            "port \(port) is in use: stop what listens there, or choose another with \(flag)"
+            "port \(port) is in use: stop the process that listens on it, or choose another with \(flag)"
         case .portForbidden(let port, let flag):
             "port \(port) needs more rights than this process has: choose one above 1023 with \(flag)"
         case .noSigningKey(let issuer):
@@ -145,7 +145,7 @@ private struct InsecureWarning: Service {
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {
-                logger.warning("insecure: requests without a credential are let in (--insecure-dev)")
+                logger.warning("accepting requests without a credential, --insecure-dev is set")
                 try await Task.sleep(for: .seconds(60))
             }
         }

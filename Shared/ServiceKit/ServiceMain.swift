@@ -2,21 +2,24 @@ import CMalloc
 import Foundation
 public import Logging
 
-/// What every service's `main` does around its own wiring.
+/// The common part of every service's `main`.
 public enum ServiceMain {
-    /// What the first word of the command line asks for; without one, to serve.
+    /// The first word of the command line; `serve` by default.
     public enum Command: String, Sendable {
+        /// Serves until a signal ends it.
         case serve
         /// Creates or updates the service's part of the database, and its role.
         case migrate
-        /// Ends with 0 if the database fits this program, else with 1; changes nothing.
+        /// Exits with 0 if the database fits this program, else with 1. It changes nothing.
         case check
     }
 
-    /// Reads the configuration and runs the service. Help goes to standard output; whatever stops the service is one line on
-    /// standard error and an exit status: 78 for wrong settings, 1 for all else.
+    /// Reads the configuration and runs the service.
     ///
-    /// - Parameter body: builds the service and runs it, usually by ``ServiceHost/run()``.
+    /// Help goes to standard output. An error becomes one line on standard error and an exit status: 78 for wrong
+    /// settings, 1 for all others.
+    ///
+    /// - Parameter body: builds the service and runs it, usually with ``ServiceHost/run()``.
     public static func run(
         _ service: String, port: Int, more: [Setting] = [],
         _ body: (Command, ServiceConfiguration, Logger) async throws -> Void
@@ -44,14 +47,12 @@ public enum ServiceMain {
         }
     }
 
-    /// Each thread would have glibc keep an arena of its own for it, and a service has dozens of threads: what one frees would
-    /// be of no use to the others. A few are enough for as many as run at once.
+    /// Limits the arenas of glibc. Memory that a thread frees stays in its arena, and a service has dozens of threads.
     private static func keepMemoryTogether() {
         _ = mallopt(M_ARENA_MAX, 4)
     }
 
-    /// Shells and containers allow few by default, for programs that can't deal with many; a service has as many connections
-    /// and files open as there are devices and transfers.
+    /// Raises the limit of open files. Its default is low, and a service needs one for each connection and transfer.
     private static func openManyFiles() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -59,7 +60,7 @@ public enum ServiceMain {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// The service's logger.
+    /// Creates the service's logger.
     public static func logger(_ service: String, _ configuration: ServiceConfiguration) -> Logger {
         Logger(label: service) { label in
             LogOutput(label: label, level: configuration.logLevel, format: configuration.logFormat)

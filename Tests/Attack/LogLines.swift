@@ -57,7 +57,7 @@ struct LogLines: Sendable {
     /// Whether a stopped process, or a stopped, disconnected or slow database, explains a message. The audit checks
     /// readiness after the attack, so a health check's message during the attack is not a fault.
     private static func isExpected(_ message: String, _ error: String) -> Bool {
-        let ofHealth: Set = ["a health check fails", "the database fails, requests that need it are answered 503"]
+        let ofHealth: Set = ["failed health check", "failed to probe database, requests that need it get 503"]
         guard !ofHealth.contains(message) else { return true }
         let causes = [
             "no connection to PostgreSQL", "the connection to the database was lost", "database connections were busy",

@@ -37,7 +37,7 @@ import Testing
                 (try? await next.status(of: "/healthz", service.port)) == 200
             }
             await #expect(throws: (any Error).self) { _ = try await first.status(of: "/healthz", service.port) }
-            let errors = service.log.all.filter { $0.contains("the changed certificate can't be served") }
+            let errors = service.log.all.filter { $0.contains("failed to reload certificate") }
             #expect(errors.count == 1, "said once, however often it is looked at")
         }
     }
@@ -55,21 +55,21 @@ import Testing
         #expect(!certificate.reload())
         try next.replaceCertificate(of: served)
         #expect(certificate.reload())
-        #expect(!log.all.contains { $0.contains("can't be served") })
-        // What stays so is said, once.
+        #expect(!log.all.contains { $0.contains("failed to reload") })
+        // A fault that two reloads find is logged once.
         let third = try await PEMCertificate.make()
         try third.replaceKey(of: served)
         for said in [0, 1, 1] {
             #expect(!certificate.reload())
-            #expect(log.all.count { $0.contains("can't be served") } == said)
+            #expect(log.all.count { $0.contains("failed to reload") } == said)
         }
-        // What was in order in between is said again.
+        // A fault that was repaired in between is logged again.
         try next.replaceKey(of: served)
         #expect(!certificate.reload())
         try third.replaceKey(of: served)
         for said in [1, 2] {
             #expect(!certificate.reload())
-            #expect(log.all.count { $0.contains("can't be served") } == said)
+            #expect(log.all.count { $0.contains("failed to reload") } == said)
         }
     }
 
@@ -103,8 +103,11 @@ import Testing
             (one.chainFile, "/nowhere", "\(key): cannot read the file that it names"),
             (nonsense, one.keyFile, "\(certificate): the file has no certificate in PEM"),
             (one.chainFile, nonsense, "\(key): the file has no private key in PEM without a password"),
-            (one.chainFile, other.keyFile, "\(key) is not the key of TLS_CERTIFICATE: give the two of one pair"),
-            (one.chainFile, "", "\(certificate) and \(key) need one another"),
+            (
+                one.chainFile, other.keyFile,
+                "\(key) is not the key of TLS_CERTIFICATE: use a certificate and its own key"
+            ),
+            (one.chainFile, "", "\(certificate) and \(key) must be set together"),
         ] {
             let flags = ["--tls-certificate", chainFile] + (keyFile.isEmpty ? [] : ["--tls-key", keyFile])
             let configuration = try TestService.configuration(flags)

@@ -33,10 +33,10 @@ import Testing
         (["--port"], "--port needs a value"),
         (["--port", "1", "--port", "2"], "--port is given twice"),
         (["--port", "eighty"], "PORT (--port) must be a number from 0 to 65535"),
-        (["--log-format", "xml"], "LOG_FORMAT (--log-format) must be json, pretty, auto"),
+        (["--log-format", "xml"], "LOG_FORMAT (--log-format) must be one of json, pretty, auto"),
         (
             ["--insecure-dev", "--host", "0.0.0.0"],
-            "INSECURE_DEV (--insecure-dev) is for loopback only: HOST must be 127.0.0.1"
+            "INSECURE_DEV (--insecure-dev) is for loopback only: HOST must be 127.0.0.1, ::1 or localhost"
         ),
     ])
     func wrongSettingsAreOneClearLine(_ arguments: [String], _ line: String) {

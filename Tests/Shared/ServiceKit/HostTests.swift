@@ -52,7 +52,7 @@ import Testing
             await #expect(throws: StartupError.portInUse(service.port)) { try await host.run() }
             #expect(
                 StartupError.portInUse(8081).description
-                    == "port 8081 is in use: stop what listens there, or choose another with --port")
+                    == "port 8081 is in use: stop the process that listens on it, or choose another with --port")
         }
     }
 
