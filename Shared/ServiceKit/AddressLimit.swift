@@ -1,10 +1,10 @@
 public import NIOCore
 import Synchronization
 
-/// The most connections of one address. Beyond it, a small reserve answers probes; the server closes every other
-/// connection as soon as it is accepted.
+/// Limits the connections of each client address.
 ///
-/// An IPv6 client has a whole network of addresses, so 64 bits of them count as one.
+/// Beyond the limit, a small reserve answers probes. The server closes every other new connection at once.
+/// An IPv6 client has a whole network of addresses, so the first 64 bits count as one address.
 public final class AddressLimit: Sendable {
     /// The admission of a connection.
     enum Admission: Sendable {
@@ -22,7 +22,7 @@ public final class AddressLimit: Sendable {
     private let limit: Int
     private let open = Mutex<[[UInt8]: Int]>([:])
 
-    /// - Parameter limit: 0 is none.
+    /// - Parameter limit: the connections of each address; 0 is no limit.
     public init(_ limit: Int) { self.limit = limit }
 
     /// Counts a connection until it is closed.
@@ -33,9 +33,9 @@ public final class AddressLimit: Sendable {
         return admission
     }
 
-    /// Counts a connection until it closes, if there is no reserve.
+    /// Counts a connection until it closes, for a port without a reserve.
     ///
-    /// - Returns: false where its address has as many as it may.
+    /// - Returns: false if its address has reached the limit.
     public func admitFully(_ channel: any Channel) -> Bool {
         guard limit > 0, let key = channel.remoteAddress?.network else { return true }
         guard enter(key, reserve: 0) == .full else { return false }
@@ -61,20 +61,21 @@ public final class AddressLimit: Sendable {
 }
 
 extension SocketAddress {
-    /// Whose connection it is: the four bytes of an IPv4 address, the first eight of an IPv6 one; nil for a local socket.
+    /// The key of the client: the four bytes of an IPv4 address, or the first eight of an IPv6 address; nil for a local
+    /// socket.
     var network: [UInt8]? {
         switch self {
         case .v4: return bytes(4..<8)
         case .v6:
             let bytes = bytes(8..<24)
-            // An IPv4 client of a socket that takes both (RFC 4291 section 2.5.5.2).
+            // An IPv4 client of a dual-stack socket (RFC 4291 section 2.5.5.2).
             let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xFF && bytes[11] == 0xFF
             return isMapped ? Array(bytes.suffix(4)) : Array(bytes.prefix(8))
         case .unixDomainSocket: return nil
         }
     }
 
-    /// Of `sockaddr_in` and `sockaddr_in6`, which have their addresses at the same places on every system.
+    /// Returns bytes of `sockaddr_in` or `sockaddr_in6`, whose addresses have the same offsets on every system.
     private func bytes(_ range: Range<Int>) -> [UInt8] {
         withSockAddr { address, size in Array(UnsafeRawBufferPointer(start: address, count: size)[range]) }
     }

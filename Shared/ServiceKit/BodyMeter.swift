@@ -1,15 +1,14 @@
 import NIOCore
 
-/// Measures the rate of a body while the server wants more of it. Time in which the server is busy is not the client's
-/// fault.
+/// Measures the rate of a body while the server waits for more of it. Time in which the server is busy does not count.
 struct BodyMeter {
-    /// Bytes a second; more than 0.
+    /// Bytes a second; greater than 0.
     let rate: Int
     /// The window over which the rate counts, so that a client may pause.
     let window: TimeAmount
     private var bytes = 0
     private var waited = TimeAmount.zero
-    /// The start of the server's current wait for more.
+    /// The start of the current wait.
     private var since: NIODeadline?
 
     init(rate: Int, window: TimeAmount) {
@@ -40,6 +39,6 @@ struct BodyMeter {
         return false
     }
 
-    /// Returns the time of the next look.
+    /// Returns the time of the next check.
     func nextLook(after now: NIODeadline) -> NIODeadline { now + max(window - waited, min(window, .seconds(1))) }
 }

@@ -5,21 +5,23 @@ public import Records
 
 /// The strong validator of a document (RFC 9110 section 8.8.3): its version, in quotes on the wire.
 public struct ETag: Sendable, Hashable, CustomStringConvertible {
+    /// The version, without quotes.
     public let value: String
 
+    /// Creates a validator from text without quotes.
     public init(_ value: String) { self.value = value }
 
-    /// The validator of an aggregate's state: the partition offset of its last event.
+    /// Creates a validator from a version number, such as the number of an aggregate's events.
     public init(version: some BinaryInteger) { value = String(version) }
 
     public var description: String { "\"\(value)\"" }
 }
 
 extension Request {
-    /// Holds the request to its `If-Match` (RFC 9110 section 13.1.1): one of the listed tags, or `*`, must be the current
-    /// document's; weak tags never match. Without the header all is well.
+    /// Checks `If-Match` (RFC 9110 section 13.1.1) if the request has it: one of its tags must be the document's, or
+    /// `*`. Weak tags never match.
     ///
-    /// - Parameter current: nil where there is no document.
+    /// - Parameter current: the document's tag; nil if there is no document.
     /// - Throws: `precondition_failed`.
     public func requireMatch(_ current: ETag?) throws(Problem) {
         let listed = headers[values: .ifMatch].flatMap { $0.split(separator: ",") }.map { $0.trimmed() }
@@ -30,19 +32,19 @@ extension Request {
 }
 
 extension Response {
-    /// An answer with a document.
+    /// Creates an answer with a document.
     public init(_ record: some Value, status: HTTPResponse.Status = .ok, etag: ETag? = nil) {
         self.init(json: record.jsonBytes, status: status, etag: etag)
     }
 
-    /// An answer with bytes that are JSON already.
+    /// Creates an answer from the bytes of a JSON text.
     public init(json bytes: [UInt8], status: HTTPResponse.Status = .ok, etag: ETag? = nil) {
         var headers: HTTPFields = [.contentType: "application/json"]
         if let etag { headers[.eTag] = etag.description }
         self.init(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
     }
 
-    /// An answer with plain text.
+    /// Creates an answer with text.
     init(text: String, type: String = "text/plain; charset=utf-8", status: HTTPResponse.Status = .ok) {
         self.init(
             status: status, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(string: text)))

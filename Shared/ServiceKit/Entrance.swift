@@ -1,6 +1,6 @@
 import Hummingbird
 
-/// The checks before a route, in this order: credential, rate, query, slot. A refused request has cost little.
+/// The checks before a route, in this order: credential, rate, scope, query, slot.
 struct Entrance: Sendable {
     let authenticator: Authenticator
     let rates: RequestRates
@@ -30,7 +30,7 @@ struct Entrance: Sendable {
             try rates.admit(caller)
             if let scope { try caller.require(scope) }
             context.admission = admission
-            // For every handler: a read-only key must never reach one that could change something.
+            // A key with the scope `read` must not reach any handler that changes something.
             if changes { try context.requireCaller(.operate) }
             try query?.check(request)
             try slots.enter(kind, caller)

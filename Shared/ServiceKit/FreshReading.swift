@@ -1,11 +1,11 @@
-/// Shares one new reading among all callers that ask at about the same time.
+/// Shares one read among all callers that ask at about the same time.
 ///
-/// A caller gets a reading that began after its call, so it includes everything that was committed before. One reading
-/// runs at a time, with a pause between two starts. So the cost does not grow with the number of callers.
+/// A caller gets a read that began after its call, so it includes everything that was committed before. One read runs
+/// at a time, with a pause between two starts. So the cost does not grow with the number of callers.
 public actor FreshReading<Value: Sendable> {
     private let pause: Duration
     private let read: @Sendable () async throws -> Value
-    /// The reading that has not begun; new callers join it.
+    /// The read that has not begun; new callers join it.
     private var waiting: Task<Value, any Error>?
     private var last: Task<Value, any Error>?
     private var begun: ContinuousClock.Instant?
@@ -18,14 +18,13 @@ public actor FreshReading<Value: Sendable> {
         self.read = read
     }
 
-    /// Returns the value of a reading that began after this call.
+    /// Returns the value of a read that began after this call.
     ///
-    /// - Throws: the error of the reading.
+    /// - Throws: the error of the read.
     public func value() async throws -> Value {
         if let waiting { return try await waiting.value }
         let before = last
-        // A separate task, because other callers join it: a caller that gives up must not end it. It reads once and
-        // ends.
+        // Other callers join this task, so the cancellation of one caller must not end it. It reads once and ends.
         let task = Task { try await begin(after: before) }
         (waiting, last) = (task, task)
         return try await task.value
@@ -34,7 +33,7 @@ public actor FreshReading<Value: Sendable> {
     private func begin(after before: Task<Value, any Error>?) async throws -> Value {
         _ = await before?.result
         if let begun { try await Task.sleep(until: begun + pause, clock: .continuous) }
-        // A later caller may need a newer value than this reading finds.
+        // A later caller may need a newer value than this read finds.
         waiting = nil
         begun = .now
         return try await read()

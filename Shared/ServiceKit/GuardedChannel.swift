@@ -5,9 +5,9 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 
-/// A connection as the server takes it in: its address is counted, then comes TLS where there is a certificate, then HTTP.
+/// Sets up an accepted connection: counts its address, adds TLS if there is a certificate, then HTTP.
 struct GuardedChannel: ServerChildChannel {
-    /// What a connection turns out to be shows by its first bytes, and those are read only after it was taken in.
+    /// The HTTP/1.1 channel as a future, because the first bytes of a connection decide between HTTP/1.1 and HTTP/2.
     struct Value: ServerChildChannelValue {
         let channel: any Channel
         let http1: EventLoopFuture<HTTP1Channel.Value>
@@ -21,7 +21,7 @@ struct GuardedChannel: ServerChildChannel {
     /// The lowest rate of bodies, in bytes a second; 0 is no limit.
     let bodyRate: Int
     let idleTimeout: TimeAmount
-    /// Takes connections that begin with the preface of HTTP/2; nil where the service has none.
+    /// Accepts connections that begin with the preface of HTTP/2; nil if the service has no HTTP/2.
     let http2: HTTP2Acceptor?
 
     struct Refused: Error {}
@@ -37,7 +37,7 @@ struct GuardedChannel: ServerChildChannel {
         let isReserve = admission == .reserve
         if let certificate {
             do {
-                // Whoever is connected stays on its certificate; the next one gets the newest.
+                // A new certificate applies to new connections.
                 let handler = NIOSSLServerHandler(context: certificate.context)
                 try channel.pipeline.syncOperations.addHandler(handler)
             } catch {
@@ -50,7 +50,7 @@ struct GuardedChannel: ServerChildChannel {
                 Value(channel: channel, http1: channel.eventLoop.makeSucceededFuture(value))
             }
         }
-        // What speaks HTTP/2 leaves here, and is no request of this server's.
+        // This server does not handle an HTTP/2 connection further.
         let look = PrefaceHandler.look(channel, within: requestTimeout)
         let http1 = look.flatMap { preface -> EventLoopFuture<HTTP1Channel.Value> in
             guard preface.value.isHTTP2 else {
@@ -73,7 +73,7 @@ struct GuardedChannel: ServerChildChannel {
         _ channel: any Channel, _ isReserve: Bool, _ logger: Logger
     ) -> EventLoopFuture<HTTP1Channel.Value> {
         base.setup(channel: channel, logger: logger).flatMapThrowing { value in
-            // Where requests and answers go by, before anything waits for anything.
+            // These handlers sit between the decoder and the framework, and see each request before it waits.
             let pipeline = channel.pipeline.syncOperations
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             let requests = RequestGuard(isReserve: isReserve)
@@ -89,7 +89,7 @@ struct GuardedChannel: ServerChildChannel {
     }
 
     func handle(value: Value, logger: Logger) async {
-        // A connection that was refused, closed before it said anything, or speaks HTTP/2 is none of this server's.
+        // Nil if the connection was refused, closed before its first bytes, or uses HTTP/2.
         let http1 = try? await withTaskCancellationHandler {
             try await value.http1.get()
         } onCancel: {

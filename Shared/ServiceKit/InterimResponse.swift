@@ -4,10 +4,10 @@ import NIOCore
 import NIOHTTP1
 
 extension ServiceContext {
-    /// Sends an interim response (RFC 9110 section 15.2) ahead of the answer, by the writer beneath the router: a handler has
-    /// one answer to give, but until then nobody else writes to the connection.
+    /// Sends an interim response (RFC 9110 section 15.2) ahead of the answer.
     ///
-    /// It is a courtesy. On a connection that is gone, or to a client that does not speak HTTP/1.1, nothing is sent.
+    /// The framework lets a handler give one answer only, so this writes below it. Nothing else writes before the
+    /// answer. It sends nothing on a closed connection, or to a client of HTTP/1.0.
     public func sendInterim(_ status: HTTPResponse.Status, _ fields: HTTPFields = [:]) async {
         let channel = channel
         try? await channel.eventLoop.submit {
@@ -25,8 +25,9 @@ extension ServiceContext {
     }
 }
 
-/// Asks for the body that a client holds back until it is asked for (`Expect: 100-continue`, RFC 9110 section 10.1.1): when a
-/// route begins to read it. Whoever is refused before has sent none of it.
+/// Answers `Expect: 100-continue` (RFC 9110 section 10.1.1) when a route begins to read the body.
+///
+/// A client whose request is refused before then has sent none of its body.
 struct ContinueMiddleware: RouterMiddleware {
     typealias Context = ServiceContext
 

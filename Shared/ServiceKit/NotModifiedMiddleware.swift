@@ -1,9 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// Answers 304 without content to a `GET` or `HEAD` whose `If-None-Match` lists what would be sent (RFC 9110 section 13.1.2).
-///
-/// It stands before every route: a document with an `ETag` needs no more than that.
+/// Answers 304 to a `GET` or `HEAD` whose `If-None-Match` lists the document's `ETag` (RFC 9110 section 13.1.2).
 struct NotModifiedMiddleware: RouterMiddleware {
     typealias Context = ServiceContext
 
@@ -22,7 +20,7 @@ struct NotModifiedMiddleware: RouterMiddleware {
 }
 
 extension Request {
-    /// Whether `If-None-Match` lists a tag, compared weakly, or is `*`.
+    /// Returns whether `If-None-Match` lists a tag by weak comparison, or is `*`.
     fileprivate func knows(_ tag: String) -> Bool {
         headers[values: .ifNoneMatch].flatMap { $0.split(separator: ",") }.map { $0.trimmed() }.contains { listed in
             listed == "*" || listed.withoutWeakness == tag.withoutWeakness

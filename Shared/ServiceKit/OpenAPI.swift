@@ -3,7 +3,7 @@ import Hummingbird
 public import Records
 
 extension RouteTable {
-    /// The description of the API (OpenAPI 3.1), made of the routes themselves.
+    /// Returns the description of the API (OpenAPI 3.1), generated from the routes.
     public func openAPI(title: String, version: String) -> JSON {
         var paths: [(path: String, operations: [JSON.Member])] = []
         var problems: [JSON.Member] = []
@@ -25,13 +25,12 @@ extension RouteTable {
             "components": [
                 "securitySchemes": ["bearer": ["type": "http", "scheme": "bearer"]],
                 "schemas": ["Problem": Self.problem],
-                // By their codes.
                 "examples": .object(problems),
             ],
         ]
     }
 
-    /// Adds `/openapi.json`, which describes all routes added so far and itself.
+    /// Adds `/openapi.json`, which describes itself and all routes that were added before.
     public mutating func addOpenAPI(title: String, version: String) {
         var described = self
         described.addDescription([])
@@ -79,7 +78,7 @@ extension Route {
         return .object(members)
     }
 
-    /// Those of its own, and those that follow from the rest of the description.
+    /// The described parameters, the identifiers of the path, and `Idempotency-Key`.
     private var allParameters: [RouteParameter] {
         let identifiers = identifiers.map { RouteParameter($0, in: .path, "An identifier", Self.identifier) }
         guard honoursIdempotencyKey else { return identifiers + parameters }
@@ -110,13 +109,13 @@ extension Route {
         return members
     }
 
-    /// What it answers in the case of success, by media type.
+    /// Returns the content of a successful answer by media type.
     private func content(of status: HTTPResponse.Status) -> [JSON.Member] {
         guard status != .noContent else { return [] }
         var content: [JSON.Member] = []
         if let response {
             var document = [JSON.Member("schema", response.schema)]
-            // What is no JSON is left out here, and found by the tests of the service.
+            // The tests of the service find an example that is not JSON.
             if let example, let json = try? JSON(parsing: Array(example.utf8)) {
                 document.append(JSON.Member("example", json))
             }
@@ -133,7 +132,7 @@ extension Route {
         return content
     }
 
-    /// The problems of one status, by their codes.
+    /// Returns the response with the problems of one status.
     private static func described(_ problems: [Problem]) -> JSON {
         var codes: [String] = []
         for problem in problems where !codes.contains(problem.code) { codes.append(problem.code) }
@@ -148,7 +147,7 @@ extension Route {
         ]
     }
 
-    /// The errors of one status in another's protocol.
+    /// Returns the response with the reasons of one status, as another protocol defines them.
     private static func described(_ reasons: [String]) -> JSON {
         let schema: JSON = [
             "type": "object", "required": ["reason"],

@@ -1,20 +1,22 @@
 public import NIOCore
 
-/// Takes over a connection that speaks HTTP/2 from its first byte on ("prior knowledge", RFC 9113 section 3.3), on its loop.
+/// Takes over a connection that uses HTTP/2 from its first byte ("prior knowledge", RFC 9113 section 3.3), on its event
+/// loop.
 public typealias HTTP2Acceptor = @Sendable (any Channel) throws -> Void
 
-/// Looks at the first bytes of a connection and holds them until it is known who takes them.
+/// Detects HTTP/2 by the first bytes of a connection, and holds them for the next handler.
 public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
     public typealias InboundIn = ByteBuffer
     public typealias InboundOut = ByteBuffer
 
-    /// What the look said. On the connection's loop.
+    /// The result of the detection, for use on the connection's event loop.
     public struct Finding {
+        /// Whether the connection begins with the preface of HTTP/2.
         public let isHTTP2: Bool
         fileprivate let context: ChannelHandlerContext
         fileprivate let handler: PrefaceHandler
 
-        /// Gives on what was held, and leaves.
+        /// Passes the held bytes on and removes the handler.
         public func release() {
             context.fireChannelRead(NIOAny(handler.held))
             handler.held = ByteBuffer()
@@ -23,7 +25,7 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
         }
     }
 
-    /// Enough of the preface: no method of HTTP/1.1 begins so.
+    /// A prefix of the preface; no method of HTTP/1.1 begins with it.
     private static let preface = Array("PRI * HTTP/2".utf8)
 
     private var held = ByteBuffer()
@@ -32,9 +34,9 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
 
     private init(_ promise: EventLoopPromise<NIOLoopBound<Finding>>) { self.promise = promise }
 
-    /// Looks at what comes first on a connection. To be called on its loop.
+    /// Detects HTTP/2 on a connection. Call it on the connection's event loop.
     ///
-    /// - Parameter time: how long that may take; then the connection is closed.
+    /// - Parameter time: the time for the first bytes; after it the connection is closed.
     public static func look(_ channel: any Channel, within time: TimeAmount) -> EventLoopFuture<NIOLoopBound<Finding>> {
         let promise = channel.eventLoop.makePromise(of: NIOLoopBound<Finding>.self)
         let handler = PrefaceHandler(promise)
@@ -55,7 +57,7 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
         take()?.succeed(NIOLoopBound(finding, eventLoop: context.eventLoop))
     }
 
-    /// The server goes: whoever has said nothing yet is not waited for.
+    /// Closes a connection without first bytes when the server shuts down.
     public func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if event is ChannelShouldQuiesceEvent, promise != nil { context.close(promise: nil) }
         context.fireUserInboundEventTriggered(event)
@@ -67,7 +69,7 @@ public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandle
         context.fireChannelInactive()
     }
 
-    /// However a connection ends, also one that never began: whoever waits for its first bytes is told.
+    /// Ends the wait for the first bytes in every case, also if the connection was never active.
     public func handlerRemoved(context: ChannelHandlerContext) {
         patience?.cancel()
         take()?.fail(ChannelError.eof)

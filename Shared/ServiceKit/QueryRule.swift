@@ -1,7 +1,7 @@
 import Hummingbird
 import Records
 
-/// The query parameters of a route. It refuses any other, so that a typo does not return too much.
+/// The query parameters of a route. It refuses all others, so that a typo does not return too much.
 struct QueryRule: Sendable {
     let names: [String]
 

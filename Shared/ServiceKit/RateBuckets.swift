@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A token bucket for each key, in real time whatever the suite's clock says.
+/// A token bucket for each key, in real time even if the suite's time is virtual.
 ///
-/// A bucket holds the tokens of ``burst`` seconds, so a client may be idle and then busy.
+/// A bucket holds the tokens of ``RequestRates/burst`` seconds, so a client may be idle and then busy.
 final class RateBuckets<Key: Hashable & Sendable>: Sendable {
     private struct State {
         /// The time at which each key's bucket is full again. Everything else follows from it.
@@ -31,7 +31,7 @@ final class RateBuckets<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// As ``take(_:rate:at:)``, but takes nothing.
+    /// Returns the same as ``take(_:rate:at:)``, but takes nothing.
     func wait(_ key: Key, rate: Int, at now: ContinuousClock.Instant) -> Duration? {
         state.withLock { state in
             guard let known = state.full[key] else { return nil }

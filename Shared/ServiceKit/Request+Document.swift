@@ -4,12 +4,12 @@ import NIOCore
 public import Records
 
 extension Request {
-    /// The most that a JSON body may have, in bytes.
+    /// The largest JSON body, in bytes.
     public static let documentLimit = 64 * 1024
-    /// The most items that an array of it may have, and the most members that an object may have.
+    /// The most items of an array, and the most members of an object.
     public static let lengthLimit = 1024
 
-    /// Reads the body as a record, strictly: unknown members are faults.
+    /// Reads the body as a record. Unknown members are faults.
     ///
     /// - Throws: ``Problem``: `unsupported_media_type`, `body_too_large`, `malformed_json`, `invalid_document`.
     public func document<R: Record>(as type: R.Type = R.self, limit: Int = Request.documentLimit) async throws -> R {
@@ -33,13 +33,13 @@ extension Request {
     }
 
     static func isJSON(_ media: String) -> Bool {
-        // Nearly all say just this.
+        // A fast path: nearly all clients send exactly this.
         media == "application/json" || media.split(separator: ";").first?.trimmed().lowercased() == "application/json"
     }
 
-    /// A whole number of the query, for example `?limit=50`.
+    /// Returns a whole number of the query, for example of `?limit=50`.
     ///
-    /// - Throws: `invalid_query` where it is no number or out of range.
+    /// - Throws: `invalid_query` if it is not a number or out of range.
     public func query(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = uri.queryParameters[name[...]] else { return standard }
         guard let number = Int(text), range.contains(number) else {
@@ -50,8 +50,7 @@ extension Request {
 }
 
 extension Record {
-    /// Reads the body of a request. It is strict: at most ``JSON/receivedDepth`` levels and `Request.lengthLimit`
-    /// items.
+    /// Reads the body of a request with at most ``JSON/receivedDepth`` levels and `Request.lengthLimit` items.
     ///
     /// - Throws: `JSONSyntaxError`, `DocumentError`, or ``Problem``: `invalid_document`.
     package init(received bytes: some Collection<UInt8>) throws {
@@ -65,7 +64,7 @@ extension Record {
 }
 
 extension JSON {
-    /// The first array or object that is too long. The parser has bounded the depth.
+    /// Returns the fault of the first array or object that is too long. The parser has limited the depth.
     fileprivate func excess(over limit: Int, at pointer: String = "") -> Fault? {
         switch self {
         case .array(let items):
@@ -95,7 +94,7 @@ extension Problem {
 }
 
 extension HTTPField.Name {
-    /// W3C trace context.
+    /// The trace of a request (W3C Trace Context).
     public static let traceparent = HTTPField.Name("traceparent")!
     public static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
     public static let lastEventID = HTTPField.Name("Last-Event-ID")!

@@ -6,14 +6,14 @@ import NIOCore
 import Records
 
 extension Request {
-    /// What makes this request recognisable when its caller repeats it; nil without an `Idempotency-Key`.
+    /// Returns the key and fingerprint by which a repeat of the request is recognised; nil without `Idempotency-Key`.
     ///
     /// The fingerprint is the SHA-256 of method, path with query, and content. It contains no name that a release may
     /// change, so a repeat is recognised after a deploy.
     ///
     /// - Parameter content: the part that distinguishes two requests to the same path. By default it is the JSON
     ///   document of the body, normalised in whitespace and member order.
-    /// - Throws: `invalid_header` where the key is no identifier.
+    /// - Throws: `invalid_header` if the key is not an identifier.
     public func idempotency(
         of caller: Caller, _ context: ServiceContext, content: String? = nil
     ) throws(Problem) -> Idempotency? {
@@ -24,11 +24,11 @@ extension Request {
         // A method and a path can't contain a space.
         var words = Array("\(method) \(uri.string) ".utf8)
         words += content.map { Array($0.utf8) } ?? context.document ?? []
-        // One caller's keys are no other's.
+        // Idempotency keys are scoped to the caller.
         return Idempotency(key: "\(caller.description) \(key)", fingerprint: Array(SHA256.hash(data: words)))
     }
 
-    /// Reads the JSON document of a request that its caller may repeat, and keeps it for the handler.
+    /// Reads the JSON document of a request with an idempotency key, and keeps it for the handler.
     ///
     /// - Returns: the document with its members sorted by name; nil without a key or without JSON.
     /// - Throws: ``Problem``: `body_too_large`, `malformed_json`.

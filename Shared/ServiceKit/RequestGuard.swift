@@ -7,8 +7,7 @@ import Records
 /// Answers requests on the connection that never reach the router: faulty or long heads, and missing bodies. It also
 /// closes the connection if the client or its version of HTTP requires that.
 ///
-/// The web framework passes on neither the version of a request nor the faults of a head, so this handler sits below
-/// it.
+/// It sits below the web framework, which reports neither the version of a request nor the faults of a head.
 final class RequestGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -17,7 +16,7 @@ final class RequestGuard: ChannelDuplexHandler {
 
     /// The longest target of a request, in bytes.
     static let longestTarget = 8 * 1024
-    /// The longest field of a head, and the longest first line.
+    /// The longest field of a head, and the longest first line, in bytes.
     static let longestField = 16 * 1024
     /// The paths that a connection beyond the address's limit may request, so that probes reach a full service.
     static let probes: Set<String> = ["/healthz", "/readyz", "/metrics"]
@@ -49,7 +48,7 @@ final class RequestGuard: ChannelDuplexHandler {
     /// - Parameter isReserve: whether the connection is one beyond the limit of its address.
     init(isReserve: Bool = false) { self.isReserve = isReserve }
 
-    /// The version of the request whose turn it is.
+    /// The version of the oldest unanswered request.
     var version: HTTPVersion? { waiting.first?.version }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -102,7 +101,7 @@ final class RequestGuard: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Within a body, the route that reads it gets the error.
+        // The route that reads a body gets the error of the body.
         guard let error = error as? HTTPParserError, !isReading else { return context.fireErrorCaught(error) }
         switch error {
         case .headerOverflow: refuse(line.length > Self.longestField ? .targetTooLong : .headTooLarge)
@@ -140,14 +139,14 @@ final class RequestGuard: ChannelDuplexHandler {
         context.write(data, promise: promise)
     }
 
-    /// Reads nothing more, and answers with a problem after the requests under way.
+    /// Reads nothing more, and answers with a problem after the requests in progress.
     private func refuse(_ problem: Problem) {
         guard let context, !isOver, refusal == nil else { return }
         refusal = problem
         if waiting.isEmpty { answer(problem, context) }
     }
 
-    /// Ends a request whose body does not arrive: with 408 if nothing was answered yet.
+    /// Ends a request whose body does not arrive: with 408 if the answer has not begun.
     func cut() {
         guard let context, !isOver else { return }
         guard waiting.count == 1, isReading, !isAnswering else { return context.close(promise: nil) }

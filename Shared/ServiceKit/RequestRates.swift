@@ -1,11 +1,11 @@
-/// How many requests a credential may make: a bucket of tokens for each, in real time whatever the suite's clock says.
+/// Limits the rate of requests of each caller with a token bucket, in real time.
 ///
-/// A bucket holds what four seconds fill, so a client may be quiet and then busy. Devices are told apart by their names, not
-/// by their tokens: another token is no other bucket.
+/// A bucket holds the tokens of ``burst`` seconds, so a client may be idle and then busy. All credentials of a device
+/// share one bucket.
 public final class RequestRates: Sendable {
-    /// What a bucket holds, in seconds of its rate.
+    /// The size of a bucket, in seconds of its rate.
     public static let burst = 4
-    /// So many credentials are remembered before those with a full bucket are forgotten.
+    /// The number of entries at which full buckets are removed first.
     static let remembered = 10_000
 
     /// Requests a second; 0 is no limit.
@@ -24,11 +24,12 @@ public final class RequestRates: Sendable {
     private let limits: Limits
     private let buckets = RateBuckets<Caller>()
 
+    /// Creates full buckets with these limits.
     public init(_ limits: Limits = Limits()) { self.limits = limits }
 
-    /// Takes one request out of the caller's bucket.
+    /// Takes one token out of the caller's bucket.
     ///
-    /// - Throws: `rate_limited`, with the seconds after which there is one again.
+    /// - Throws: `rate_limited`, with the seconds until the next token.
     func admit(_ caller: Caller, at now: ContinuousClock.Instant = .now) throws(Problem) {
         let rate = limit(of: caller)
         guard rate > 0 else { return }
@@ -43,6 +44,6 @@ public final class RequestRates: Sendable {
         }
     }
 
-    /// How many credentials are remembered.
+    /// The number of callers with an entry.
     var count: Int { buckets.count }
 }

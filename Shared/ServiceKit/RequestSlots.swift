@@ -1,9 +1,9 @@
 import HTTPTypes
 import Synchronization
 
-/// Limits the requests under way, for the whole process and for each credential.
+/// Limits the requests in progress, for the whole process and for each caller.
 ///
-/// Each ``Kind`` has its own limit, so that waiting devices and slow uploads leave room for commands.
+/// Each ``Kind`` has its own limit, so that waiting devices and slow uploads leave slots for commands.
 public final class RequestSlots: Sendable {
     /// The activity of a request that holds a slot.
     public enum Kind: Int, Sendable, CaseIterable {
@@ -11,17 +11,17 @@ public final class RequestSlots: Sendable {
         case work
         /// It waits for an event, like a long poll. It needs memory and no processor time.
         case wait
-        /// Its body is no document, and is received and stored.
+        /// It receives and stores content that is not a JSON document.
         case body
     }
 
-    /// The most requests under way at a time.
+    /// The most requests in progress at a time.
     public struct Limits: Sendable {
-        /// Over all credentials.
+        /// Over all callers.
         public var work = 1024
         public var waits = 16_384
         public var bodies = 512
-        /// For one device. A fleet's token and an operator's key may have half of all.
+        /// For one device. A fleet or an operator's key may have half of all slots.
         public var deviceWork = 32
         public var deviceWaits = 16
         public var deviceBodies = 16
@@ -58,7 +58,7 @@ public final class RequestSlots: Sendable {
 
     /// Takes a slot.
     ///
-    /// - Throws: `busy` if all are taken, `too_many_in_flight` if the caller has its share.
+    /// - Throws: `busy` if all slots are taken, `too_many_in_flight` if the caller has its share.
     func enter(_ kind: Kind, _ caller: Caller) throws(Problem) {
         let (limit, share) = (limits.total(kind), limits.share(kind, of: caller))
         let problem = states[kind.rawValue].value.withLock { state -> Problem? in
@@ -72,7 +72,7 @@ public final class RequestSlots: Sendable {
         if let problem { throw problem }
     }
 
-    /// Takes a slot for a request that had one before. It never refuses.
+    /// Takes a slot for a request that had one before, even beyond the limit.
     func reenter(_ kind: Kind, _ caller: Caller) {
         states[kind.rawValue].value.withLock { state in
             state.total += 1
@@ -106,7 +106,7 @@ struct HeldSlot: Sendable {
 }
 
 extension ServiceContext {
-    /// Waits in `body` for an event. Meanwhile the request holds a slot for waits, and its own slot is free for others.
+    /// Runs a `body` that waits for an event. Meanwhile the request holds a slot for waits instead of its own.
     ///
     /// - Throws: `busy` or `too_many_in_flight` if too many wait already; the error of `body`.
     public func waiting<T>(

@@ -4,15 +4,16 @@ import Hummingbird
 import Runtime
 
 extension RouteTable {
-    /// Waits until the service has read every event about an aggregate that is in the log now. Throws
-    /// `RuntimeError.behind` if that takes too long.
+    /// Waits until the service has read every event about an aggregate that is in the log now.
+    ///
+    /// It throws `RuntimeError.behind` if that takes too long.
     public typealias CatchUp = @Sendable (AggregateKey) async throws -> Void
 }
 
 extension Route {
     /// Returns a handler that runs again if it refuses a read about a device with unread events.
     ///
-    /// Commands do not need it: the runtime decides them again, since a body can't be read twice.
+    /// Commands do not need it: the runtime decides them again. A body can't be read twice.
     func rereading(_ catchUp: RouteTable.CatchUp?) -> Handler {
         guard let catchUp, isRead, identifiers.contains("device") else { return handler }
         return { [handler] request, context in

@@ -2,13 +2,13 @@ public import HTTPTypes
 public import Hummingbird
 public import Records
 
-/// One route: what it does and what the API description says of it.
+/// A route: its handler and its part of the API description.
 public struct Route: Sendable {
-    /// Who may ask.
+    /// The callers that may use a route.
     public enum Access: Sendable {
-        /// Anybody.
+        /// All, without a credential.
         case open
-        /// Whoever shows a valid credential; the handler looks further.
+        /// All with a valid credential; the handler checks further.
         case caller
         /// Operators whose key has the scope.
         case scope(Caller.Scope)
@@ -20,46 +20,48 @@ public struct Route: Sendable {
         case refused
         /// The handler refuses the request, and reports all other faults with it.
         case refusedByHandler
-        /// Clients may add any query, as for a file of a web page.
+        /// The route ignores it, for example for a file of a web page.
         case ignored
     }
 
+    /// Answers an admitted request.
     public typealias Handler = @Sendable (Request, ServiceContext) async throws -> Response
 
     public let method: HTTPRequest.Method
-    /// With parameters in braces, for example `/v1/devices/{device}`.
+    /// The path, with parameters in braces, for example `/v1/devices/{device}`.
     public let path: String
     public let summary: String
     public let access: Access
-    /// What it takes beside the identifiers of its path.
+    /// The parameters besides the identifiers of the path.
     public let parameters: [RouteParameter]
+    /// The type of the JSON body; nil if there is none.
     public let request: (any Record.Type)?
+    /// The type of the JSON answer; nil if there is none.
     public let response: (any Value.Type)?
     /// The status of success.
     public let status: HTTPResponse.Status
     /// Further statuses of success.
     public let further: [HTTPResponse.Status]
-    /// What it answers beside a JSON document, or instead of one.
+    /// Text that the route returns besides a JSON document, or instead of one.
     public let text: TextContent?
-    /// The media type of the bytes that it answers instead of a document; `*/*` where they have types of their own.
+    /// The media type of an answer that is not a document; `*/*` if it varies.
     public let bytes: String?
-    /// The problems of its own, beside those that follow from the rest of the description.
+    /// The problems that do not follow from the rest of the description.
     public let problems: [Problem]
-    /// What it answers instead of problems, where another's protocol says how errors look: by status, the words that
-    /// `{"reason": …}` may have.
+    /// The values of `{"reason": …}` by status, if another protocol defines the errors.
     public let reasons: [Int: [String]]
-    /// A document as it may answer, in JSON.
+    /// An example of an answer, in JSON.
     public let example: String?
-    /// Whether the API description has it. What only tells callers that there is nothing here is left out.
+    /// Whether the API description contains the route. A route that only refuses is left out.
     public let isDescribed: Bool
-    /// Whether an `Idempotency-Key` has the effect that it is to have.
+    /// Whether a repeat with the same `Idempotency-Key` takes effect once.
     public let honoursIdempotencyKey: Bool
-    /// Whether its body is no document and may be large. Such requests have slots of their own.
+    /// Whether its body is not a document and may be large. Such requests have their own slots.
     public let takesContent: Bool
     public let unknownQuery: UnknownQuery
     let handler: Handler
 
-    /// Returns a handler that first reads the document of a repeatable request, for its fingerprint.
+    /// Returns a handler that first reads the document of a request with an idempotency key, for its fingerprint.
     func repeatable(_ handler: @escaping Handler) -> Handler {
         guard self.request != nil else { return handler }
         return { request, context in
@@ -78,17 +80,17 @@ public struct Route: Sendable {
             .filter { name in !parameters.contains { $0.name == name } }
     }
 
-    /// Whether it goes the way of ``Commands``: on to the machine that holds the device.
+    /// Whether the route uses ``Commands``.
     private var isOfDevice: Bool {
         if case .caller = access { path.contains("{device}") } else { false }
     }
 
-    /// Every problem that the route may answer.
+    /// Every problem that the route may return.
     var allProblems: [Problem] {
         guard reasons.isEmpty else { return [] }
         var all = problems
         if queryRule != nil { all.append(.invalidQuery) }
-        // What is understood at a path is told whatever it names.
+        // `OPTIONS` gives the same answer for any identifier.
         if !identifiers.isEmpty, method != .options { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
         if request != nil || takesContent { all.append(.requestTimeout) }
@@ -103,21 +105,20 @@ public struct Route: Sendable {
     }
 }
 
-/// The routes of a service. Registering one is documenting it.
+/// The routes of a service, which also generate its API description.
 public struct RouteTable: Sendable {
     public private(set) var routes: [Route] = []
-    /// Takes connections that speak HTTP/2 in the clear; nil where the service has nothing to say to them.
+    /// Accepts connections with HTTP/2 without TLS; nil if the service has no HTTP/2.
     public var http2: HTTP2Acceptor?
-    /// Reads the latest events about an aggregate before a read about it is refused; nil if the service has no log.
+    /// Reads the latest events about an aggregate before a read about it is refused; nil without a machine.
     public var catchUp: CatchUp?
 
+    /// Creates an empty table.
     public init() {}
 
-    /// Adds a route. All but the method, the path, the access and the handler only describes it.
+    /// Adds a route; see ``Route`` for the parameters.
     ///
-    /// - Parameters:
-    ///   - honoursIdempotencyKey: by default true for each `POST` with an authenticated caller.
-    ///   - takesContent: whether its body is no document and may be large.
+    /// - Parameter honoursIdempotencyKey: true by default for each `POST` that needs a credential.
     public mutating func add(
         _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
         parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
@@ -136,7 +137,7 @@ public struct RouteTable: Sendable {
                 takesContent: takesContent, unknownQuery: unknownQuery, handler: handler))
     }
 
-    /// The methods that a path has; empty where there is no such path.
+    /// Returns the methods of a path; empty if no route has it.
     func methods(at path: String) -> [HTTPRequest.Method] {
         let parts = path.split(separator: "/")
         return routes.filter { route in
@@ -145,11 +146,11 @@ public struct RouteTable: Sendable {
         }.map(\.method)
     }
 
-    /// What answers requests by these routes: limits, problems, metrics and credentials around the handlers.
+    /// Returns a responder with these routes behind limits, problems, metrics and authentication.
     ///
     /// - Parameters:
-    ///   - rates: how many requests a credential may make.
-    ///   - slots: the limits of requests under way. Open routes take no slot, so that a full service still answers
+    ///   - rates: the limits of request rates.
+    ///   - slots: the limits of requests in progress. Open routes take no slot, so that a full service still answers
     ///     probes. A request without a valid credential takes no slot either.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),

@@ -2,8 +2,7 @@ import HTTPTypes
 import Hummingbird
 
 extension RouteTable {
-    /// Returns the problem of a request that no route takes. It names the path's methods, and the service that serves
-    /// it.
+    /// Returns the problem of a request without a route. It names the methods of the path and the service that has it.
     func missing(_ request: Request) -> Problem {
         let (method, path) = (request.method, request.uri.path)
         let allowed = Set(methods(at: path).map(\.rawValue)).sorted().joined(separator: ", ")
@@ -20,7 +19,7 @@ extension RouteTable {
             "This service has no route for \(method.rawValue) \(shown(request)).\(other ?? "")")
     }
 
-    /// Returns a request's path, shortened for readers.
+    /// Returns a request's path, shortened to 200 characters.
     func shown(_ request: Request) -> String {
         let path = request.uri.path
         return path.utf8.count > 200 ? "\(path.prefix(200))…" : path

@@ -4,8 +4,7 @@ public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
 
-/// The server's certificate chain and key, read from PEM files, and read again when they change: without a restart, and
-/// without a word to those who are connected.
+/// The server's certificate chain and key from PEM files. It reloads changed files for new connections.
 public final class ServerCertificate: Service {
     private struct Files: Equatable {
         let chain: Data
@@ -15,17 +14,17 @@ public final class ServerCertificate: Service {
     private struct State {
         var context: NIOSSLContext
         var files: Files
-        /// What was read last and can't be used.
+        /// The invalid files of the last reload.
         var doubted: Files?
-        /// What was found so twice, and said.
+        /// The invalid files that were logged.
         var refused: Files?
     }
 
-    /// The settings by which the files are given: for what is said of them.
+    /// The settings that name the files, for error messages.
     public enum Names: Sendable {
-        /// One for each file.
+        /// One setting for each file.
         case files(chain: String, key: String)
-        /// One for the folder in which the service itself puts both at its start; the files' own names in it.
+        /// One setting for a folder to which the service writes both files at its start, and their names in it.
         case folder(String, chain: String, key: String)
 
         static let service = Names.files(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
@@ -76,12 +75,14 @@ public final class ServerCertificate: Service {
     private let logger: Logger
     private let state: Mutex<State>
 
+    /// Reads the files.
+    ///
     /// - Parameters:
-    ///   - chainFile: the certificate, then those that lead to its root, in PEM.
-    ///   - keyFile: its private key in PEM, without a password.
-    ///   - interval: how often the files are looked at.
-    ///   - adapt: what is not as it is for a service's HTTP/1.1.
-    /// - Throws: where they can't be read, are no PEM, or do not belong together, in one line.
+    ///   - chainFile: the certificate and its intermediates in PEM.
+    ///   - keyFile: the private key in PEM, without a password.
+    ///   - interval: the time between two reloads.
+    ///   - adapt: changes the TLS configuration; by default for HTTP/1.1.
+    /// - Throws: an error of one line if the files can't be read, are not PEM, or do not belong together.
     public init(
         chainFile: String, keyFile: String, interval: Duration = .seconds(5), names: Names? = nil, logger: Logger,
         adapt: @escaping @Sendable (inout TLSConfiguration) -> Void = { $0.applicationProtocols = ["http/1.1"] }
@@ -97,13 +98,14 @@ public final class ServerCertificate: Service {
         state = Mutex(State(context: try Self.context(files, names, adapt), files: files))
     }
 
-    /// What the next connection is served with.
+    /// The TLS context for new connections.
     public var context: NIOSSLContext { state.withLock { $0.context } }
 
-    /// Looks at the files. The former pair stays where theirs can't be used; that is logged once, and only when they are found
-    /// so a second time: of two files one is changed before the other.
+    /// Reads the files again. An invalid pair is ignored.
     ///
-    /// - Returns: whether there is another certificate now.
+    /// An operator replaces one file before the other, so an invalid pair is logged only when it is found again.
+    ///
+    /// - Returns: whether the certificate has changed.
     @discardableResult
     public func reload() -> Bool {
         var read: Files?
@@ -174,7 +176,7 @@ public final class ServerCertificate: Service {
 }
 
 extension ServiceConfiguration {
-    /// The certificate of `TLS_CERTIFICATE` and `TLS_KEY`; nil where they are unset, and HTTP is served in the clear.
+    /// Reads the certificate of `TLS_CERTIFICATE` and `TLS_KEY`; returns nil if both are unset: HTTP without TLS.
     public func serverCertificate(logger: Logger) throws(ConfigurationError) -> ServerCertificate? {
         switch (self["TLS_CERTIFICATE"], self["TLS_KEY"]) {
         case (nil, nil): return nil

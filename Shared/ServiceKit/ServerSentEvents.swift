@@ -6,12 +6,14 @@ import ServiceLifecycle
 
 /// One server-sent event (HTML standard, section 9.2).
 public struct ServerSentEvent: Sendable, Hashable {
-    /// What `Last-Event-ID` resumes after: `partition:offset`, comma-separated for several partitions.
+    /// The position for `Last-Event-ID`: `partition:offset`, comma-separated for several partitions.
     public var id: String?
+    /// The type of the event.
     public var event: String?
-    /// Any text; each of its lines becomes a `data:` line. Without any, clients take the id and tell nobody of an event.
+    /// Any text; each line becomes a `data:` line. If it is nil, clients store the id and dispatch no event.
     public var data: String?
 
+    /// Creates an event.
     public init(id: String? = nil, event: String? = nil, data: String? = nil) {
         self.id = id
         self.event = event
@@ -29,7 +31,7 @@ public struct ServerSentEvent: Sendable, Hashable {
         return text + "\n"
     }
 
-    /// Splits lines at CR, LF or both. Clients know no other line end: U+0085 and U+2028 stay within their line.
+    /// Splits lines at CR, LF or both. Other line ends, such as U+0085 and U+2028, are text to clients.
     private static func lines(_ text: String) -> [Substring] {
         guard text.utf8.contains(where: { $0 == 0x0A || $0 == 0x0D }) else { return [text[...]] }
         return text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
@@ -37,13 +39,15 @@ public struct ServerSentEvent: Sendable, Hashable {
 }
 
 extension Response {
-    /// A stream of server-sent events. It ends with the sequence, when the caller's token is voided, and when the service
-    /// shuts down; where the sequence fails the connection is cut, so that the client comes back with `Last-Event-ID`.
+    /// Creates a stream of server-sent events, with the back-pressure of the connection.
+    ///
+    /// It ends with the sequence, when the caller's token is revoked, and when the service shuts down. An error of the
+    /// sequence closes the connection, so that the client reconnects with `Last-Event-ID`.
     ///
     /// - Parameters:
-    ///   - context: of the request; its connection is closed when a write is not taken for `patience`, so that slow readers hold
-    ///     nothing. Behind it stands the back-pressure of the connection: an event is asked for when the last one went out.
-    ///   - heartbeat: how often a comment is sent, which tells both sides that the connection lives.
+    ///   - context: the context of the request.
+    ///   - heartbeat: the interval of comments, which show both sides that the connection is alive.
+    ///   - patience: the longest time for a write; then the connection is closed, so that a slow client holds nothing.
     public init<Events: AsyncSequence & Sendable>(
         events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
         patience: TimeAmount = .seconds(30)
@@ -59,7 +63,7 @@ extension Response {
                 defer { limit.cancel() }
                 try await writer.write(ByteBuffer(string: text))
             }
-            // Nobody ends the stream of who can't be shut out.
+            // Without a token that can be revoked, this stream never has an element.
             let void = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
             try await write(": open\n\n")
             signals: for try await signal in merge(told, beats, void).cancelOnGracefulShutdown() {
@@ -82,16 +86,18 @@ private enum Signal: Sendable {
     case end
 }
 
-/// Where a stream is resumed: offsets by partition.
+/// The positions from which a stream resumes.
 public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
+    /// Offsets by partition.
     public let offsets: [Int: Int64]
 
-    /// What the text looks like.
+    /// The pattern of the text, a regular expression.
     static let pattern = "^[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*$"
 
+    /// Creates a resume point from offsets by partition.
     public init(_ offsets: [Int: Int64]) { self.offsets = offsets }
 
-    /// Reads `partition:offset[,partition:offset…]`; nil where it is not that.
+    /// Reads `partition:offset[,partition:offset…]`; returns nil for any other text.
     public init?(_ text: String) {
         var offsets: [Int: Int64] = [:]
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -109,9 +115,9 @@ public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Request {
-    /// Where the client wants its stream resumed; nil where it begins.
+    /// Reads `Last-Event-ID`; returns nil without it.
     ///
-    /// - Throws: `invalid_header` where `Last-Event-ID` is not one of ours.
+    /// - Throws: `invalid_header` if `Last-Event-ID` is not a position.
     public func resumePoint() throws(Problem) -> ResumePoint? {
         guard let text = headers[.lastEventID] else { return nil }
         guard let point = ResumePoint(text) else {

@@ -2,11 +2,11 @@ import Hummingbird
 import NIOCore
 import NIOHTTP1
 
-/// Cuts connections of clients that keep the server waiting: for the head of a request, for the rest of a document, for the
-/// next request. However they trickle: these are limits on the whole, not on the pause between two bytes. Also of clients that
-/// do not take what they asked for.
+/// Ends requests and connections of slow clients.
 ///
-/// Content of other types, or larger than any document, must arrive at a lowest rate.
+/// A client has limited time for the head of a request, for a document, for the next request, and to read an answer.
+/// Each limit applies to the whole, not to the pause between two bytes. A body that is not JSON, or larger than any
+/// document, must arrive at a lowest rate.
 final class SlowClientHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -17,28 +17,28 @@ final class SlowClientHandler: ChannelDuplexHandler {
     private let rate: Int
     private let requestTimeout: TimeAmount
     private let idleTimeout: TimeAmount
-    /// When the client must have sent what is waited for.
+    /// The time by which the client must have sent the awaited part.
     private var deadline: NIODeadline?
-    /// When it must have taken some of what is written to it.
+    /// The time by which the client must have read some of the answer.
     private var stall: NIODeadline?
-    /// Wakes at the deadline or earlier; most deadlines are met, so it is left to look again.
+    /// The timer, at the deadline or earlier. Most deadlines move, so it then checks again instead of being replaced.
     private var alarm: (time: NIODeadline, task: Scheduled<Void>)?
     private var isReading = false
-    /// The head of a request that has not come as a whole yet, until it was looked at.
+    /// The head of an incomplete request, until it was evaluated.
     private var head: HTTPRequestHead?
     private var isDocument = false
     /// The client sends its body only after the server asks for it.
     private var waitsForContinue = false
     private var meter: BodyMeter?
-    /// What of the request's body has come, in bytes.
+    /// The received bytes of the body.
     private var received = 0
     private var unanswered = 0
 
     /// - Parameters:
-    ///   - requests: answers the requests whose bodies do not arrive.
-    ///   - request: for the head of the first request, TLS included, and for the rest of a document.
-    ///   - idle: from an answer to the next head, and for taking a part of an answer.
-    ///   - rate: the lowest rate of content, in bytes a second; 0 is no limit.
+    ///   - requests: answers requests whose bodies do not arrive.
+    ///   - request: the time for the head of the first request, with TLS, and for a document.
+    ///   - idle: the time from an answer to the next head, and for a client to read a part of an answer.
+    ///   - rate: the lowest rate of other bodies, in bytes a second; 0 is no limit.
     init(_ requests: RequestGuard, request: TimeAmount, idle: TimeAmount, rate: Int) {
         self.requests = requests
         self.rate = rate
@@ -83,7 +83,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
-    /// Most requests come as a whole; only for the others it matters what they are.
+    // Most requests are complete here. Only the others need a limit.
     func channelReadComplete(context: ChannelHandlerContext) {
         if isReading { readPart(context) }
         context.fireChannelReadComplete()
@@ -106,14 +106,13 @@ final class SlowClientHandler: ChannelDuplexHandler {
             meter?.rest(at: now)
             if meter?.isTooSlow(at: now) == true { requests.cut() }
         } else if received > 0 || !waitsForContinue {
-            // Longer than for a document: a client of content may pause for a moment.
+            // The window is longer than the time for a document, so that a client may pause.
             let window = TimeAmount.nanoseconds(2 * requestTimeout.nanoseconds)
             meter = BodyMeter(rate: rate, window: window)
             wake(at: now + window, context)
         }
     }
 
-    /// The server wants more.
     func read(context: ChannelHandlerContext) {
         if meter != nil { meter?.want(at: .now()) }
         context.read()
@@ -150,7 +149,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
     }
 
     private func set(_ time: NIODeadline, _ context: ChannelHandlerContext) {
-        // The loop of the channel is the only one that touches the handler.
+        // Only the event loop of the channel uses the handler.
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let task = context.eventLoop.scheduleTask(deadline: time) { bound.value.0.look(bound.value.1) }
         alarm = (time, task)
@@ -175,7 +174,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether what follows the head is a document.
+    /// Whether the body is a JSON document within the size limit.
     fileprivate var isDocument: Bool {
         if let length = headers.first(name: "Content-Length").flatMap({ Int($0) }), length > Request.documentLimit {
             return false

@@ -1,7 +1,8 @@
-/// Lists the routes of each service, for callers that ask the wrong one.
+/// The routes of each service, to help a client that uses the wrong service.
 ///
-/// No service contains another's code, so this is a list. A test compares it with the services' descriptions.
+/// No service contains the code of another, so this is a list. A test compares it with the services' descriptions.
 public enum SuiteRoutes {
+    /// A service and its routes.
     public struct Service: Sendable {
         public let name: String
         /// The default port.
@@ -33,12 +34,13 @@ public enum SuiteRoutes {
     }
 
     private static func matches(_ pattern: [Substring], _ parts: [Substring]) -> Bool {
-        // The path of a content has several segments.
+        // A path of content has several segments.
         let isLong = pattern.last == "{path}"
         guard isLong ? parts.count >= pattern.count : parts.count == pattern.count else { return false }
         return zip(pattern, parts).allSatisfy { $0.hasPrefix("{") || $0 == $1 }
     }
 
+    /// All services.
     public static let all = [
         Service("lifecycle", port: 8081, lifecycle), Service("fetch", port: 8082, fetch),
         Service("push", port: 8083, push), Service("transfer", port: 8084, transfer),

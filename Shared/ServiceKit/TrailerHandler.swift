@@ -4,12 +4,11 @@ import NIOCore
 import NIOHTTP1
 
 extension ServiceContext {
-    /// A field that came behind the body (RFC 9110 section 6.5), which must have been read to its end. What was sent
-    /// several times is joined by commas.
+    /// Returns a trailer field (RFC 9110 section 6.5). Call it after the end of the body.
     ///
-    /// The web framework does not hand trailers on, so they are kept beneath it.
+    /// The web framework drops trailers, so a handler below it keeps them.
     ///
-    /// - Returns: nil where there is none, also on a connection that has ended.
+    /// - Returns: repeated fields, joined by commas; nil if there is none, or if the connection has ended.
     public func trailer(_ name: HTTPField.Name) async -> String? {
         let channel = channel
         let values = try? await channel.eventLoop.submit {
@@ -20,19 +19,19 @@ extension ServiceContext {
     }
 }
 
-/// Keeps the trailers of requests until these are answered. A connection may bring several requests before the first answer.
+/// Keeps the trailers of requests until they are answered. A client may send several requests before the first answer.
 final class TrailerHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// Those of the requests that have come as a whole and are not answered, in order.
+    /// The trailers of complete, unanswered requests, in order.
     private var waiting: Deque<HTTPHeaders?> = []
-    /// Whether a request was answered before its end came.
+    /// Whether a request was answered before its end arrived.
     private var isAhead = false
 
-    /// Those of the request that is at its turn; nil until its end has come.
+    /// The trailers of the oldest unanswered request; nil until its end has arrived.
     var trailers: HTTPHeaders? { waiting.first ?? nil }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
