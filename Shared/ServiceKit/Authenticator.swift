@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// Finds out who asks by `Authorization: Bearer`: an operator's key, or the token of a device or a fleet.
+/// Identifies the caller by `Authorization: Bearer`: an operator's key, or the token of a device or fleet.
 public struct Authenticator: Sendable {
     private let operators: OperatorKeys
     private let tokens: DeviceTokenVerifier
@@ -11,10 +11,10 @@ public struct Authenticator: Sendable {
     private let failures: FailedCredentials
 
     /// - Parameters:
-    ///   - void: the tokens that are refused although they are valid otherwise.
-    ///   - failures: bounds how many bad credentials an address may show.
-    ///   - refresh: looks for new keys when a token fits none; true where there are some.
-    ///   - insecure: lets whoever shows no credential be an operator (`--insecure-dev`).
+    ///   - void: the revoked tokens.
+    ///   - insecure: whether a request without a credential has all rights of an operator (`--insecure-dev`).
+    ///   - failures: limits the bad credentials of each address.
+    ///   - refresh: reads the keys again for a token with an unknown key; returns false if the read failed.
     public init(
         operators: OperatorKeys, tokens: DeviceTokenVerifier, void: VoidTokens = VoidTokens(), insecure: Bool = false,
         failures: FailedCredentials = FailedCredentials(), refresh: @escaping @Sendable () async -> Bool = { false }
@@ -27,12 +27,12 @@ public struct Authenticator: Sendable {
         self.failures = failures
     }
 
-    /// Whoever shows no credential where none is needed.
+    /// The caller of a request without a credential under `--insecure-dev`.
     private static let anybody = Caller.operator(name: "insecure-dev", scopes: Set(Caller.Scope.allCases))
 
-    /// Who asks, and the end of that: tells once when the credential is voided.
+    /// Returns the caller, and a notification of the revocation of its credential.
     ///
-    /// Known credentials come first. An address that has shown too many bad ones can use those, and try no others.
+    /// Known credentials are checked first. An address that sent too many bad ones can only use known ones.
     ///
     /// - Throws: `unauthenticated` without a credential, `invalid_credential` with a wrong one,
     ///   `too_many_failed_credentials`.
@@ -63,9 +63,9 @@ public struct Authenticator: Sendable {
     /// Verifies a token that this process sees for the first time.
     private func newClaims(of credential: String) async -> TokenClaims? {
         guard let head = TokenHead(credential), !failures.contains(credential) else { return nil }
-        // Other tokens that name the new key may have been refused before it was known.
+        // Valid tokens may have been refused before their key was known.
         if !tokens.trusts(head.keyID), await refresh(), tokens.trusts(head.keyID) { failures.forget() }
-        // An unknown key may be known in a moment, so that is not remembered.
+        // The key may become known soon, so this refusal is not remembered.
         guard tokens.trusts(head.keyID) else { return nil }
         let claims = await tokens.claims(of: credential)
         if claims == nil { failures.remember(credential) }
@@ -73,9 +73,9 @@ public struct Authenticator: Sendable {
     }
 }
 
-/// Who was let in.
+/// The caller of an admitted request.
 struct Admission: Sendable {
     let caller: Caller
-    /// Tells once when the credential is voided; nil where it can't be.
+    /// Returns a stream with one element when the credential is revoked; nil if it can't be revoked.
     var voiding: (@Sendable () -> AsyncStream<Void>)?
 }

@@ -1,19 +1,21 @@
-/// Who asks.
+/// The authenticated caller of a request.
 public enum Caller: Sendable, Hashable {
-    /// A person or a tool that runs the suite, by the name of its key.
+    /// A person or program that operates the suite, by the name of its key.
     case `operator`(name: String, scopes: Set<Scope>)
-    /// Whoever registers and opens all devices of a fleet.
+    /// The owner of a fleet's token. It registers devices and may access all devices of the fleet.
     case fleet(String)
-    /// A device; opens itself alone.
+    /// A device. It may access only itself.
     case device(String, fleet: String)
 
-    /// What an operator's key allows.
+    /// The rights of an operator's key.
     public enum Scope: String, Sendable, CaseIterable {
+        /// Read the state of all fleets.
         case read
+        /// Change the state of all fleets.
         case operate
     }
 
-    /// Whether the caller may see and drive a device.
+    /// Returns whether the caller may access a device.
     public func mayOpen(device: String, fleet: String?) -> Bool {
         switch self {
         case .operator: true
@@ -22,14 +24,14 @@ public enum Caller: Sendable, Hashable {
         }
     }
 
-    /// Lets only those on who may see the device.
+    /// Requires that the caller may access the device.
     ///
-    /// - Throws: `not_found`: another's device is as if it were not there.
+    /// - Throws: `not_found`, so that a caller can't find out about other devices.
     public func requireOpen(device: String, fleet: String?) throws(Problem) {
         guard mayOpen(device: device, fleet: fleet) else { throw .notFound }
     }
 
-    /// Lets only operators on whose key has the scope.
+    /// Requires an operator whose key has the scope.
     ///
     /// - Throws: `forbidden`.
     public func require(_ scope: Scope) throws(Problem) {
@@ -38,7 +40,7 @@ public enum Caller: Sendable, Hashable {
         }
     }
 
-    /// What logs and metrics call the caller.
+    /// The caller's name in idempotency keys and as an owner of uploads, such as `device:d1`.
     public var description: String {
         switch self {
         case .operator(let name, _): "operator:\(name)"

@@ -7,36 +7,40 @@ public import Machines
 import Records
 public import Runtime
 
-/// A refusal that knows how it looks over HTTP.
+/// A refusal that has a problem document.
 public protocol ProblemConvertible: Error {
+    /// The problem document of the refusal.
     var problem: Problem { get }
 }
 
-/// State that belongs to a fleet, whose token opens it.
+/// State that belongs to a fleet. The fleet's token may access it.
 public protocol FleetMember {
-    /// Nil while it belongs to none.
+    /// The fleet; nil while it belongs to none.
     var fleet: String? { get }
 }
 
-/// The way of every request to a machine: who may, once by its key, on the state that the caller knows; and back.
+/// Runs the requests of clients on a machine: checks access, idempotency key, `If-Match` and `Dormouse-Position`.
 public struct Commands<M: Machine>: Sendable {
+    /// Renders the body of an answer from the state after the command and the command's own events.
     public typealias Answering = @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
 
+    /// The runtime of the machine.
     public let runtime: DurableRuntime<M>
     private let heads: FreshReading<[Int: Int]>
 
+    /// Creates the commands of a runtime.
     public init(_ runtime: DurableRuntime<M>) {
         self.runtime = runtime
         heads = FreshReading(pause: .milliseconds(10)) { try await runtime.heads() }
     }
 
-    /// Submits what a request asks for, and answers when it is committed.
+    /// Submits a request's command, and answers when it is committed.
     ///
     /// - Parameters:
-    ///   - sameness: what tells this request from another with the same key, where its body is no JSON document.
+    ///   - sameness: the content for the request's fingerprint; nil for a JSON body.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
-    ///   - problem: what keeps a new request from being carried out; a repeat is answered as it was before.
-    ///   - answer: renders the body from the state after the command and the command's own events.
+    ///   - problem: refuses a new request; a repeated one gets its first answer.
+    ///   - answer: renders the body.
     /// - Throws: ``Problem``.
     public func submit(
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
@@ -64,7 +68,7 @@ public struct Commands<M: Machine>: Sendable {
         return response
     }
 
-    /// Submits a command of the service's own.
+    /// Submits a command of the service itself.
     ///
     /// - Throws: the machine's refusal, or `RuntimeError`.
     @discardableResult
@@ -77,11 +81,12 @@ public struct Commands<M: Machine>: Sendable {
         ).body
     }
 
-    /// The state that a request may see; nil where nothing happened to the aggregate yet.
+    /// Returns the state that a request may read; nil if the aggregate has no events yet.
     ///
-    /// - Parameter suffices: whether the state has what the caller of this function needs. Where it has not, or the aggregate
-    ///   is unknown or another's, the service first reads the latest events about it, then the state once more.
-    /// - Throws: ``Problem``: `not_found` for another's, `behind` where the service has not come as far as the caller knows.
+    /// - Parameter suffices: whether the state has the needed content. If not, or if the aggregate is unknown or of
+    ///   another fleet, the service first reads the latest events about it, then the state again.
+    /// - Throws: ``Problem``: `not_found` for an aggregate of another fleet or device, `behind` if the service has not
+    ///   read up to `Dormouse-Position`.
     public func read(
         _ key: AggregateKey, _ request: Request, _ context: ServiceContext,
         suffices: @Sendable (M) -> Bool = { _ in true }
@@ -105,7 +110,7 @@ public struct Commands<M: Machine>: Sendable {
         { throw Problem(error) }
     }
 
-    /// Read your writes: waits until this service has taken in what another one answered for.
+    /// Read your writes: waits until this service has read up to the request's `Dormouse-Position`.
     private func waitForPosition(_ request: Request, _ context: ServiceContext) async throws {
         guard let text = request.headers[.position] else { return }
         guard let point = ResumePoint(text) else {
@@ -122,11 +127,11 @@ public struct Commands<M: Machine>: Sendable {
                 try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
             }
         }
-        // A place that is reached already takes no slot of those that wait.
+        // A position that is already reached needs no slot for waits.
         guard try await !hasReached(within: .zero) else { return }
         try await context.waiting {
             async let isThere = hasReached(within: .seconds(2))
-            // No service has answered for a place beyond the end of the log, so nobody waits for it.
+            // No service returns a position beyond the end of the log, so it is refused at once.
             guard let head = try await heads.value()[place.partition] else {
                 throw Problem.invalidHeader.because("Dormouse-Position names a partition that the log does not have")
             }
@@ -139,7 +144,7 @@ public struct Commands<M: Machine>: Sendable {
 }
 
 extension Caller {
-    /// A device's token opens its own device only; another's is as if it were not there.
+    /// Requires that a device accesses only itself; another device answers `not_found`.
     fileprivate func requireOwn(_ key: AggregateKey) throws(Problem) {
         guard case .device(let own, _) = self else { return }
         guard key == .device(own) else { throw .notFound }
@@ -157,20 +162,19 @@ extension Caller {
 }
 
 extension HTTPField.Name {
-    /// How far the log has what a call did; sent along to another service, that one waits until it has taken it in.
+    /// The log position of a call. Another service waits until it has read up to it: read your writes.
     public static let position = HTTPField.Name("Dormouse-Position")!
 }
 
 extension Response {
-    /// The offset in this answer's `Dormouse-Position`: the log has everything of the command up to there.
+    /// The offset in this answer's `Dormouse-Position`; the log has all events of the command up to it.
     public var position: Int? {
         headers[.position].flatMap { ResumePoint($0) }?.offsets.values.first.map { Int($0) }
     }
 }
 
 extension Problem {
-    /// The service has not read the log as far as the request needs: to the caller's `Dormouse-Position`, or to the latest
-    /// event about the device.
+    /// The service has not read up to the request's `Dormouse-Position`, or up to the latest event about the device.
     public static let behind = Problem(
         .serviceUnavailable, "behind", "Service has not read the log far enough yet", retryAfter: 1)
 
@@ -180,13 +184,13 @@ extension Problem {
     public static let idempotencyConflict = Problem(
         .unprocessableContent, "idempotency_conflict", "Idempotency-Key was used for another request")
 
-    /// What ``Commands/read(_:_:_:)`` may answer beside the refusals of its machine.
+    /// The problems of ``Commands/read(_:_:_:)``, without the refusals of the machine.
     static let ofReads = [.invalidHeader, .behind, .placeBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
-    /// What ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)`` may.
+    /// The problems of ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)``.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
         + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)
-    /// What any route may that needs the database.
+    /// The problems of any route that needs the database.
     static let ofDatabase = of(.databaseUnavailable)
 
     private static func of(_ errors: RuntimeError...) -> [Problem] { errors.map { Problem($0) } }

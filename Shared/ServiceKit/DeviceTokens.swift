@@ -3,25 +3,28 @@ public import Records
 import Synchronization
 public import Timeline
 
-/// What a token says.
+/// The claims of a token.
 public struct TokenClaims: Sendable, Hashable, Codable {
-    /// The token's own name.
+    /// The id of the token.
     public let jti: String
+    /// The issuer, always `dormouse`.
     public let iss: String
     /// The device; nil in a fleet's token.
     public let device: String?
+    /// The fleet.
     public let fleet: String
-    /// Real seconds since 1970.
+    /// The time of issue, in real seconds since 1970.
     public let iat: Int
+    /// The expiry, in real seconds since 1970.
     public let exp: Int
-    /// How far the log of the device's partition was when the token was issued: a later revocation voids it.
+    /// The head of the device's partition when the token was issued. A later revocation applies to the token.
     public let position: Int?
 
-    /// Who presents it.
+    /// The caller that presents the token.
     public var caller: Caller { device.map { .device($0, fleet: fleet) } ?? .fleet(fleet) }
 }
 
-/// The claims as the library wants them.
+/// The claims in the form that JWTKit needs.
 private struct Payload: JWTPayload {
     let claims: TokenClaims
 
@@ -29,7 +32,7 @@ private struct Payload: JWTPayload {
     init(from decoder: any Decoder) throws { claims = try TokenClaims(from: decoder) }
     func encode(to encoder: any Encoder) throws { try claims.encode(to: encoder) }
 
-    // The times are held against the injected clock by `DeviceTokenVerifier`.
+    // `DeviceTokenVerifier` compares the times with its own clock.
     func verify(using algorithm: some JWTAlgorithm) async throws {}
 }
 
@@ -44,9 +47,9 @@ public struct DeviceTokens: Sendable {
 
     /// - Parameters:
     ///   - pem: the private key (P-256) in PEM.
-    ///   - keyID: by which verifiers find the public key.
+    ///   - keyID: the id by which verifiers find the public key.
     ///   - clock: real time; tokens do not follow virtual time.
-    /// - Throws: where the PEM is no such key.
+    /// - Throws: an error if the PEM is not a P-256 key.
     public init(pem: String, keyID: String, clock: any SuiteClock = RealClock()) async throws {
         key = try ES256PrivateKey(pem: pem)
         self.keyID = keyID
@@ -55,7 +58,7 @@ public struct DeviceTokens: Sendable {
         await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyID))
     }
 
-    /// A new private key in PEM.
+    /// Returns a new private key in PEM.
     public static func newKey() -> String { ES256PrivateKey().pemRepresentation }
 
     /// The public key in PEM, for verifiers.
@@ -74,11 +77,11 @@ public struct DeviceTokens: Sendable {
         ]
     }
 
-    /// A token of a device, or of its whole fleet where `device` is nil.
+    /// Issues a token of a device, or of the whole fleet if `device` is nil.
     ///
     /// - Parameters:
-    ///   - id: the token's own name.
-    ///   - position: how far the log of the device's partition is: a later revocation voids the token.
+    ///   - id: the id of the token.
+    ///   - position: the head of the device's partition. A later revocation applies to the token.
     public func issue(
         device: String?, fleet: String, id: String, lifetime: Interval, position: Int? = nil
     ) async throws -> String {
@@ -90,46 +93,49 @@ public struct DeviceTokens: Sendable {
     }
 }
 
-/// Verifies tokens with public keys that may be replaced while it runs.
+/// Verifies tokens with public keys that can be replaced at any time.
 public final class DeviceTokenVerifier: Sendable {
-    /// The most tokens whose claims are remembered. A signature takes a hundred times as long as looking there.
+    /// The most tokens in the cache. A look-up takes a hundredth of the time of a signature check.
     static let remembered = 10_000
 
     private struct State {
         var keys = JWTKeyCollection()
         var ids: Set<String> = []
-        /// The claims of tokens that one of the keys has signed.
+        /// The claims of verified tokens.
         var verified: [String: TokenClaims] = [:]
     }
 
     private let state = Mutex(State())
     private let clock: any SuiteClock
 
+    /// Creates a verifier that trusts no key.
     public init(clock: any SuiteClock = RealClock()) { self.clock = clock }
 
-    /// Trusts these keys from now on, and no others.
+    /// Replaces the trusted keys.
     ///
     /// - Parameter pems: public keys (P-256) in PEM, by their ids.
-    /// - Throws: where one is no such key; the keys stay as they were.
+    /// - Throws: an error if one is not a P-256 key; the trusted keys then stay unchanged.
     public func trust(_ pems: [String: String]) async throws {
         let fresh = JWTKeyCollection()
         for (id, pem) in pems { try await fresh.add(ecdsa: ES256PublicKey(pem: pem), kid: JWKIdentifier(string: id)) }
         state.withLock { $0 = State(keys: fresh, ids: Set(pems.keys)) }
     }
 
-    /// Whether a key is trusted.
     func trusts(_ keyID: String) -> Bool { state.withLock { $0.ids.contains(keyID) } }
 
-    /// What the token says; nil where it is not signed by a trusted key, is expired, or is issued more than a minute ahead.
+    /// Verifies a token and returns its claims.
+    ///
+    /// - Returns: nil if no trusted key has signed it, if it has expired, or if its time of issue is more than a minute
+    ///   ahead.
     public func claims(of token: String) async -> TokenClaims? {
         if let known = verifiedClaims(of: token) { return known }
         let keys = state.withLock { $0.keys }
         guard let claims = try? await keys.verify(token, as: Payload.self).claims, isValid(claims) else { return nil }
         state.withLock { state in
-            // Not where the keys were replaced meanwhile.
+            // The keys may have been replaced meanwhile.
             guard state.keys === keys else { return }
             if state.verified.count >= Self.remembered {
-                // Any half: the others need no second look.
+                // The removal of any half keeps the cost of an eviction low.
                 for token in state.verified.keys.prefix(Self.remembered / 2) { state.verified[token] = nil }
             }
             state.verified[token] = claims
@@ -137,7 +143,7 @@ public final class DeviceTokenVerifier: Sendable {
         return claims
     }
 
-    /// The claims of a token that was verified before and is still valid.
+    /// Returns the claims of a token that was verified before and is still valid.
     func verifiedClaims(of token: String) -> TokenClaims? {
         guard let claims = state.withLock({ $0.verified[token] }), isValid(claims) else { return nil }
         return claims
@@ -149,14 +155,14 @@ public final class DeviceTokenVerifier: Sendable {
     }
 }
 
-/// The id of the key that a token names, read without any verification.
+/// The id of a token's key, read without verification.
 struct TokenHead {
-    /// The longest token that is looked at, in bytes. Those that are issued have about 500.
+    /// The longest accepted token, in bytes. Issued tokens have about 500.
     static let longest = 4096
 
     let keyID: String
 
-    /// Nil where the text is no JSON Web Token (RFC 7519) that is signed by ES256 and names a key.
+    /// Returns nil if the text is not a JSON Web Token (RFC 7519) with the algorithm ES256 and a key id.
     init?(_ token: String) {
         guard token.utf8.count <= Self.longest else { return nil }
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -169,7 +175,7 @@ struct TokenHead {
 }
 
 extension [UInt8] {
-    /// The bytes of text in base64url without padding (RFC 4648 section 5); nil where it is none.
+    /// Decodes base64url without padding (RFC 4648 section 5); returns nil for any other text.
     fileprivate init?(base64URL text: Substring.UTF8View) {
         self = []
         reserveCapacity(text.count * 3 / 4)
@@ -194,7 +200,7 @@ extension [UInt8] {
 }
 
 extension String {
-    /// From Base64 to its URL-safe alphabet without padding (RFC 4648 section 5).
+    /// The Base64 text in the URL-safe alphabet without padding (RFC 4648 section 5).
     fileprivate var base64URL: String {
         String(
             compactMap { character -> Character? in

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Remembers refused credentials, and limits the attempts of each address.
 ///
-/// To verify a signature costs about a hundred microseconds, so bad credentials must not be free.
+/// A signature check takes about 100 µs, so a client must not send bad credentials without limit.
 public final class FailedCredentials: Sendable {
     /// The most credentials that it remembers.
     static let remembered = 4096
@@ -15,8 +15,8 @@ public final class FailedCredentials: Sendable {
     static let quiet = Duration.seconds(10)
 
     private struct State {
-        /// The expiry of each refused credential, by its hash. Each process has its own hash seed. Two credentials
-        /// share a hash as rarely as a key is broken.
+        /// The expiry of each refused credential, by its hash. A client can't make collisions: each process has its own
+        /// hash seed.
         var refused: [Int: ContinuousClock.Instant] = [:]
         var lastLine: ContinuousClock.Instant?
         var unsaid = 0
@@ -27,7 +27,7 @@ public final class FailedCredentials: Sendable {
     private let state = Mutex(State())
     private let metrics: Metrics?
 
-    /// - Parameter perSecond: the failures a second that an address may have; 0 is no limit.
+    /// - Parameter perSecond: the failures a second of each address; 0 is no limit.
     public init(perSecond rate: Int = 0, metrics: Metrics? = nil) {
         self.rate = rate
         self.metrics = metrics
@@ -47,14 +47,14 @@ public final class FailedCredentials: Sendable {
         throw .tooManyFailedCredentials.after(wait)
     }
 
-    /// Counts a failure.
+    /// Counts a bad credential of an address.
     func note(on channel: (any Channel)?, at now: ContinuousClock.Instant = .now) {
         metrics?.add(to: .authFailures, ["reason": "invalid"])
         guard rate > 0, let network = channel?.remoteAddress?.network else { return }
         _ = buckets.take(network, rate: rate, at: now)
     }
 
-    /// Whether a credential was refused recently.
+    /// Returns whether a credential was refused recently.
     func contains(_ credential: String, at now: ContinuousClock.Instant = .now) -> Bool {
         let hash = credential.hashValue
         return state.withLock { state in
@@ -75,7 +75,7 @@ public final class FailedCredentials: Sendable {
         }
     }
 
-    /// Forgets all refused credentials after new keys arrive: they may be valid now.
+    /// Forgets all refused credentials. New keys may make them valid.
     func forget() { state.withLock { $0.refused = [:] } }
 
     /// Logs one line for all failures within an interval.

@@ -1,6 +1,6 @@
 import Crypto
 
-/// The API keys of operators, of which only the SHA-256 is kept.
+/// The API keys of operators. It keeps only their SHA-256.
 public struct OperatorKeys: Sendable {
     private struct Key: Sendable {
         let name: String
@@ -10,11 +10,12 @@ public struct OperatorKeys: Sendable {
 
     private let keys: [Key]
 
-    /// No keys: no operator is let in.
+    /// Creates an empty set of keys.
     public init() { keys = [] }
 
-    /// Reads a key file: a line a key, `name scope[,scope] sha256`, for example `alice read,operate 9f86d0…`. Empty lines
-    /// and those that begin with `#` are passed over.
+    /// Reads a key file, which has one key a line: `name scope[,scope] sha256`, such as `alice read,operate 9f86d0…`.
+    ///
+    /// It skips empty lines and lines that begin with `#`.
     public init(file text: String) throws(ConfigurationError) {
         var keys: [Key] = []
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -32,7 +33,7 @@ public struct OperatorKeys: Sendable {
         self.keys = keys
     }
 
-    /// The line of a key file for a key.
+    /// Returns the line of a key file for a key.
     public static func line(name: String, scopes: Set<Caller.Scope>, key: String) -> String {
         let hash = SHA256.hash(data: Array(key.utf8)).map { byte in
             String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
@@ -40,7 +41,7 @@ public struct OperatorKeys: Sendable {
         return "\(name) \(scopes.map(\.rawValue).sorted().joined(separator: ",")) \(hash.joined())"
     }
 
-    /// Whose key this is. Every key is compared to its end, so that the time taken tells nothing.
+    /// Returns the operator of a key. It compares all keys, so that the time reveals nothing.
     public func caller(presenting key: String) -> Caller? {
         let presented = SHA256.hash(data: Array(key.utf8))
         var found: Caller?
@@ -50,7 +51,7 @@ public struct OperatorKeys: Sendable {
 }
 
 extension [UInt8] {
-    /// Nil where the text is not pairs of hexadecimal digits.
+    /// Decodes pairs of hexadecimal digits; returns nil for any other text.
     init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }

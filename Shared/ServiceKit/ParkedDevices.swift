@@ -8,15 +8,15 @@ import Runtime
 import ServiceLifecycle
 import Timeline
 
-/// A device of which something was set aside, as operators see it.
+/// A dead letter in the API for operators.
 struct DeadLetterDocument: Record {
     var key = ""
     var partition = 0
-    /// Of an event.
+    /// The offset of an event.
     var offset: Int?
-    /// Of a deadline.
+    /// The time of a deadline.
     var due: Instant?
-    /// Nil where it only waits behind another.
+    /// The fault; nil for an input that waits behind another dead letter.
     var reason: String?
     var setAsideAt: Instant = .epoch
 
@@ -51,7 +51,7 @@ struct DeadLetterList: Record {
     }
 }
 
-/// How many of a parked device's inputs were taken in.
+/// The number of inputs that `replay` or `discard` processed.
 struct ReleaseDocument: Record {
     var taken = 0
 
@@ -59,7 +59,7 @@ struct ReleaseDocument: Record {
 }
 
 extension DurableRuntime {
-    /// Adds what operators do about parked devices: look, replay, discard.
+    /// Adds the operators' routes for parked devices: list, replay, discard.
     func addParkedDevices(to table: inout RouteTable) {
         table.add(
             .get, "/v1/dead-letters",
@@ -100,15 +100,15 @@ extension DurableRuntime {
 }
 
 extension DeadLetter {
-    /// The letter's place, as the `cursor` of a query: `partition:offset:key`.
+    /// The position of the letter in the list, as the `cursor` of a query: `partition:offset:key`.
     fileprivate var cursor: String { "\(partition):\(offset ?? 0):\(key)" }
 
-    /// Reads the place that a request names; nil if it names none.
+    /// Reads the `cursor` of a request; returns nil if it has none.
     fileprivate init?(cursorOf request: Request) throws(Problem) {
         guard let text = request.uri.queryParameters["cursor"] else { return nil }
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let partition = Int32(parts[0]), let offset = Int(parts[1]), !text.utf8.contains(0)
-        else { throw .invalidQuery.because("cursor must be the next of an answer") }
+        else { throw .invalidQuery.because("cursor must be the `next` of a page") }
         self.init(
             key: AggregateKey(String(parts[2])), partition: Int(partition), offset: offset == 0 ? nil : offset,
             setAsideAt: .epoch)
@@ -150,7 +150,7 @@ extension Problem {
     }
 }
 
-/// Keeps the runtime's gauges: what is worth an alert.
+/// Updates the runtime's gauges every 5 s.
 struct RuntimeGauges<M: Machine>: Service {
     let runtime: DurableRuntime<M>
     let metrics: Metrics
@@ -175,7 +175,7 @@ struct RuntimeGauges<M: Machine>: Service {
                     })
                 metrics.set(.partitionsStuck, to: Double(runtime.partitionsStuck(for: .seconds(5)).count))
                 metrics.set(.clockSkew, to: clock.skew.seconds)
-                // While the database is away the last number stands.
+                // The gauge keeps its last value while the database is not available.
                 if let parked = try? await runtime.parkedDevices() {
                     metrics.set(.devicesParked, to: Double(parked))
                 }

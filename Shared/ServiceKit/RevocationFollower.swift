@@ -5,17 +5,16 @@ public import ServiceLifecycle
 import Synchronization
 import Timeline
 
-/// Follows the log for revocations of tokens: first what the table keeps, then what is appended, moments after it is.
+/// Keeps the revoked tokens in memory up to date: it reads the table of revocations, then the log.
 ///
 /// In the service that issues the tokens it also writes the table, so that a revocation outlives the log's retention.
 public final class RevocationFollower: Service {
-    /// From one look to the next, while there is news all the time.
+    /// The shortest time between two reads.
     private static let pause = Duration.milliseconds(100)
-    /// Bounds the cost of a lost hint.
+    /// The longest time between two reads. It limits the delay after a lost wake-up.
     private static let poll = Duration.seconds(2)
-    /// How often the table is told how far the log was read, where nothing was found.
+    /// The interval at which the table gets the read positions, if there are no revocations.
     private static let keeping = Duration.seconds(30)
-
     /// The interval between two removals of revocations that are older than any valid token.
     private static let forgetting = Duration.seconds(3600)
 
@@ -28,9 +27,10 @@ public final class RevocationFollower: Service {
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     /// - Parameters:
-    ///   - tokens: what it tells.
-    ///   - partitions: the log's number of partitions.
-    ///   - isKeeper: whether it writes the table, for which the role needs the right.
+    ///   - tokens: the revoked tokens to update.
+    ///   - partitions: the number of partitions of the log.
+    ///   - news: receives the wake-ups for new events.
+    ///   - isKeeper: whether it writes the table. The role needs the right to do so.
     public init(
         _ tokens: VoidTokens, pool: ConnectionPool, partitions: Int, news: HintReceiver, isKeeper: Bool, logger: Logger
     ) {
@@ -42,7 +42,7 @@ public final class RevocationFollower: Service {
         news.follow { [signal] news in if news != .clock { signal.continuation.yield() } }
     }
 
-    /// Takes in all that is known. To be awaited before the first request is served: until then void tokens open doors.
+    /// Reads all revocations up to the head of the log. The service must not serve requests before this returns.
     public func catchUp() async throws {
         try await forgetOld()
         let kept = try await log.kept()
@@ -72,7 +72,7 @@ public final class RevocationFollower: Service {
         }
     }
 
-    /// Forgets revocations that are older than any valid token, in memory and in the table if this service keeps it.
+    /// Deletes revocations that are older than any valid token, in memory and, if this service writes it, in the table.
     ///
     /// - Parameter now: real time.
     func forgetOld(now: Instant = RealClock().now) async throws(PostgresError) {

@@ -3,19 +3,19 @@ public import Hummingbird
 public import NIOCore
 import Records
 
-/// What is known of a request beside itself.
+/// The context of a request: its connection, caller and trace.
 public struct ServiceContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
-    /// The connection, or stream of it, that the request came by.
+    /// The connection of the request.
     public let channel: any Channel
-    /// Who asks; nil on routes that are open to all.
+    /// The caller; nil on open routes.
     public var caller: Caller? { admission?.caller }
     var admission: Admission?
-    /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; nil for all others.
+    /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; else nil.
     var document: [UInt8]?
-    /// Nil on open routes.
+    /// The slot of the request; nil on open routes.
     var held: HeldSlot?
-    /// This request's place in its trace; goes along into the log.
+    /// The trace context of this request. The events of its command have it too.
     public var traceparent: Traceparent = .random()
 
     public init(source: ApplicationRequestContextSource) {
@@ -23,15 +23,15 @@ public struct ServiceContext: RequestContext {
         channel = source.channel
     }
 
-    /// Who asks.
+    /// Returns the caller.
     ///
-    /// - Throws: `unauthenticated` where nobody is known.
+    /// - Throws: `unauthenticated` on an open route.
     public func requireCaller() throws(Problem) -> Caller {
         guard let caller else { throw .unauthenticated }
         return caller
     }
 
-    /// Who asks, where an operator's key allows it; devices and fleets are held to what is theirs elsewhere.
+    /// Returns the caller if it is no operator, or an operator whose key has the scope.
     ///
     /// - Throws: `unauthenticated`, `forbidden`.
     @discardableResult
@@ -43,11 +43,11 @@ public struct ServiceContext: RequestContext {
 }
 
 extension Parameters {
-    /// A part of the path that is an identifier.
+    /// Returns an identifier of the path.
     ///
     /// - Throws: `invalid_identifier`.
     public func identifier(_ name: String) throws(Problem) -> String {
-        // Decoding is the slow part, and what is an identifier as it stands has nothing to decode.
+        // A fast path: an identifier has nothing to decode.
         if let text = get(name) {
             if isIdentifier(text) { return text }
             if let decoded = text.removingPercentEncoding, isIdentifier(decoded) { return decoded }

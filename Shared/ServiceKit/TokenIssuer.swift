@@ -3,22 +3,22 @@ public import Postgres
 public import Records
 public import Timeline
 
-/// Issues the tokens of devices and fleets with a key that lives in the database, so that all replicas sign alike.
+/// Issues the tokens of devices and fleets. Its key is in the database, so all replicas use the same.
 public struct TokenIssuer: Sendable {
     /// The service that signs the suite's tokens.
     public static let service = "lifecycle"
-    /// Tokens are valid for so long.
+    /// The lifetime of a token: 365 days.
     public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
 
     private let tokens: DeviceTokens
 
-    /// Reads the issuer's key from the database, or makes its first.
+    /// Reads the issuer's key from the database, or creates the first one.
     ///
     /// - Parameter issuer: the service that signs.
     public static func open(_ pool: ConnectionPool, issuer: String) async throws -> TokenIssuer {
         if try await TokenKeys.signing(issuer, pool) == nil {
             let pem = DeviceTokens.newKey()
-            // A fixed id: replicas that start together agree on whose key it is.
+            // The id is fixed, so that only one of several replicas that start at once adds a key.
             let first = try await DeviceTokens(pem: pem, keyID: "\(issuer)-1")
             try await TokenKeys.add(
                 issuer, id: "\(issuer)-1", privateKey: pem, publicKey: first.publicKey, pool)
@@ -27,15 +27,15 @@ public struct TokenIssuer: Sendable {
         return TokenIssuer(tokens: try await DeviceTokens(pem: key.privateKey, keyID: key.id))
     }
 
-    /// A token that opens one device.
+    /// Issues a token for one device.
     ///
-    /// - Parameter position: how far the log of the device's partition is: a later revocation voids the token.
+    /// - Parameter position: the head of the device's partition. A later revocation applies to the token.
     public func device(_ device: String, fleet: String, position: Int) async throws -> String {
         try await tokens.issue(
             device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime, position: position)
     }
 
-    /// A token that opens and registers the devices of a fleet.
+    /// Issues a token that registers and accesses the devices of a fleet.
     public func fleet(_ fleet: String) async throws -> String {
         try await tokens.issue(device: nil, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime)
     }
@@ -48,7 +48,7 @@ public struct TokenIssuer: Sendable {
     }
 }
 
-/// The tokens' public keys as the database has them.
+/// The public keys of tokens, read from the database.
 struct TokenKeyring: Sendable {
     let verifier: DeviceTokenVerifier
     private let reading: FreshReading<Void>
@@ -61,11 +61,11 @@ struct TokenKeyring: Sendable {
         }
     }
 
-    /// Reads the keys anew. Anybody can send a token that no key fits, so all callers share one paced read. A key that
-    /// was added before this call is trusted after it.
+    /// Reads the keys again. Any client can send a token with an unknown key, so all callers share one paced read.
+    /// A key that was added before this call is trusted after it.
     ///
-    /// - Returns: whether the read succeeded. Another caller's read may have brought the missing key, so the caller
-    ///   checks its token again in any case.
+    /// - Returns: whether the read succeeded. The caller checks its token again, because the read of another caller may
+    ///   have added the key.
     func refresh() async -> Bool { (try? await reading.value()) != nil }
 
     private static let pause = Duration.milliseconds(200)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The W3C trace context of a request (https://www.w3.org/TR/trace-context/, version 00).
 ///
-/// Held as numbers: each request makes one, and most are written once.
+/// It consists of numbers for speed: each request creates one.
 public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
     private let trace: (high: UInt64, low: UInt64)
     private let parent: UInt64
@@ -15,7 +15,7 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
     /// 2 lower-case hexadecimal digits.
     public var flags: String { Self.text(2) { $0.write(options) } }
 
-    /// Reads the header; nil where it is not acceptable, and then a new trace begins.
+    /// Reads the header; returns nil if it is not valid.
     public init?(_ header: String) {
         let parts = header.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard parts.count >= 4, let version: UInt8 = Self.number(parts[0]),
@@ -31,14 +31,14 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
         (self.trace, self.parent, self.options) = (trace, parent, options)
     }
 
-    /// The start of a new trace.
+    /// Starts a new trace.
     public static func random() -> Traceparent { Traceparent((number(), number()), number(), 1) }
 
-    /// A step within the same trace.
+    /// Returns a new parent id in the same trace.
     public func child() -> Traceparent { Traceparent(trace, Self.number(), options) }
 
-    /// SplitMix64 from a random start: traces have to be told apart, not to be unguessable, and asking the system three
-    /// times for each request is slow. Never zero.
+    /// Returns a number of SplitMix64 from a random start; never zero. Ids must be unique, not secret, and the system's
+    /// random numbers are slow.
     private static func number() -> UInt64 {
         var mixed = state.wrappingAdd(0x9E37_79B9_7F4A_7C15, ordering: .relaxed).newValue
         mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -71,7 +71,7 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
         hasher.combine(options)
     }
 
-    /// Exactly as many lower-case digits as the type has.
+    /// Reads a number with all lower-case hexadecimal digits of its type.
     private static func number<N: FixedWidthInteger>(_ digits: Substring.UTF8View) -> N? {
         guard digits.count * 4 == N.bitWidth else { return nil }
         var number: N = 0

@@ -1,9 +1,9 @@
 import Synchronization
 public import Timeline
 
-/// The devices whose tokens were voided, in memory: looking costs no question to the database.
+/// The devices with revoked tokens, in memory.
 ///
-/// Tokens and revocations are compared by their places in the log, not by times: the log has one order, clocks have not.
+/// It compares tokens and revocations by log positions, because clocks of several machines have no common order.
 public final class VoidTokens: Sendable {
     fileprivate struct State {
         var devices: [String: Voided] = [:]
@@ -12,9 +12,9 @@ public final class VoidTokens: Sendable {
     }
 
     fileprivate struct Voided {
-        /// Tokens of the device that were issued before this place of its partition are void.
+        /// The offset of the revocation. Tokens that were issued before it are revoked.
         var place: Int
-        /// Real time, not earlier than the revocation.
+        /// The real time of the revocation, or later.
         var at: Instant
     }
 
@@ -25,39 +25,42 @@ public final class VoidTokens: Sendable {
 
     private let state = Mutex(State())
 
+    /// Creates an empty set.
     public init() {}
 
-    /// Whether a token was voided. Fleets' tokens are not.
+    /// Returns whether a token is revoked. Tokens of fleets can't be revoked.
     public func contains(_ claims: TokenClaims) -> Bool {
         guard let device = claims.device else { return false }
         return state.withLock { $0.isVoid(device, claims.position ?? 0) }
     }
 
-    /// Takes in that the tokens of a device that were issued before a place are void, and ends what is open under them.
+    /// Revokes the tokens of a device that were issued before an offset, and ends their streams.
     ///
-    /// - Parameter time: the real time of the revocation, or later.
+    /// - Parameters:
+    ///   - place: the offset of the revocation in the device's partition.
+    ///   - time: the real time of the revocation, or later.
     public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
         let ended = state.withLock { state -> [Watch] in
             guard state.devices[device]?.place ?? 0 < place else { return [] }
             state.devices[device] = Voided(place: place, at: time)
             return state.watches[device, default: [:]].values.filter { $0.position < place }
         }
-        // Outside of the lock: ending a watch makes it leave, which takes the lock.
+        // Outside of the lock, because the end of a watch calls `leave`, which takes the lock.
         for watch in ended {
             watch.end.yield()
             watch.end.finish()
         }
     }
 
-    /// Forgets devices whose tokens were voided before a moment of real time: none of those tokens is valid any more.
+    /// Deletes revocations before a real time. All their tokens have expired.
     func forget(before moment: Instant) {
         state.withLock { state in state.devices = state.devices.filter { $0.value.at >= moment } }
     }
 
-    /// The number of devices with void tokens.
+    /// The number of devices with revoked tokens.
     var count: Int { state.withLock { $0.devices.count } }
 
-    /// Tells once when a token is voided; at once where it is. Letting go of it ends the watch.
+    /// Returns a stream with one element when a token is revoked, at once if it is. Its release ends the watch.
     func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
         guard let device = claims.device else { return ends }
@@ -84,7 +87,7 @@ public final class VoidTokens: Sendable {
         }
     }
 
-    /// How many streams are watched.
+    /// The number of watched streams.
     var watches: Int { state.withLock { $0.watches.values.reduce(0) { $0 + $1.count } } }
 }
 
