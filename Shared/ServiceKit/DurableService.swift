@@ -8,28 +8,28 @@ public import Runtime
 public import ServiceLifecycle
 import Timeline
 
-/// What a service with a machine is put together from.
+/// The parts of a service with a machine.
 public struct ServiceParts<M: Machine>: Sendable {
     public let runtime: DurableRuntime<M>
     public let commands: Commands<M>
     public let tail: LogTail
     public let pool: ConnectionPool
-    /// For connections beside the pool's.
+    /// For connections outside the pool.
     public let options: ConnectionOptions
     /// The suite's time, virtual or real.
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
-    /// Adds further conditions.
+    /// For further health checks.
     public let readiness: Readiness
     public let logger: Logger
 }
 
-/// Puts a service together around its machine: database, runtime, tail, credentials, health, API description, server.
+/// Assembles a service with a machine: database, runtime, live tail, authentication, health, API description, server.
 public enum DurableService {
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
     ///
-    /// - Parameter migrations: of tables of the service's own, numbered from 2 on.
+    /// - Parameter migrations: the migrations of the service's own tables, numbered from 2.
     public static func migrate<M: Machine>(
         _ machine: M.Type, _ configuration: ServiceConfiguration, logger: Logger, migrations: [Migration] = []
     ) async throws {
@@ -43,10 +43,10 @@ public enum DurableService {
         await connection.close()
     }
 
-    /// Compares the database with this program, and changes nothing.
+    /// Checks that the database fits this program. It changes nothing.
     ///
     /// - Parameter migrations: as in ``migrate(_:_:logger:migrations:)``.
-    /// - Throws: an error of one line with the remedy, if the program can't work with the database.
+    /// - Throws: an error of one line with the remedy if the program can't work with the database.
     public static func check<M: Machine>(
         _ machine: M.Type, _ configuration: ServiceConfiguration, logger: Logger, migrations: [Migration] = []
     ) async throws {
@@ -61,16 +61,16 @@ public enum DurableService {
     /// Serves until a signal ends it.
     ///
     /// - Parameters:
-    ///   - tokenIssuer: the service whose tokens open devices.
+    ///   - tokenIssuer: the service that issues the tokens of devices.
     ///   - migrations: as in ``migrate(_:_:logger:migrations:)``.
-    ///   - build: adds the service's routes, and gives back further loops to run.
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    ///   - build: adds the service's routes, and returns further loops to run.
+    /// - Throws: an error of one line with the remedy if the service can't start.
     public static func serve<M: Machine>(
         _ machine: M.Type, _ configuration: ServiceConfiguration, policy: M.Policy,
         tokenIssuer: String = TokenIssuer.service, logger: Logger, migrations: [Migration] = [],
         build: (ServiceParts<M>, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        // Its statements are always the same, and each names one partition: planning them anew would find nothing better.
+        // Each statement names one partition, so a generic plan is as good as one for the values.
         let base = try await ServiceBase.open(
             M.name, configuration, tokenIssuer: tokenIssuer, settings: ["plan_cache_mode": "force_generic_plan"],
             migrators: try migrators(M.self, migrations), logger: logger)
@@ -109,27 +109,27 @@ public enum DurableService {
     }
 }
 
-/// What a service without a machine is put together from.
+/// The parts of a service without a machine.
 public struct PlainParts: Sendable {
     public let tail: LogTail
-    /// What tells that there is something new in the log.
+    /// Receives the wake-ups for new events in the log.
     public let news: HintReceiver
     public let pool: ConnectionPool
     /// The suite's time, virtual or real.
     public let clock: SharedClock
     public let configuration: ServiceConfiguration
     public let metrics: Metrics
-    /// Adds further conditions.
+    /// For further health checks.
     public let readiness: Readiness
     public let logger: Logger
 }
 
-/// Puts a service together that only reads the log.
+/// Assembles a service without a machine, which only reads the log.
 public enum PlainService {
-    /// Compares the database with this program, and changes nothing.
+    /// Checks that the database fits this program. It changes nothing.
     ///
-    /// - Parameter migrators: the migrators of the service's schemas, beside the log's.
-    /// - Throws: an error of one line with the remedy, if the program can't work with the database.
+    /// - Parameter migrators: the migrators of the service's schemas, without the log's.
+    /// - Throws: an error of one line with the remedy if the program can't work with the database.
     public static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
@@ -140,9 +140,9 @@ public enum PlainService {
     /// Serves until a signal ends it.
     ///
     /// - Parameters:
-    ///   - tokenIssuer: the service whose tokens open devices.
-    ///   - migrators: the migrators of the service's schemas, beside the log's.
-    ///   - build: adds the service's routes, and gives back further loops to run.
+    ///   - tokenIssuer: the service that issues the tokens of devices.
+    ///   - migrators: the migrators of the service's schemas, without the log's.
+    ///   - build: adds the service's routes, and returns further loops to run.
     public static func serve(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
         migrators: [Migrator], logger: Logger,
@@ -167,14 +167,14 @@ public enum PlainService {
 }
 
 extension ServiceConfiguration {
-    /// A connection as the owner of the tables, for migrations.
+    /// Opens a connection as the owner of the tables, for migrations.
     ///
-    /// - Throws: where `MIGRATION_DATABASE_URL` is not set, or can't be reached.
+    /// - Throws: an error if `MIGRATION_DATABASE_URL` is not set or its database can't be reached.
     public func ownersConnection(_ logger: Logger) async throws -> Connection {
         guard let url = migrationDatabaseURL else {
             throw ConfigurationError("MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate")
         }
-        // The time of a migration grows with its tables, so this connection has no deadline.
+        // A migration takes longer with larger tables, so this connection has no timeout.
         return try await Connection.open(try ConnectionOptions(url: url, flightTimeout: nil), logger: logger)
     }
 }
@@ -183,23 +183,22 @@ extension DurableRuntime {
     /// The shortest stall that readiness reports.
     private static var patience: Duration { .seconds(5) }
 
-    /// The states that only a newer program can read.
+    /// The fault of states that only a newer program can read.
     fileprivate var newerStates: String? {
         newerVersion > 0 ? "this program can't read states of version \(newerVersion), which are in use" : nil
     }
 
-    /// The partitions whose batches fail, though the database answers: another replica may do better, where there is one.
+    /// The fault of partitions whose batches fail, if there is another replica that may do better.
     fileprivate var partitionsFailing: String? {
         hasOtherMembers ? text { if case .failing = $0 { true } else { false } } : nil
     }
 
-    /// The partitions that make no progress, where no other replica does better.
+    /// The fault of partitions without progress that no other replica can help.
     fileprivate var partitionsWaiting: String? {
         text { if case .failing = $0 { !hasOtherMembers } else { true } }
     }
 
-    // The log and `dormouse_partitions_stuck` have the causes. A fault's words may contain data, so they are not
-    // repeated here.
+    // The error itself may contain data, so only the log has it.
     private func text(where isWanted: (StuckPartition.Cause) -> Bool) -> String? {
         let stuck = stuckPartitions.filter { isWanted($0.cause) && $0.duration() > Self.patience }
         guard let first = stuck.first else { return nil }

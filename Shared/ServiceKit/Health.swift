@@ -6,20 +6,25 @@ import Records
 public struct HealthCheck: Sendable {
     /// The effect of a failed condition on `/readyz`. It answers 503 only if another replica would do better.
     public enum Consequence: Sendable {
-        /// Another replica does better: not ready while the condition fails.
+        /// The service is not ready while the condition fails, because another replica would do better.
         case notReady
-        /// All replicas share the condition, such as the database. It must have held once, together with the others.
-        /// Later only the body reports it, so that gateways forward the service's own 503 with `Retry-After`.
+        /// The service is not ready until all conditions have held at once. Later only the body reports a failure.
+        ///
+        /// For conditions that all replicas share, such as the database: gateways then forward the service's own 503
+        /// with `Retry-After`.
         case notReadyAtStart
-        /// Only the body reports it.
+        /// Only the body reports a failure.
         case told
     }
 
+    /// The name in the body of `/readyz`.
     public let name: String
+    /// The effect of a failure.
     public let consequence: Consequence
-    /// Nil while all is well, else the fault, in words for clients, without host or data.
+    /// Returns the fault for clients, without host or data; nil while the condition holds.
     public let fault: @Sendable () async -> String?
 
+    /// Creates a check.
     public init(
         _ name: String, _ consequence: Consequence = .notReady, _ fault: @escaping @Sendable () async -> String?
     ) {
@@ -30,8 +35,9 @@ public struct HealthCheck: Sendable {
 }
 
 extension RouteTable {
-    /// Adds `/healthz` (the process lives), `/readyz` and `/metrics` (Prometheus text). `/readyz` answers 200, or 503
-    /// if another replica would do better; the body names each check. They need no credential and make no query.
+    /// Adds `/healthz`, `/readyz` and `/metrics`. They need no credential and make no query.
+    ///
+    /// `/readyz` answers 200, or 503 if another replica would do better. The body names each check.
     public mutating func addHealth(_ readiness: Readiness, metrics: Metrics) {
         add(
             .get, "/healthz", "Reports that the process is alive", access: .open, response: JSON.self,
@@ -58,6 +64,6 @@ extension RouteTable {
 }
 
 extension Problem {
-    /// The faults name the checks that do not hold.
+    /// The faults name the failed checks.
     public static let notReady = Problem(.serviceUnavailable, "not_ready", "Service is not ready", retryAfter: 1)
 }

@@ -3,17 +3,17 @@ public import Logging
 import Records
 import Timeline
 
-/// How log lines look.
+/// The format of log lines.
 public enum LogFormat: String, Sendable, CaseIterable {
-    /// One JSON object a line, members in ascending order.
+    /// One JSON object a line, with members sorted by name.
     case json
-    /// For people, with colour on a terminal.
+    /// Text for people, with colour on a terminal.
     case pretty
-    /// Pretty on a terminal, else JSON.
+    /// `pretty` on a terminal, else `json`.
     case auto
 }
 
-/// The keys of log metadata, in one place.
+/// The keys of log metadata.
 public enum LogKey {
     public static let trace = "trace"
     public static let method = "method"
@@ -21,7 +21,7 @@ public enum LogKey {
     public static let error = "error"
     /// The name of a health check.
     public static let check = "check"
-    /// The key of an aggregate, such as `device:d1`. The name avoids the ending `key`, which marks a secret.
+    /// The key of an aggregate, such as `device:d1`. A name that ends in `key` would mark a secret.
     public static let aggregate = "aggregate"
     /// The address of a client.
     public static let address = "address"
@@ -29,13 +29,14 @@ public enum LogKey {
     public static let requests = "requests"
 }
 
-/// Writes log lines, standard error by default. Values under names that speak of secrets are never written, nor passwords in
-/// URLs, nor bearer credentials.
+/// Writes log lines to standard error by default.
+///
+/// It replaces secrets: values under names such as `password` or `token`, passwords in URLs, and bearer credentials.
 public struct LogOutput: LogHandler {
     public var logLevel: Logger.Level
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
-    /// Apart, since each request's logger is a copy.
+    /// Shared by all copies: each request has a copy of the logger.
     private let form: Form
 
     private final class Form: Sendable {
@@ -49,7 +50,7 @@ public struct LogOutput: LogHandler {
         }
     }
 
-    /// - Parameter write: takes each line with its end.
+    /// - Parameter write: writes a line, which includes its line end.
     public init(
         label: String, level: Logger.Level, format: LogFormat,
         write: @escaping @Sendable (String) -> Void = LogOutput.standardError
@@ -97,7 +98,7 @@ public struct LogOutput: LogHandler {
         }
         let word = level.rawValue.uppercased()
         let padded = word + String(repeating: " ", count: max(0, 8 - word.count))
-        // A line end within a message would let input write log lines of its own.
+        // A line end in a message would let input forge log lines.
         let body = (message + rest.joined()).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         return "\(time.dropFirst(11)) \(form.hasColour ? level.colour + padded + "\u{1B}[0m" : padded) "
             + body.joined(separator: "\\n")
@@ -115,7 +116,7 @@ extension Logger.Level {
     }
 }
 
-/// Takes secrets out of what is logged.
+/// Replaces secrets in log lines.
 enum Redaction {
     private static let secretWords = ["authorization", "token", "password", "secret", "credential", "key", "cookie"]
 

@@ -6,7 +6,7 @@ import NIOPosix
 import ServiceLifecycle
 import Synchronization
 
-/// Gives memory back to the system after a crowd of connections has left.
+/// Returns memory to the system after a crowd of connections has closed.
 ///
 /// glibc keeps freed memory: an arena shrinks only at its end, and a long-lived allocation nearly always lies there.
 /// Ten thousand connections leave 150 MiB and more behind. `malloc_trim` returns every free page.
@@ -25,7 +25,7 @@ struct MemoryReturn: Service {
                 try await Task.sleep(for: Self.pause)
                 let open = Self.openFiles()
                 guard watch.hasLeft(open: open, most: open + connections.takeExcess()) else { continue }
-                // This takes tens of milliseconds, so it runs on no thread that others need.
+                // This takes tens of milliseconds, so it runs on a thread for blocking work.
                 try? await NIOThreadPool.singleton.runIfActive { _ = malloc_trim(0) }
                 logger.debug("returned freed memory to the system")
             }
@@ -42,7 +42,7 @@ struct MemoryReturn: Service {
     }
 }
 
-/// Counts the connections of a port, including crowds that come and go between two looks.
+/// Counts the connections of a port, including crowds that come and go between two checks.
 final class ConnectionCount: Sendable {
     private let state = Mutex((now: 0, most: 0))
 

@@ -1,35 +1,35 @@
-/// The metrics that every service has. Services and the runtime add theirs here, so that names stand in one place.
+/// The metrics that every service has.
 extension Metric {
     public static let requests = Metric(
-        "dormouse_http_requests_total", "Requests answered, by method, route and status.", .counter)
+        "dormouse_http_requests_total", "Answered requests, by method, route and status.", .counter)
     public static let requestSeconds = Metric(
         "dormouse_http_request_duration_seconds", "Seconds from a request's head to its answer's head, by route.",
         .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
     public static let requestsInFlight = Metric(
-        "dormouse_http_requests_in_flight", "Requests under way.", .gauge)
+        "dormouse_http_requests_in_flight", "Requests in progress.", .gauge)
     public static let authFailures = Metric(
         "dormouse_auth_failures_total",
-        "Requests refused for their credential, by reason: invalid, or limited after too many failures of their address.",
+        "Requests refused for their credential, by reason: invalid, or limited after too many failures of the address.",
         .counter)
-    public static let streamsOpen = Metric("dormouse_http_streams_open", "Server-sent event streams open.", .gauge)
+    public static let streamsOpen = Metric("dormouse_http_streams_open", "Open streams of server-sent events.", .gauge)
 
     public static let checkFailing = Metric(
         "dormouse_check_failing", "1 while a check of /readyz fails, by check.", .gauge)
 
     public static let partitionsFollowed = Metric(
-        "dormouse_partitions_followed", "Partitions whose events and deadlines this process takes in.", .gauge)
+        "dormouse_partitions_followed", "Partitions whose events and deadlines this process handles.", .gauge)
     public static let partitionsHalted = Metric(
-        "dormouse_partitions_halted", "Partitions with something that only a newer program understands.", .gauge)
+        "dormouse_partitions_halted", "Partitions with an event that only a newer program understands.", .gauge)
     public static let partitionsStuck = Metric(
         "dormouse_partitions_stuck",
-        "Partitions whose batches fail, or wait for another session's lock, for longer than 5 s.", .gauge)
+        "Partitions whose batches have failed, or waited for another session's lock, for longer than 5 s.", .gauge)
     public static let clockSkew = Metric(
         "dormouse_clock_skew_seconds", "Seconds by which the database's clock is ahead of this machine's.", .gauge)
     public static let consumerAge = Metric(
         "dormouse_consumer_age_seconds",
         "Age in seconds of the oldest event that a consumer has not consumed, by consumer.", .gauge)
     public static let devicesParked = Metric(
-        "dormouse_devices_parked", "Devices of which the service has set something aside, over all replicas.", .gauge)
+        "dormouse_devices_parked", "Devices with dead letters of this service, over all replicas.", .gauge)
     public static let stateCacheBytes = Metric(
         "dormouse_state_cache_bytes", "Approximate memory of cached states, in bytes.", .gauge)
     public static let statesOutdated = Metric(
@@ -37,8 +37,7 @@ extension Metric {
     public static let statesUpgraded = Metric(
         "dormouse_states_upgraded_total", "States of an older version that this process has upgraded.", .counter)
     public static let eventsUncounted = Metric(
-        "dormouse_events_uncounted", "Events in the log that the statistics do not have yet.", .gauge)
+        "dormouse_events_uncounted", "Events in the log that the statistics do not include yet.", .gauge)
     public static let consumerLag = Metric(
-        "dormouse_consumer_lag", "Events that a consumer has still to take in, by consumer, over all partitions.",
-        .gauge)
+        "dormouse_consumer_lag", "Events that a consumer has not consumed, by consumer, over all partitions.", .gauge)
 }

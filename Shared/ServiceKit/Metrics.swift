@@ -1,11 +1,12 @@
 import Synchronization
 
-/// What is measured: a name, its meaning and its kind. All are listed in `MetricNames.swift`.
+/// A metric: its name, help text and kind. `MetricNames.swift` has those of every service.
 public struct Metric: Sendable, Hashable {
+    /// The type in Prometheus.
     public enum Kind: Sendable, Hashable {
         case counter
         case gauge
-        /// The upper bounds of its buckets, ascending, without infinity.
+        /// The upper bounds of the buckets, ascending, without infinity.
         case histogram([Double])
     }
 
@@ -13,30 +14,33 @@ public struct Metric: Sendable, Hashable {
     public let help: String
     public let kind: Kind
 
+    /// Creates a metric.
     public init(_ name: String, _ help: String, _ kind: Kind) {
         self.name = name
         self.help = help
         self.kind = kind
     }
 
-    // The name is unique, and the rest long.
+    // The name is unique, and a comparison of the rest would be slow.
     public static func == (one: Metric, other: Metric) -> Bool { one.name == other.name }
     public func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// The measured values of a process, written in Prometheus's text format (version 0.0.4).
+/// The metric values of a process, with output in Prometheus's text format (version 0.0.4).
 public final class Metrics: Sendable {
+    /// Names and values of labels, always in the same order for a metric.
     public typealias Labels = KeyValuePairs<String, String>
 
     private struct Sample {
         var value = 0.0
-        /// Histograms: how many fell at most to each bound, not yet summed up.
+        /// Histograms: the number of observations in each bucket, not yet cumulative.
         var buckets: [Int] = []
         var count = 0
     }
 
     private let samples = Mutex<[Metric: [String: Sample]]>([:])
 
+    /// Creates metrics without values.
     public init() {}
 
     /// Adds to a counter or a gauge.
@@ -49,7 +53,7 @@ public final class Metrics: Sendable {
         change(metric, labels) { $0.value = value }
     }
 
-    /// Notes one observation in a histogram.
+    /// Records an observation in a histogram.
     public func observe(_ value: Double, in metric: Metric, _ labels: Labels = [:]) {
         guard case .histogram(let bounds) = metric.kind else { return }
         change(metric, labels) { sample in
@@ -72,7 +76,7 @@ public final class Metrics: Sendable {
         samples.withLock { body(&$0[metric, default: [:]][key, default: Sample()]) }
     }
 
-    /// All values, by name and labels in ascending order.
+    /// All values in Prometheus's text format, sorted by name and labels.
     public var text: String {
         let all = samples.withLock { $0 }
         var lines: [String] = []
@@ -111,7 +115,7 @@ public final class Metrics: Sendable {
     private static func number(_ value: Double) -> String { Int(exactly: value).map(String.init) ?? value.description }
 
     private static func escaped(_ text: String) -> String {
-        // Nearly always there is nothing to escape, and this is asked several times a request.
+        // A fast path: this runs several times a request, and values seldom need escapes.
         guard text.utf8.contains(where: { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "\"") || $0 == 10 }) else {
             return text
         }

@@ -1,10 +1,11 @@
 import HTTPTypes
 public import Hummingbird
 
-/// Counts and times requests, by route and not by path, so that the number of rows stays bounded.
+/// Counts and times requests by route. Labels with paths would make an unbounded number of series.
 public struct MetricsMiddleware: RouterMiddleware {
     private let metrics: Metrics
 
+    /// Creates the middleware.
     public init(metrics: Metrics) { self.metrics = metrics }
 
     public func handle(
@@ -22,6 +23,6 @@ public struct MetricsMiddleware: RouterMiddleware {
         return response
     }
 
-    // A caller may invent methods; each would be a row of its own.
+    // Clients can invent methods, and each would be a series of its own.
     private static let methods: Set<HTTPRequest.Method> = [.get, .head, .put, .post, .patch, .delete, .options]
 }

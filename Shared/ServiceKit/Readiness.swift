@@ -3,13 +3,12 @@ import Records
 public import ServiceLifecycle
 import Synchronization
 
-/// Judges each second, in the background, whether this process should get requests. `/readyz` returns the last verdict
-/// from memory.
+/// Runs the health checks every second in the background, and keeps the verdict for `/readyz`.
 public final class Readiness: Service {
     /// The verdict that `/readyz` returns.
     struct Verdict: Sendable {
         var isReady: Bool
-        /// The names of all checks, in order; each with its fault, nil while it passes.
+        /// The names of all checks in order, each with its fault; nil for a check that passed.
         var results: [(name: String, fault: String?)]
         /// The reason why the service is not ready.
         var reason: String
@@ -37,7 +36,7 @@ public final class Readiness: Service {
         var checks: [HealthCheck]
         var verdict: Verdict
         var judgedAt = ContinuousClock.now
-        /// Whether all conditions have held at the same moment once.
+        /// Whether all conditions have held at the same time once.
         var wasGood = false
         var isDraining = false
     }
@@ -45,13 +44,14 @@ public final class Readiness: Service {
     private static let interval = Duration.seconds(1)
     /// The interval until the service is ready for the first time, so that a start is quick.
     private static let firstInterval = Duration.milliseconds(50)
-    /// If the checks take longer, the process itself is stuck.
+    /// The age of a verdict after which the process counts as stuck.
     private static let patience = Duration.seconds(15)
 
     private let metrics: Metrics
     private let logger: Logger
     private let state: Mutex<State>
 
+    /// Creates a readiness that is false until the first verdict.
     public init(_ checks: [HealthCheck] = [], metrics: Metrics, logger: Logger) {
         self.metrics = metrics
         self.logger = logger
@@ -59,13 +59,13 @@ public final class Readiness: Service {
             State(checks: checks, verdict: Verdict(isReady: false, results: [], reason: "the service is starting")))
     }
 
-    /// Adds a condition at the end.
+    /// Adds a check at the end.
     public func add(_ check: HealthCheck) { state.withLock { $0.checks.append(check) } }
 
-    /// Whether requests should come here, by the last verdict.
+    /// Whether this process should get requests.
     public var isReady: Bool { verdict.isReady }
 
-    /// The last verdict, adjusted to the current moment.
+    /// The last verdict, unless the process is draining or the verdict is too old.
     var verdict: Verdict {
         state.withLock { state in
             var verdict = state.verdict
@@ -80,10 +80,10 @@ public final class Readiness: Service {
         }
     }
 
-    /// Sends requests elsewhere from now on: the process is about to end.
+    /// Makes the process not ready for good, before it ends.
     public func drain() { state.withLock { $0.isDraining = true } }
 
-    /// Runs every check now, and keeps the verdict.
+    /// Runs every check now and keeps the verdict.
     public func judge() async {
         let checks = state.withLock(\.checks)
         var faults: [String?] = []
@@ -120,7 +120,7 @@ public final class Readiness: Service {
         }
     }
 
-    /// Logs each change. Failures during the first start are not news.
+    /// Logs each change of a check. Failures before the first good verdict are normal and not logged.
     private func tell(_ results: [(name: String, fault: String?)], after before: [(name: String, fault: String?)]) {
         for (index, result) in results.enumerated() {
             metrics.set(.checkFailing, to: result.fault == nil ? 0 : 1, ["check": result.name])
@@ -136,11 +136,11 @@ public final class Readiness: Service {
     }
 }
 
-/// Tells the load balancers before the server stops. It is the first to hear of the shutdown, and ends after a period
-/// in which requests are still answered.
+/// Announces a shutdown to load balancers before the server stops.
+///
+/// It shuts down first. Requests are still answered until it ends.
 struct Drain: Service {
     let readiness: Readiness
-    /// The time for which requests are still answered.
     let duration: Duration
 
     func run() async throws {

@@ -13,7 +13,7 @@ struct ServiceBase {
     let options: ConnectionOptions
     let pool: ConnectionPool
     let clock: SharedClock
-    /// The issuer of the tokens that open devices.
+    /// The service that issues the tokens of devices.
     let tokenIssuer: String
     /// The migrators of the service's schemas.
     let migrators: [Migrator]
@@ -44,7 +44,7 @@ struct ServiceBase {
             metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
     }
 
-    /// Connects and runs the same checks, and nothing else.
+    /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
     static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
@@ -61,8 +61,7 @@ struct ServiceBase {
             applicationName: "dormouse-\(name)", settings: settings)
     }
 
-    /// A program that does not fit its schema ends at once: it could write wrong data, and its supervisor starts it
-    /// again.
+    /// Checks the log and the schemas. A program that does not fit could write wrong data, so it ends at once.
     private static func verify(
         _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator]
     ) async throws {
@@ -72,12 +71,12 @@ struct ServiceBase {
         }
     }
 
-    /// Runs the loops and, before them, the server.
+    /// Runs the loops and the server.
     ///
     /// - Parameters:
-    ///   - isKeeper: whether the service issues the tokens, and so keeps the book of the void ones.
-    ///   - stuck: the partitions whose batches fail, where another replica may do better. It counts only while the
-    ///     database is well.
+    ///   - isKeeper: whether the service issues the tokens, and so writes the table of revocations.
+    ///   - stuck: the fault of partitions that another replica may handle better. It counts only while the database
+    ///     works.
     func run(
         _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false,
         stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck],
@@ -116,12 +115,12 @@ struct ServiceBase {
 }
 
 extension HealthCheck {
-    /// Fails while the log's upkeep fails.
+    /// Returns a check that fails while the maintenance of the log fails.
     public static func upkeep(_ maintenance: LogMaintenance) -> HealthCheck {
         HealthCheck("upkeep", .told) { maintenance.fault }
     }
 
-    /// Fails while the connection that listens for hints is down. Events then arrive a little later.
+    /// Returns a check that fails while the LISTEN connection is down. Events then arrive a little later.
     static func listener(_ isListening: @escaping @Sendable () async -> Bool) -> HealthCheck {
         HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the LISTEN connection is down" }
     }

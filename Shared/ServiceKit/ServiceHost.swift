@@ -7,10 +7,10 @@ import NIOPosix
 public import ServiceLifecycle
 public import UnixSignals
 
-/// Runs a service: its own loops, then the HTTP server before them.
+/// Runs a service: its own loops, then the HTTP server.
 public struct ServiceHost: Sendable {
     private let name: String
-    /// So many connections may wait to be taken in, as far as the system allows: a whole fleet may come at once.
+    /// The length of the accept queue, as far as the system allows. A whole fleet may connect at once.
     static let backlog: Int = 4096
 
     private let configuration: ServiceConfiguration
@@ -21,12 +21,13 @@ public struct ServiceHost: Sendable {
     private let http2: HTTP2Acceptor?
     private let logger: Logger
 
+    /// Creates a host.
+    ///
     /// - Parameters:
-    ///   - services: in the order in which they depend on one another; shut down in reverse, after the server has answered
-    ///     what was under way.
-    ///   - readiness: hears of the shutdown first. Requests are then still answered for `DRAIN_SECONDS`.
-    ///   - certificate: makes it HTTPS.
-    ///   - http2: takes connections that begin with the preface of HTTP/2, in the clear.
+    ///   - services: the loops in the order of their dependencies. They shut down in reverse order, after the server.
+    ///   - readiness: shuts down first. Requests are then still answered for `DRAIN_SECONDS`.
+    ///   - certificate: enables HTTPS.
+    ///   - http2: accepts connections that begin with the preface of HTTP/2, without TLS only.
     public init(
         name: String, configuration: ServiceConfiguration, responder: RouterResponder<ServiceContext>,
         services: [any Service], readiness: Readiness? = nil, certificate: ServerCertificate? = nil,
@@ -42,9 +43,9 @@ public struct ServiceHost: Sendable {
         self.logger = logger
     }
 
-    /// Everything that runs, as one group.
+    /// Returns the loops and the server as one group.
     ///
-    /// - Parameter ready: called once with the port that the server listens on.
+    /// - Parameter ready: called once with the port of the server.
     public func group(
         signals: [UnixSignal] = [], ready: @escaping @Sendable (Int) async -> Void
     ) -> ServiceGroup {
@@ -83,11 +84,12 @@ public struct ServiceHost: Sendable {
         }
     }
 
-    /// Runs until SIGTERM or SIGINT. Then it answers for `DRAIN_SECONDS` more, with 503 from `/readyz`, and finishes
-    /// the requests under way within `SHUTDOWN_TIMEOUT` seconds. It prints one line on standard output when the service
-    /// answers.
+    /// Runs until SIGTERM or SIGINT, and prints one line on standard output when the service is ready.
     ///
-    /// - Throws: ``StartupError`` where the port can't be had; else what a service threw.
+    /// At shutdown it serves requests for `DRAIN_SECONDS` more, with 503 from `/readyz`. Then it finishes the requests
+    /// in progress within `SHUTDOWN_TIMEOUT` seconds.
+    ///
+    /// - Throws: ``StartupError`` if the port is not available, else the error of a service.
     public func run() async throws {
         let scheme = certificate == nil ? "http" : "https"
         let group = group(signals: [.sigterm, .sigint]) { port in
@@ -106,8 +108,8 @@ public struct ServiceHost: Sendable {
 }
 
 extension ServiceHost {
-    /// Looks whether the port can be had before any loop begins: a process that is to end at once takes no leases, which
-    /// others would have to wait out.
+    /// Checks that the port is available before any loop begins. Else the process could take leases and end, and other
+    /// replicas would wait until these expire.
     private func tryPort() async throws {
         guard configuration.port != 0 else { return }
         let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -118,12 +120,13 @@ extension ServiceHost {
     }
 }
 
-/// Why a service could not start, in one line that says what to do. The process exits with 1.
+/// A failure to start, described in one line with the remedy. The process exits with 1.
 public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The port, and the flag that chooses another.
+    /// Another process uses the port; the flag chooses another.
     case portInUse(Int, _ flag: String = "--port")
+    /// The process has no right to the port.
     case portForbidden(Int, _ flag: String = "--port")
-    /// The issuer's row policies hide its own keys.
+    /// The role may not read the signing keys of the issuer.
     case noSigningKey(String)
 
     public var description: String {
@@ -138,7 +141,7 @@ public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Says each minute that everybody is let in.
+/// Warns each minute that requests need no credential.
 private struct InsecureWarning: Service {
     let logger: Logger
 
