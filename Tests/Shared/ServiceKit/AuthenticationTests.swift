@@ -4,7 +4,7 @@ import Testing
 import Timeline
 
 @Suite struct AuthenticationTests {
-    @Test func withoutACredentialNobodyIsLetIn() async throws {
+    @Test func `a request without a credential is refused except on open routes`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/devices/d1", key: nil)
             #expect(answer.status == 401)
@@ -14,14 +14,14 @@ import Timeline
         }
     }
 
-    @Test func insecureLetsInWhoShowsNothingButNoWrongCredential() async throws {
+    @Test func `insecure mode accepts a missing credential but not a wrong one`() async throws {
         try await TestService.run(insecure: true) { service async throws in
             #expect(try await service.send("GET", "/v1/devices/d1", key: nil).status == 200)
             #expect(try await service.send("GET", "/v1/devices/d1", key: "wrong").status == 401)
         }
     }
 
-    @Test func anOperatorsKeyOpensWhatItsScopesAllow() async throws {
+    @Test func `an operator's key allows only the requests of its scopes`() async throws {
         try await TestService.run { service in
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
             let answer = try await service.send("POST", "/v1/operate", key: TestService.readersKey)
@@ -31,7 +31,7 @@ import Timeline
         }
     }
 
-    @Test func aDeviceOpensItselfAndAFleetItsDevices() async throws {
+    @Test func `a device token opens its own device and a fleet token all devices of the fleet`() async throws {
         try await TestService.run { service async throws in
             func status(device: String?, fleet: String) async throws -> Int {
                 let token = try await service.tokens.issue(device: device, fleet: fleet, id: "t", lifetime: .hours(1))
@@ -44,7 +44,7 @@ import Timeline
         }
     }
 
-    @Test func tamperedExpiredForeignAndVoidTokensAreRefused() async throws {
+    @Test func `tampered, unsigned, expired, foreign and revoked tokens are refused`() async throws {
         let void = VoidTokens()
         void.note("d1", before: 8)
         try await TestService.run(void: void) { service in
@@ -72,7 +72,7 @@ import Timeline
         }
     }
 
-    @Test func theKeySetHasThePublicKeyInItsUrlSafeForm() async throws {
+    @Test func `the key set contains the public key in URL-safe Base64`() async throws {
         let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k9")
         let key = try #require(tokens.keySet["keys"]?[0])
         #expect(key["kid"] == "k9")
@@ -80,7 +80,7 @@ import Timeline
     }
 
     @Test(arguments: ["alice", "alice admin \(String(repeating: "0", count: 64))", "alice read 00", "alice read zz"])
-    func aFaultyKeyFileIsRefusedByLine(_ line: String) {
+    func `an invalid key file is refused with the number of the line`(_ line: String) {
         #expect(
             throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
         ) {

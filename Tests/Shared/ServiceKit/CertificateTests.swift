@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite("TLS", .timeLimit(.minutes(5))) struct CertificateTests {
-    @Test func aServiceWithACertificateSpeaksHTTPSOnly() async throws {
+    @Test func `a service with a certificate accepts only HTTPS`() async throws {
         let certificate = try await PEMCertificate.make()
         try await TestService.run(certificate: certificate) { service in
             #expect(try await certificate.status(of: "/healthz", service.port) == 200)
@@ -21,14 +21,13 @@ import Testing
         }
     }
 
-    @Test func anotherCertificateIsServedWithoutARestart() async throws {
+    @Test func `a new certificate is served without a restart, and an invalid one is ignored`() async throws {
         let (served, next) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let first = try served.copy()
         try await TestService.run(certificate: served) { service in
             #expect(try await first.status(of: "/healthz", service.port) == 200)
-            // Nothing that can't be served replaces what is.
             try next.replaceKey(of: served)
-            try await eventually(describe: "the pair that does not fit is said") {
+            try await eventually(describe: "the pair that does not match is logged") {
                 service.log.all.contains { $0.contains("is not the key of TLS_CERTIFICATE") }
             }
             #expect(try await first.status(of: "/healthz", service.port) == 200)
@@ -38,11 +37,11 @@ import Testing
             }
             await #expect(throws: (any Error).self) { _ = try await first.status(of: "/healthz", service.port) }
             let errors = service.log.all.filter { $0.contains("failed to reload certificate") }
-            #expect(errors.count == 1, "said once, however often it is looked at")
+            #expect(errors.count == 1, "it is logged once for many reloads")
         }
     }
 
-    @Test func twoFilesThatAreChangedOneAfterTheOtherAreNoError() async throws {
+    @Test func `a certificate and key that change one after the other cause no error`() async throws {
         let (served, next) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let log = LogLines()
         let logger = Logger(label: "naps") { _ in
@@ -50,7 +49,7 @@ import Testing
         }
         let certificate = try ServerCertificate(
             chainFile: served.chainFile, keyFile: served.keyFile, logger: logger)
-        // The look falls between the two.
+        // The reload happens between the two changes.
         try next.replaceKey(of: served)
         #expect(!certificate.reload())
         try next.replaceCertificate(of: served)
@@ -73,13 +72,13 @@ import Testing
         }
     }
 
-    /// As the image asks its service, in the clear or by HTTPS.
-    @Test(arguments: [false, true]) func aContainerKnowsWhetherItsServiceIsReady(isSecure: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `the container's health check reports whether the service is ready`(isSecure: Bool) async throws {
         let certificate = isSecure ? try await PEMCertificate.make() : nil
         try await TestService.run(certificate: certificate) { service in
             let isReady = try await Self.isReady(service.port, certificate?.chainFile)
             #expect(isReady)
-            // Who asks in the other way gets no answer that it understands.
+            // A check with the other scheme fails.
             #expect(try await !Self.isReady(service.port, isSecure ? nil : "/some/certificate"))
         }
         #expect(try await !Self.isReady(1, certificate?.chainFile))
@@ -92,7 +91,7 @@ import Testing
         return try await check.exit() == .exited(0)
     }
 
-    @Test func whatCanNotBeServedStopsTheStartInOneLine() async throws {
+    @Test func `an invalid certificate or key stops the start with one line`() async throws {
         let (one, other) = (try await PEMCertificate.make(), try await PEMCertificate.make())
         let nonsense = one.folder.appendingPathComponent("nonsense").path
         try "-----BEGIN CERTIFICATE-----\nnonsense\n".write(toFile: nonsense, atomically: true, encoding: .utf8)
@@ -120,7 +119,7 @@ import Testing
 }
 
 extension PEMCertificate {
-    /// What a client gets that trusts this certificate alone.
+    /// Returns the status that a client gets which trusts only this certificate.
     func status(of path: String, _ port: Int) async throws -> UInt {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .file(chainFile)

@@ -14,7 +14,7 @@ public import ServiceKit
 public import TestSupport
 import Testing
 
-/// Counters that belong to fleet `f1` once they have counted anything.
+/// A counter belongs to fleet `f1` once its total is greater than 0.
 extension Counter: FleetMember {
     public var fleet: String? { total > 0 ? "f1" : nil }
 }
@@ -29,7 +29,7 @@ struct Amount: Record {
 }
 
 @Suite("Commands over HTTP", .timeLimit(.minutes(5))) struct CommandsTests {
-    @Test func aDevicesTokenOpensThatDeviceOnly() async throws {
+    @Test func `a device token opens only its own device`() async throws {
         try await withCounters { service async throws in
             #expect(try await service.add(1, to: "d1", as: service.device("d1")).status == 200)
             #expect(try await service.add(1, to: "d2", as: service.device("d1")).code == "not_found")
@@ -40,9 +40,9 @@ struct Amount: Record {
         }
     }
 
-    @Test func aFleetsTokenOpensItsDevicesOnly() async throws {
+    @Test func `a fleet token opens only devices of its fleet`() async throws {
         try await withCounters { service async throws in
-            // It registers what belongs to nobody yet; another fleet's token finds nothing there.
+            // A counter without a fleet can be registered by any fleet.
             #expect(try await service.add(0, to: "d1", as: service.fleet("f2")).status == 200)
             #expect(try await service.add(1, to: "d1", as: service.fleet("f1")).status == 200)
             #expect(try await service.add(1, to: "d1", as: service.fleet("f2")).code == "not_found")
@@ -51,7 +51,7 @@ struct Amount: Record {
         }
     }
 
-    @Test func aCommandOnAnotherStateThanTheCallersIsNotRun() async throws {
+    @Test func `a command whose If-Match names another version is not run`() async throws {
         try await withCounters { service async throws in
             #expect(try await service.add(1, to: "d1", headers: ["If-Match": "\"1\""]).code == "precondition_failed")
             #expect(try await service.add(1, to: "d1").status == 200)
@@ -62,7 +62,7 @@ struct Amount: Record {
         }
     }
 
-    @Test func aKeyThatMayOnlyReadChangesNothing() async throws {
+    @Test func `an operator's key with the scope read can't change anything`() async throws {
         try await withCounters { service async throws in
             #expect(try await service.add(1, to: "d1", as: CounterService.readersKey).code == "forbidden")
             #expect(try await service.add(1, to: "d1").status == 200)
@@ -70,7 +70,7 @@ struct Amount: Record {
         }
     }
 
-    @Test func aRepeatedKeyRunsOnceAndBelongsToItsCaller() async throws {
+    @Test func `a repeated idempotency key runs the command once, separately for each caller`() async throws {
         try await withCounters { service async throws in
             let key = ["Idempotency-Key": "k1"]
             let first = try await service.add(5, to: "d1", headers: key)
@@ -116,7 +116,7 @@ struct Amount: Record {
         await service.pool.close()
     }
 
-    @Test func aCallerReadsItsWritesOrIsToldToWait() async throws {
+    @Test func `a caller reads its own writes, or gets behind with Retry-After`() async throws {
         try await withCounters { service async throws in
             let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
             #expect(try await service.get("d1", headers: ["Dormouse-Position": position]).status == 200)
@@ -138,7 +138,6 @@ struct Amount: Record {
         }
     }
 
-    /// No service ever gave out this place: the log was restored to an earlier point.
     @Test func `a position beyond the end of the log is refused at once`() async throws {
         try await withCounters { service async throws in
             let position = try #require(try await service.add(1, to: "d1").headers["dormouse-position"])
@@ -150,14 +149,14 @@ struct Amount: Record {
             ] {
                 #expect(answer.status == 410 && answer.code == "place_beyond_log")
             }
-            #expect(ContinuousClock.now - begun < .seconds(2), "it is not waited for")
+            #expect(ContinuousClock.now - begun < .seconds(2), "the service does not wait")
             #expect(try await service.get("d1").json["total"]?.int == 1)
             let foreign = try await service.get("d1", headers: ["Dormouse-Position": "4:0"])
             #expect(foreign.status == 400 && foreign.code == "invalid_header")
         }
     }
 
-    @Test func refusalsAreProblemsAndChangeNothing() async throws {
+    @Test func `a refusal is a problem document and changes nothing`() async throws {
         try await withCounters { service async throws in
             #expect(try await service.send("POST", "/v1/devices/d1/refuse", "{}", [:], key: nil).status == 401)
             #expect(try await service.send("POST", "/v1/devices/d1/refuse", "{}").code == "refused")
@@ -167,7 +166,7 @@ struct Amount: Record {
         }
     }
 
-    @Test func replicasThatStartTogetherAgreeOnTheirKey() async throws {
+    @Test func `replicas that start together agree on the signing key`() async throws {
         try await withCounters { service async throws in
             let issuers = try await withThrowingTaskGroup(of: JSON.self) { group in
                 for _ in 0..<4 {
@@ -176,14 +175,14 @@ struct Amount: Record {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(issuers.allSatisfy { $0 == issuers[0] })
-            // Whoever can only add keys of its own opens nobody's devices.
+            // A token of another issuer opens no device.
             let stranger = try await TokenIssuer.open(service.pool, issuer: "other").device(
                 "d1", fleet: "f1", position: 0)
             #expect(try await service.add(1, to: "d1", as: stranger).code == "invalid_credential")
         }
     }
 
-    @Test func aServiceTakesInAKeyThatCameAfterItsStart() async throws {
+    @Test func `a service accepts a signing key that was added after its start`() async throws {
         try await withCounters { service async throws in
             let pem = DeviceTokens.newKey()
             let late = try await DeviceTokens(pem: pem, keyID: "counter-2")
@@ -205,7 +204,7 @@ struct Amount: Record {
     }
 }
 
-/// The counter as a service, on a database of its own.
+/// The counter as a service with its own database.
 struct CounterService: Sendable {
     static let operatorKey = "correct-horse"
     static let readersKey = "battery-staple"
@@ -216,7 +215,7 @@ struct CounterService: Sendable {
     let issuer: TokenIssuer
     let port: Int
 
-    /// - Parameter cluster: a cluster of the test's own, or the shared one.
+    /// - Parameter cluster: a private cluster, or nil for the shared one.
     static func prepare(partitions: Int = 4, on cluster: PrivateCluster? = nil) async throws -> CounterService {
         var logger = Logger(label: "counter")
         logger.logLevel = .critical
@@ -248,7 +247,7 @@ struct CounterService: Sendable {
         return configuration
     }
 
-    /// The same service, whose log lines go to `log`.
+    /// Returns the same service with log lines in `log`.
     func logging(to log: LogLines) -> CounterService {
         let logger = Logger(label: "counter") { _ in
             LogOutput(label: "counter", level: .info, format: .json, write: log.append)
@@ -257,7 +256,7 @@ struct CounterService: Sendable {
             arguments: arguments, configuration: configuration, logger: logger, pool: pool, issuer: issuer, port: port)
     }
 
-    /// Another process, as it were, on the same database.
+    /// Returns another replica on the same database.
     func replica(_ more: String...) throws -> CounterService {
         let port = try freePort()
         return CounterService(
@@ -265,9 +264,9 @@ struct CounterService: Sendable {
             pool: pool, issuer: issuer, port: port)
     }
 
-    /// Serves for as long as the body runs.
+    /// Serves while the body runs.
     ///
-    /// - Parameter serving: what serves; else the counter does.
+    /// - Parameter serving: runs another service instead of the counter.
     func run(
         serving: (@Sendable () async throws -> Void)? = nil, _ body: @Sendable @escaping () async throws -> Void
     ) async throws {

@@ -14,7 +14,7 @@ import Testing
         return configuration
     }
 
-    @Test func flagsComeBeforeEnvironmentBeforeFileBeforeDefaults() throws {
+    @Test func `flags override the environment, then the env file, then the defaults`() throws {
         let file = "# ours\nexport PORT=1\nPARTITIONS=\"8\"\nHOST=0.0.0.0\nOTHER=x\n"
         let environment = ["PORT": "2", "PARTITIONS": "4", "LOG_LEVEL": ""]
         let configuration = try read(["--port=3", "--virtual-time"], environment, dotEnv: file)
@@ -39,18 +39,18 @@ import Testing
             "INSECURE_DEV (--insecure-dev) is for loopback only: HOST must be 127.0.0.1, ::1 or localhost"
         ),
     ])
-    func wrongSettingsAreOneClearLine(_ arguments: [String], _ line: String) {
+    func `an invalid setting is reported in one line with its name`(_ arguments: [String], _ line: String) {
         #expect(throws: ConfigurationError(line)) { try read(arguments) }
     }
 
-    @Test func aSecretFileThatIsMissingIsNamedBySetting() throws {
+    @Test func `a missing secret file is reported with the name of its setting`() throws {
         let configuration = try read(["--operator-key-file", "/nowhere/keys"])
         #expect(throws: ConfigurationError("OPERATOR_KEY_FILE: cannot read the file that it names")) {
             try configuration.operatorKeys()
         }
     }
 
-    @Test func helpAndTableListTheSameSettings() throws {
+    @Test func `the help text and the Markdown table list the same settings`() throws {
         let request = try ServiceConfiguration.read(service: "naps", port: 8099, arguments: ["-h"], environment: [:])
         guard case .help(let text) = request else { throw ConfigurationError("no help") }
         let table = ServiceConfiguration.markdown(port: 8099)
@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct LogOutputTests {
-    @Test func linesAreSortedJSONWithoutSecrets() throws {
+    @Test func `log lines are JSON with sorted members and without secrets`() throws {
         let lines = LogLines()
         var logger = Logger(label: "naps") { LogOutput(label: $0, level: .info, format: .json, write: lines.append) }
         logger[metadataKey: "deviceToken"] = "abc"
@@ -79,7 +79,7 @@ import Testing
         #expect(json["nested"]?["ok"] == "yes")
     }
 
-    @Test func inputCannotWriteLinesOfItsOwn() {
+    @Test func `a line end in a message can't forge a log line`() {
         let lines = LogLines()
         let logger = Logger(label: "naps") { LogOutput(label: $0, level: .info, format: .pretty, write: lines.append) }
         logger.info("first\nsecond")

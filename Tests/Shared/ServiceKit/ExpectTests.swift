@@ -3,7 +3,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// `Expect: 100-continue` on a connection of exact bytes (RFC 9110 section 10.1.1).
+/// `Expect: 100-continue` (RFC 9110 section 10.1.1).
 @Suite("Expectations", .timeLimit(.minutes(2))) struct ExpectTests {
     private static func head(_ key: String, expect: String = "100-continue") -> String {
         """
@@ -19,10 +19,10 @@ import Testing
     }
     private static let body = #"{"name":"long","minutes":9}"#
 
-    @Test(arguments: ["100-continue", "100-Continue"]) func theBodyIsAskedFor(expect: String) async throws {
+    @Test(arguments: ["100-continue", "100-Continue"])
+    func `an expectation gets 100 Continue before the body`(expect: String) async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
-            // A connection brings several.
             for _ in 0..<3 {
                 try await wire.send(Self.head(TestService.operatorKey, expect: expect))
                 #expect(try await wire.next() == "HTTP/1.1 100 Continue\r\n\r\n")
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func whoeverIsRefusedSendsNothing() async throws {
+    @Test func `a refused request gets its answer without 100 Continue`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.head("nobody's"))
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aDocumentThatIsCutIsNoFaultOfTheServers() async throws {
+    @Test func `a document that ends early is answered 400 and not logged as an error`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.head(TestService.operatorKey))
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func whoDoesNotWaitIsNotAsked() async throws {
+    @Test func `another expectation gets no 100 Continue`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.head(TestService.operatorKey, expect: "something") + Self.body)

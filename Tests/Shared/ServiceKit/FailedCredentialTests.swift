@@ -7,9 +7,9 @@ import Timeline
 
 @testable import ServiceKit
 
-/// The cost of bad credentials, and who bears it.
+/// The limits of bad credentials.
 @Suite("Failed credentials", .timeLimit(.minutes(5))) struct FailedCredentialTests {
-    @Test func `an address that sends many bad credentials is told to wait, and known ones go on`() async throws {
+    @Test func `an address with many bad credentials gets 429, and known credentials still work`() async throws {
         try await TestService.run(failures: 1) { service in
             let device = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
             #expect(try await service.send("GET", "/v1/devices/d1", key: device).status == 200)
@@ -19,7 +19,7 @@ import Timeline
                 last = try await service.send("GET", "/v1/devices/d1", key: "garbage-\(codes.count)")
                 codes.append(last?.code)
             }
-            // The tokens of four seconds, and those that a slow machine added meanwhile.
+            // The bucket holds the tokens of four seconds. A slow machine adds some meanwhile.
             #expect(codes.dropLast().count >= 4 && codes.dropLast().allSatisfy { $0 == "invalid_credential" })
             #expect(last?.code == "too_many_failed_credentials" && last?.headers["retry-after"] == "1")
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
@@ -32,7 +32,7 @@ import Timeline
         }
     }
 
-    @Test func `only a token of an unknown key has the keys read anew`() async throws {
+    @Test func `only a token with an unknown key causes a read of the keys`() async throws {
         let reads = Counted()
         let refresh: @Sendable () async -> Bool = {
             reads.add()

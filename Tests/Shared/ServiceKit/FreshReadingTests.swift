@@ -2,11 +2,11 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// Readings that callers share.
+/// Reads that callers share.
 @Suite("Fresh readings", .timeLimit(.minutes(1))) struct FreshReadingTests {
     private struct Fault: Error {}
 
-    @Test func `a caller gets a reading that began after it asked`() async throws {
+    @Test func `a caller gets a read that began after its call`() async throws {
         let (gate, begun) = (TestSupport.Gate(), Tally())
         let reading = FreshReading<Int>(pause: .zero) {
             let number = begun.add()
@@ -15,14 +15,14 @@ import Testing
         }
         async let first = reading.value()
         try await begun.reaches(1)
-        // The reading under way may be older than this call.
+        // The read in progress may be older than this call.
         async let second = reading.value()
         gate.open()
         let numbers = try await (first, second)
         #expect(numbers == (1, 2))
     }
 
-    @Test func `the number of readings does not grow with the number of callers`() async throws {
+    @Test func `the number of reads does not grow with the number of callers`() async throws {
         let reads = Tally()
         let pause = Duration.milliseconds(20)
         let reading = FreshReading<Int>(pause: pause) { reads.add() }
@@ -35,7 +35,7 @@ import Testing
         #expect(reads.count <= pauses + 1)
     }
 
-    @Test func `a caller that gives up does not end the reading of the others`() async throws {
+    @Test func `a cancelled caller does not end the read of the others`() async throws {
         let (gate, begun) = (TestSupport.Gate(), Tally())
         let reading = FreshReading<Void>(pause: .zero) {
             begun.add()
@@ -50,7 +50,7 @@ import Testing
         try await first.value
     }
 
-    @Test func `a reading that fails does so for its own callers alone`() async throws {
+    @Test func `a failed read fails only for its own callers`() async throws {
         let reads = Tally()
         let reading = FreshReading<Void>(pause: .zero) { if reads.add() == 1 { throw Fault() } }
         await #expect(throws: Fault.self) { try await reading.value() }

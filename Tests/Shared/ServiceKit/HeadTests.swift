@@ -37,7 +37,7 @@ import Testing
     {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
-            // Also on a connection that is reused.
+            // The invalid head comes on a reused connection.
             try await wire.send(Self.of(""))
             #expect(try await wire.next().hasPrefix("HTTP/1.1 200 OK"))
             // The server may close before it has read everything.
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `requests before a faulty head are answered first`() async throws {
+    @Test func `requests before an invalid head are answered first`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.of("") + "GET /healthz HTTP/1.1\r\n\r\n" + Self.of(""))
@@ -65,8 +65,7 @@ import Testing
         ("GET /healthz HTTP/1.0\r\nHost: x\r\n\r\n", "HTTP/1.0 200 OK"),
         ("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: TE, Close\r\n\r\n", "HTTP/1.1 200 OK"),
     ])
-    func `a connection that is not to be kept is closed after its answer`(_ head: String, _ start: String) async throws
-    {
+    func `a connection without keep-alive is closed after its answer`(_ head: String, _ start: String) async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(head)
@@ -90,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [CancellationError(), PostgresError.cancelled] as [any Error])
-    func `a request that is cancelled is no fault of the service`(_ error: any Error) async throws {
+    func `a cancelled request is answered 503 and not as an internal error`(_ error: any Error) async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/cancelled", "Is cancelled", access: .open) { _, _ in throw error }
         }) { service in
@@ -99,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `an older client keeps its connection only where the answer has a length`() async throws {
+    @Test func `an old client keeps its connection only if the answer has a length`() async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/parts", "Has no length", access: .open) { _, _ in
                 Response(
@@ -123,7 +122,7 @@ import Testing
 
     // MARK: Bodies
 
-    @Test func `a body that drips is cut with 408`() async throws {
+    @Test func `a body that arrives too slowly gets 408`() async throws {
         try await TestService.run(
             settings: ["--request-timeout", "1"],
             routes: { table in
@@ -141,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a body's rate counts only while the server wants more`() {
+    @Test func `the rate of a body counts only while the server waits for more`() {
         var meter = BodyMeter(rate: 100, window: .seconds(10))
         let start = NIODeadline.now()
         func at(_ seconds: Int64) -> NIODeadline { start + .seconds(seconds) }

@@ -8,12 +8,12 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct HostTests {
-    @Test func anAnswerToHeadHasNoContent() async throws {
+    @Test func `an answer to HEAD has no content`() async throws {
         try await TestService.run(routes: { table in
             table.add(.head, "/v1/naps", "The head of a nap", access: .open) { _, _ in Response(json: Array("{}".utf8))
             }
         }) { service in
-            // Whatever came behind a head would spoil the next answer on the same connection.
+            // Content after an answer to HEAD would spoil the next answer on the same connection.
             for _ in 0..<30 {
                 let head = try await service.send("HEAD", "/v1/naps")
                 #expect(head.status == 200 && head.headers["content-length"] == "2")
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func aRequestUnderWayIsAnsweredAfterShutdownBegins() async throws {
+    @Test func `a request in progress is answered after a shutdown begins`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/slow", "Waits", access: .open) { _, _ in
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aPortInUseIsSaidInOneLine() async throws {
+    @Test func `a port in use is reported in one line`() async throws {
         try await TestService.run { service in
             let host = ServiceHost(
                 name: "naps", configuration: try TestService.configuration("--port", String(service.port)),
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func aFullServiceRefusesAtOnceButStaysHealthy() async throws {
+    @Test func `a full service refuses at once and stays healthy`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(
             slots: .of(1),
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func readinessNamesTheChecksThatFail() async throws {
+    @Test func `readyz names the failed checks`() async throws {
         let checks = [HealthCheck("database") { nil }, HealthCheck("listener") { "reconnecting" }]
         try await TestService.run(checks: checks) { service in
             let answer = try await service.send("GET", "/readyz", key: nil)
@@ -109,14 +109,14 @@ import Testing
             await readiness.judge()
             return [readiness.isReady]
         }
-        #expect(await judged() == [false], "it was not good once")
+        #expect(await judged() == [false], "the condition has not held yet")
         isBroken.store(false, ordering: .relaxed)
         #expect(await judged() == [true])
         isBroken.store(true, ordering: .relaxed)
-        #expect(await judged() == [true], "another replica would do no better")
+        #expect(await judged() == [true], "another replica would not do better")
         #expect(metrics.text.contains(#"dormouse_check_failing{check="database"} 1"#))
         isFull.store(true, ordering: .relaxed)
-        #expect(await judged() == [false], "another replica would")
+        #expect(await judged() == [false], "another replica would do better")
         isFull.store(false, ordering: .relaxed)
         #expect(await judged() == [true])
         readiness.drain()
@@ -127,7 +127,7 @@ import Testing
         try await TestService.run(settings: ["--drain-seconds", "2"]) { service in
             #expect(try await service.send("GET", "/readyz", key: nil).status == 200)
             await service.group.triggerGracefulShutdown()
-            try await eventually(describe: "the service tells that it goes") {
+            try await eventually(describe: "the service is not ready") {
                 try await service.send("GET", "/readyz", key: nil).status == 503
             }
             let answer = try await service.send("GET", "/readyz", key: nil)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func requestsAreCountedByRoute() async throws {
+    @Test func `requests are counted by route and not by path`() async throws {
         try await TestService.run { service in
             _ = try await service.send("GET", "/v1/devices/d1")
             _ = try await service.send("PROPFIND", "/v1/devices/d2")
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func theDescriptionHasEveryRouteWithItsSchemasAndCodes() async throws {
+    @Test func `the API description has every route with its schemas and problem codes`() async throws {
         try await TestService.run { service in
             let paths = try await service.send("GET", "/openapi.json", key: nil).json["paths"]
             let names = try #require(paths?.members).map(\.name)
@@ -163,7 +163,7 @@ import Testing
             #expect(nap?["responses"]?["422"]?["description"]?.string?.contains("idempotency_conflict") == true)
             #expect(nap?["responses"]?["400"]?["description"]?.string?.contains("invalid_header") == true)
             let film = paths?["/v1/films"]?["post"]
-            #expect(film?["parameters"] == nil, "it honours no Idempotency-Key, and does not say so")
+            #expect(film?["parameters"] == nil, "the route does not honour Idempotency-Key")
             #expect(film?["responses"]?["422"] == nil)
             #expect(film?["responses"]?["400"]?["description"] == "`invalid_query`")
         }

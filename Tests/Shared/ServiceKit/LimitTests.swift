@@ -11,7 +11,7 @@ import Timeline
 @Suite("Limits", .timeLimit(.minutes(5))) struct LimitTests {
     // MARK: Slow clients
 
-    @Test func whoNeverFinishesARequestIsCut() async throws {
+    @Test func `an unfinished request is cut after its timeout`() async throws {
         try await TestService.run(
             settings: ["--request-timeout", "3"],
             routes: { table in
@@ -26,7 +26,7 @@ import Timeline
                 "POST /v1/naps HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\n"
                     + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"name\"",
             ]
-            // A content has more time: neither deadline cuts it.
+            // Content that is not JSON has more time.
             let content = try await Wire(service.port)
             try await content.send(
                 "PUT /v1/content HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(key)\r\nConnection: close\r\n"
@@ -53,7 +53,7 @@ import Timeline
         }
     }
 
-    @Test func aConnectionWithoutRequestsIsClosed() async throws {
+    @Test func `a connection without requests is closed`() async throws {
         try await TestService.run(settings: ["--idle-timeout", "3"]) { service in
             let wire = try await Wire(service.port)
             try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -62,7 +62,7 @@ import Timeline
         }
     }
 
-    @Test func aSlowNextRequestIsCutToo() async throws {
+    @Test func `a slow next request on a connection is cut`() async throws {
         try await TestService.run(settings: ["--idle-timeout", "3"]) { service in
             let wire = try await Wire(service.port)
             try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\n")
@@ -70,7 +70,7 @@ import Timeline
         }
     }
 
-    @Test func whoDoesNotTakeTheAnswerIsCut() async throws {
+    @Test func `a client that does not read its answer is cut`() async throws {
         let cut = Gate()
         try await TestService.run(
             settings: ["--idle-timeout", "1"],
@@ -94,11 +94,11 @@ import Timeline
 
     // MARK: Connections
 
-    @Test func anAddressHasSoManyConnectionsAndNoMore() async throws {
+    @Test func `an address beyond its connection limit gets one probe and else 429`() async throws {
         try await TestService.run(settings: ["--connections-per-address", "2"]) { service in
             let ask = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
             let (first, second) = (try await Wire(service.port), try await Wire(service.port))
-            // Their heads are there: both were accepted before the third.
+            // Both have an answer, so both were accepted before the third.
             for wire in [first, second] {
                 try await wire.send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(try await wire.next().hasPrefix("HTTP/1.1 200 OK"))
@@ -122,15 +122,15 @@ import Timeline
         }
     }
 
-    @Test func `memory is given back once for each crowd that has left`() {
+    @Test func `memory is returned once after each crowd of connections has closed`() {
         var watch = CrowdWatch()
         let verdicts = [100, 800, 500, 390, 390, 600, 300, 1000, 600, 499, 20].map { watch.hasLeft(open: $0, most: $0) }
         #expect(verdicts == [false, false, false, false, false, false, true, false, false, true, false])
-        // A crowd that came and went between two looks.
+        // A crowd that came and went between two checks.
         #expect([1000, 20].map { watch.hasLeft(open: 20, most: $0) } == [true, false])
     }
 
-    @Test func addressesAreCountedByTheNetworkThatOneClientHas() throws {
+    @Test func `connections count by IPv4 address or by the first 64 bits of an IPv6 address`() throws {
         func network(_ ip: String) throws -> [UInt8]? { try SocketAddress(ipAddress: ip, port: 9).network }
         #expect(try network("192.0.2.7") == [192, 0, 2, 7])
         #expect(try network("::ffff:192.0.2.7") == [192, 0, 2, 7])
@@ -146,7 +146,7 @@ import Timeline
 
     // MARK: Sizes
 
-    @Test func documentsHaveBoundedDepthsAndLengths() async throws {
+    @Test func `documents have a limited depth and length`() async throws {
         try await TestService.run { service in
             func send(_ name: String) async throws -> Answer {
                 try await service.send("POST", "/v1/naps", #"{"minutes":3,"name":\#(name)}"#)
@@ -159,7 +159,7 @@ import Timeline
             #expect(tooLong.status == 422 && tooLong.code == "invalid_document")
             #expect(tooLong.json["faults"]?[0]?["pointer"] == "/name/a~1b/0")
             #expect(tooLong.json["faults"]?[0]?["detail"] == "has more than 1024 items")
-            // One less is refused for what it is.
+            // An array at the limit is refused only for its type.
             let justRight = try await send("[" + String(repeating: "0,", count: 1023) + "0]")
             #expect(justRight.json["faults"]?[0]?["detail"] != "has more than 1024 items")
         }
@@ -167,16 +167,16 @@ import Timeline
 
     // MARK: Rates
 
-    @Test func aDeviceThatAsksTooOftenWaits() async throws {
+    @Test func `a device beyond its request rate gets 429 with Retry-After`() async throws {
         let rates = RequestRates(.init(device: 1))
-        // Emptied an hour ahead, so that no slowness of this machine fills it again.
+        // The bucket is emptied an hour ahead, so that a slow machine does not fill it again.
         for _ in 0..<4 { try rates.admit(.device("d1", fleet: "f1"), at: .now + .seconds(3600)) }
         try await TestService.run(rates: rates) { service in
             func token(_ device: String) async throws -> String {
                 try await service.tokens.issue(device: device, fleet: "f1", id: "t", lifetime: .hours(1))
             }
             for _ in 0..<2 {
-                // Another token is no other bucket.
+                // All tokens of a device share one bucket.
                 let answer = try await service.send("GET", "/v1/devices/d1", key: try await token("d1"))
                 #expect(answer.status == 429 && answer.code == "rate_limited")
                 let wait = try #require(answer.headers["retry-after"].flatMap { Int($0) })
@@ -187,19 +187,19 @@ import Timeline
         }
     }
 
-    @Test func aBucketHoldsFourSecondsAndFillsAtItsRate() throws {
+    @Test func `a bucket holds four seconds of tokens and refills at its rate`() throws {
         let rates = RequestRates(.init(device: 10, operator: 1))
         let device = Caller.device("d", fleet: "f")
         let start = ContinuousClock.now
         for _ in 0..<40 { try rates.admit(device, at: start) }
         do {
             try rates.admit(device, at: start)
-            Issue.record("the bucket has no end")
+            Issue.record("the bucket has no limit")
         } catch { #expect(error.retryAfter == 1) }
-        // A tenth of a second later there is one more, and one only.
+        // A tenth of a second adds exactly one token.
         try rates.admit(device, at: start + .milliseconds(100))
         #expect(throws: Problem.self) { try rates.admit(device, at: start + .milliseconds(100)) }
-        // It never holds more.
+        // A full bucket gets no more tokens.
         for _ in 0..<40 { try rates.admit(device, at: start + .seconds(3600)) }
         #expect(throws: Problem.self) { try rates.admit(device, at: start + .seconds(3600)) }
         for _ in 0..<1000 { try rates.admit(.fleet("f"), at: start) }
@@ -208,7 +208,7 @@ import Timeline
         #expect(throws: Problem.self) { try rates.admit(alice, at: start) }
     }
 
-    @Test func quietCredentialsAreForgotten() throws {
+    @Test func `idle callers are removed from the buckets`() throws {
         let rates = RequestRates(.init(device: 1))
         let start = ContinuousClock.now
         for index in 0..<RequestRates.remembered { try rates.admit(.device("\(index)", fleet: ""), at: start) }
@@ -217,7 +217,7 @@ import Timeline
         #expect(rates.count == 1)
     }
 
-    @Test func theDefaultsAreGenerous() throws {
+    @Test func `the default limits are as documented`() throws {
         let configuration = try TestService.configuration()
         #expect(configuration.requestRates.device == 50)
         #expect(configuration.requestRates.fleet == 0 && configuration.requestRates.operator == 0)
@@ -228,7 +228,7 @@ import Timeline
     }
 }
 
-/// A connection on which bytes are written as they are.
+/// A TCP connection for raw bytes.
 actor Wire {
     private let channel: any Channel
     private var parts: AsyncStream<String>.AsyncIterator
@@ -246,7 +246,7 @@ actor Wire {
         try await channel.writeAndFlush(ByteBuffer(string: text)).get()
     }
 
-    /// What comes next; empty at the end.
+    /// Returns the next part; empty at the end.
     func next() async throws -> String {
         var iterator = parts
         defer { parts = iterator }
@@ -255,7 +255,7 @@ actor Wire {
 
     func close() async throws { try await channel.close().get() }
 
-    /// Everything until the server closes.
+    /// Returns everything until the server closes.
     func rest() async throws -> String {
         var text = ""
         while case let part = try await next(), !part.isEmpty { text += part }

@@ -2,7 +2,7 @@ import ServiceKit
 import Testing
 
 @Suite struct MetricsTests {
-    @Test func histogramsAreCumulativeAndLabelsEscaped() {
+    @Test func `histograms are cumulative and labels are escaped`() {
         let metrics = Metrics()
         let wait = Metric("wait_seconds", "Waiting.", .histogram([0.5, 1]))
         for seconds in [0.2, 0.7, 3] { metrics.observe(seconds, in: wait, ["of": "a\"b"]) }

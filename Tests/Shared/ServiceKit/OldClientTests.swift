@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Clients of HTTP/1.0, which know no interim responses (RFC 9110 section 15.2).
+/// Clients of HTTP/1.0, which do not understand interim responses (RFC 9110 section 15.2).
 @Suite("Old clients", .timeLimit(.minutes(2))) struct OldClientTests {
     private static func request(_ version: String, _ expectation: String = "Expect: 100-continue\r\n") -> String {
         let body = #"{"name":"long","minutes":9}"#
@@ -17,7 +17,7 @@ import Testing
             """
     }
 
-    @Test func areNotAskedForWhatTheySendAnyway() async throws {
+    @Test func `an old client gets no 100 Continue`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.request("1.0"))
@@ -26,8 +26,7 @@ import Testing
         }
     }
 
-    /// Several requests on the way at once are each answered as their own version wants it.
-    @Test func eachRequestCountsByItself() async throws {
+    @Test func `each pipelined request is answered by its own HTTP version`() async throws {
         try await TestService.run { service in
             let wire = try await Wire(service.port)
             try await wire.send(Self.request("1.1", "") + Self.request("1.1") + Self.request("1.0"))

@@ -4,9 +4,9 @@ import Records
 import TestSupport
 import Testing
 
-/// What every service with a machine has for those who run it.
+/// The operators' routes of every service with a machine.
 @Suite("Operations over HTTP", .timeLimit(.minutes(5))) struct OperationsTests {
-    @Test func aRepeatedDiscardAnswersTheSameAndForgetsNothingMore() async throws {
+    @Test func `a repeated discard gets the same answer and discards nothing more`() async throws {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             let (path, key) = ("/v1/parked/device:d1/discard", ["Idempotency-Key": "k1"])
@@ -28,7 +28,7 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `dead letters come page by page`() async throws {
+    @Test func `dead letters are listed page by page`() async throws {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             for device in ["d1", "d2", "d3"] { for offset in 1...2 { try await service.park(device, at: offset) } }
@@ -50,11 +50,11 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func replicasThatOutnumberThePartitionsAreReady() async throws {
+    @Test func `more replicas than partitions are all ready`() async throws {
         let service = try await CounterService.prepare(partitions: 1)
         let second = try service.replica()
         try await service.run { () async throws in
-            // Each returns when it is ready.
+            // `run` calls its body when the replica is ready.
             try await second.run { () async throws in
                 let owners = Statement("SELECT DISTINCT owner FROM bus.cursors WHERE owner IS NOT NULL")
                 #expect(try await service.pool.run(Call(owners)).count == 1)
@@ -66,7 +66,7 @@ import Testing
 }
 
 extension CounterService {
-    /// Sets an event aside that the log need not have.
+    /// Inserts a dead letter whose event is not in the log.
     fileprivate func park(_ device: String, at offset: Int) async throws {
         let key = AggregateKey.device(device)
         let place = Parameter.int4(Int32(key.partition(of: 4)))

@@ -7,9 +7,9 @@ import ServiceKit
 import TestSupport
 import Testing
 
-/// What operators do about devices of which something was set aside.
+/// The operators' routes for parked devices.
 @Suite("Parked devices over HTTP", .timeLimit(.minutes(5))) struct ParkedDevicesTests {
-    @Test func whatWasSetAsideIsListedAndReplayedOnceItCanBeTakenIn() async throws {
+    @Test func `dead letters are listed, and replayed once they no longer fail`() async throws {
         try await withBrittle { service, faults in
             let letters = try await park("sick", service)
             #expect(letters.map { $0["key"]?.string } == ["device:sick", "device:sick"])
@@ -41,7 +41,7 @@ import Testing
         #expect(line.contains("device:sick"), "\(line)")
     }
 
-    @Test func discardingForgetsWhatIsAtFaultAlone() async throws {
+    @Test func `discard removes only the failed event`() async throws {
         try await withBrittle { service, _ in
             _ = try await park("sick", service)
             let freed = try await service.send("POST", "/v1/parked/device:sick/discard")
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func onlyOperatorsMayLookAndOnlyThoseWhoOperateMayFree() async throws {
+    @Test func `dead letters need the scope read, and replay and discard the scope operate`() async throws {
         try await withBrittle { service, _ in
             let letters = try await park("sick", service)
             let device = try await service.device("sick")
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Sends a device one event that it can't take in and one that it could.
+    /// Appends an event that the machine can't handle, and one that it can.
     private func park(_ device: String, _ service: CounterService) async throws -> [JSON] {
         for data in [#"{"heavy":true}"#, "{}"] {
             let statement = Statement(
@@ -81,7 +81,7 @@ import Testing
             _ = try await service.pool.run(
                 Call(statement, [place, .text(key.description), .json(Array(data.utf8))], rowsExpected: 1))
         }
-        try await eventually(within: 90, describe: "both events are set aside") {
+        try await eventually(within: 90, describe: "both events are dead letters") {
             try await letters(service).count == 2
         }
         return try await letters(service)

@@ -5,7 +5,7 @@ import ServiceKit
 import Testing
 
 @Suite struct ProblemTests {
-    @Test func aFaultyDocumentIsAnsweredWithEveryFaultAndItsPlace() async throws {
+    @Test func `an invalid document is answered with every fault and its pointer`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("POST", "/v1/naps", #"{"name":"a b","minutes":61,"pillow":1}"#)
             #expect(answer.status == 422)
@@ -26,7 +26,7 @@ import Testing
         ("GET", "/v1/devices/a%20b", nil, 400, "invalid_identifier"),
         ("GET", "/v1/broken", nil, 500, "internal_error"),
     ])
-    func badRequestsHaveStableCodes(
+    func `bad requests have stable problem codes`(
         _ method: String, _ path: String, _ body: String?, _ status: Int, _ code: String
     ) async throws {
         try await TestService.run { service in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aBodyOfAnotherTypeIsRefused() async throws {
+    @Test func `a body that is not JSON is refused with 415`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("POST", "/v1/naps", "{}", ["Content-Type": "text/plain"])
             #expect(answer.status == 415)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func aGoodDocumentIsTakenWhateverItsParameters() async throws {
+    @Test func `a JSON content type may have parameters and any case`() async throws {
         try await TestService.run { service in
             let answer = try await service.send(
                 "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, ["Content-Type": "Application/JSON; charset=utf-8"])
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func aFailureIsLoggedOnceAndTellsNothing() async throws {
+    @Test func `an internal error is logged once and the answer has no details`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/broken")
             #expect(!answer.body.contains("bus.events"))
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `a failure names the trace by which it is found in the log`() async throws {
+    @Test func `an internal error has the trace id of its log lines`() async throws {
         try await TestService.run { service in
             let id = "4bf92f3577b34da6a3ce929d0e0e4736"
             let answer = try await service.send(
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func theTraceGoesOnUnderTheCallersId() async throws {
+    @Test func `an answer continues the caller's trace`() async throws {
         try await TestService.run { service in
             let id = "4bf92f3577b34da6a3ce929d0e0e4736"
             let sent = "00-\(id)-00f067aa0ba902b7-01"
@@ -95,7 +95,7 @@ import Testing
     @Test(arguments: [
         ("\"7\"", 304), ("W/\"7\"", 304), ("*", 304), ("\"6\", \"7\"", 304), ("\"6\"", 200), ("7", 200),
     ])
-    func whatTheClientHasIsNotSentAgain(_ tag: String, _ status: Int) async throws {
+    func `If-None-Match with the current tag gets 304`(_ tag: String, _ status: Int) async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/devices/d1", nil, ["If-None-Match": tag])
             #expect(answer.status == status)
@@ -104,12 +104,12 @@ import Testing
             #expect((answer.headers["content-type"] == nil) == (status == 304))
             let made = try await service.send(
                 "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, ["If-None-Match": "\"1\""])
-            #expect(made.status == 201, "only reading is spared")
+            #expect(made.status == 201, "If-None-Match has no effect on POST")
         }
     }
 
     @Test(arguments: [("\"7\"", 200), ("*", 200), ("\"6\", \"7\"", 200), ("\"6\"", 412), ("W/\"7\"", 412)])
-    func ifMatchIsHonoured(_ tag: String, _ status: Int) async throws {
+    func `If-Match with another tag gets 412`(_ tag: String, _ status: Int) async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/devices/d1", nil, ["If-Match": tag])
             #expect(answer.status == status)
@@ -118,12 +118,11 @@ import Testing
         }
     }
 
-    /// What passes by itself says when to come again.
     @Test(arguments: [
         (RuntimeError.overloaded, "overloaded"), (.stopping, "stopping"),
         (.databaseUnavailable, "database_unavailable"), (.outcomeUnknown, "outcome_unknown"),
     ])
-    func whatIsWorthRepeatingSaysWhen(_ error: RuntimeError, _ code: String) {
+    func `a temporary error has a Retry-After`(_ error: RuntimeError, _ code: String) {
         let problem = Problem(error)
         #expect(problem.status == .serviceUnavailable)
         #expect(problem.code == code)

@@ -3,7 +3,7 @@ import Records
 import ServiceKit
 import Testing
 
-/// Requests for parameters, routes and rights that do not exist.
+/// Requests with unknown parameters, unknown routes or missing rights.
 @Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
     @Test func `an unknown query parameter is refused with the known ones`() async throws {
         try await TestService.run(routes: { table in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `a key that may only read changes nothing whatever the route does`() async throws {
+    @Test func `a key with the scope read is refused by every route that changes something`() async throws {
         try await TestService.run { service in
             let answer = try await service.send(
                 "POST", "/v1/naps", #"{"name":"a","minutes":3}"#, key: TestService.readersKey)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a path that nobody serves is named`() async throws {
+    @Test func `the problem of a missing route names the path and the service that has it`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/nothing")
             #expect(answer.json["detail"] == "This service has no route for GET /v1/nothing.")
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `the problem of a faulty document names its first fault`() async throws {
+    @Test func `the detail of an invalid document names its first fault`() async throws {
         try await TestService.run { service in
             let one = try await service.send("POST", "/v1/naps", #"{"name":"a","minutes":61}"#)
             #expect(one.json["detail"]?.string?.hasPrefix("/minutes must be") == true, "\(one.body)")

@@ -8,7 +8,7 @@ import Testing
 
 /// The readiness of a running service, and its report about the database.
 @Suite("Readiness of a running service", .timeLimit(.minutes(5))) struct ReadinessTests {
-    @Test func `a database that fails statements is named and leaves the service ready`() async throws {
+    @Test func `a failing database is reported and leaves the service ready`() async throws {
         let log = LogLines()
         let service = try await CounterService.prepare().logging(to: log)
         try await service.run { () async throws in
@@ -22,7 +22,7 @@ import Testing
             let answer = try await service.send("GET", "/readyz", key: nil)
             #expect(answer.status == 200 && answer.json["status"] == "ready", "\(answer.body)")
             #expect(answer.json["faults"]?[0]?["detail"]?.string?.contains("58P01") == true, "\(answer.body)")
-            #expect(!answer.body.contains("plpgsql.so"), "the server's own words are for the log")
+            #expect(!answer.body.contains("plpgsql.so"), "only the log has the server's message")
             let metrics = try await service.send("GET", "/metrics", key: nil).body
             #expect(metrics.contains(#"dormouse_check_failing{check="database"} 1"#))
             let told = log.all.filter { $0.contains("58P01: could not load library plpgsql.so") }
@@ -48,7 +48,7 @@ import Testing
                 try await service.check("database") == "failing"
             }
             let answer = try await service.send("GET", "/readyz", key: nil)
-            #expect(answer.status == 200, "another replica would do no better")
+            #expect(answer.status == 200, "another replica would not do better")
             for secret in [cluster.socketDirectory, "\(cluster.port)", "/tmp", "test_"] {
                 #expect(!answer.body.contains(secret), "\(secret): \(answer.body)")
             }
@@ -60,7 +60,7 @@ import Testing
         try await cluster.destroy()
     }
 
-    @Test func `a state of a newer program is answered 503 and ends the readiness`() async throws {
+    @Test func `a state of a newer program gets 503, and a newer replica makes this one not ready`() async throws {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             #expect(try await service.add(1, to: "d1").status == 200)
@@ -76,7 +76,7 @@ import Testing
                 #expect(answer.headers["retry-after"] == "1" && answer.headers["connection"] == "close")
             }
             // No replica would do better.
-            try await eventually(within: 20, describe: "the newer states are told") {
+            try await eventually(within: 20, describe: "readyz reports the newer states") {
                 try await service.check("newer_states") == "failing"
             }
             #expect(try await service.send("GET", "/readyz").status == 200)
@@ -93,7 +93,7 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `a partition that fails ends the readiness where there is another replica`() async throws {
+    @Test func `a failing partition makes the service not ready if there is another replica`() async throws {
         let service = try await CounterService.prepare(partitions: 1)
         try await service.run { () async throws in
             try await service.sql(
@@ -105,7 +105,7 @@ import Testing
                 SELECT 0, head, current_date, id, 'other', 'other.thing.pinged', 1, 'device:d1', 0, id, '{}'
                 FROM place, gen_random_uuid() AS id
                 """)
-            try await eventually(within: 30, describe: "the partition is told") {
+            try await eventually(within: 30, describe: "readyz reports the partition") {
                 try await service.check("waiting_partitions") == "failing"
             }
             #expect(try await service.send("GET", "/readyz").status == 200)
@@ -125,7 +125,7 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `migrations that the program does not know end the readiness unless they are compatible`() async throws {
+    @Test func `unknown migrations make the service not ready unless they are compatible`() async throws {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             for schema in ["bus", "counter"] {
@@ -138,7 +138,7 @@ import Testing
                 }
                 try await apply(true)
                 let replica = try service.replica()
-                // Returns when it is ready.
+                // This returns when the replica is ready.
                 try await replica.run {}
                 #expect(try await service.send("GET", "/readyz").status == 200)
                 try await apply(false)
@@ -158,7 +158,7 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `a program whose migrations are pending does not start`() async throws {
+    @Test func `a program with pending migrations does not start`() async throws {
         let service = try await CounterService.prepare()
         for schema in ["bus", "counter"] {
             try await service.sql(
@@ -193,7 +193,7 @@ extension CounterService {
         try await pool.withConnection { try await $0.script(text) }
     }
 
-    /// Another member, for the next seconds.
+    /// Enrols another member for the next 5 seconds.
     fileprivate func enrolReplica(version: Int) async throws {
         try await sql(
             """

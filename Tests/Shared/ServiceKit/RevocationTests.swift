@@ -15,7 +15,7 @@ import Timeline
 @testable import ServiceKit
 
 @Suite("Revocation of tokens", .timeLimit(.minutes(5))) struct RevocationTests {
-    @Test func everyServiceRefusesARevokedTokenAndEndsItsStream() async throws {
+    @Test func `every service refuses a revoked token and ends its streams`() async throws {
         let first = try await CounterService.prepare()
         let second = try first.replica()
         try await first.run { () async throws in
@@ -36,22 +36,22 @@ import Timeline
                     #expect(try await service.add(1, to: "d2", as: other).status == 200)
                 }
                 while try await open.next() != nil {}
-                #expect(try await others.next() != nil, "another device's stream goes on")
+                #expect(try await others.next() != nil, "the stream of another device continues")
                 await #expect(throws: StreamRefused.self) { _ = try await first.stream("d1", as: old) }
             }
         }
         await first.pool.close()
     }
 
-    @Test func aServiceThatStartsLaterKnowsItAlsoWhenTheLogHasForgotten() async throws {
+    @Test func `a later start knows revocations, also after retention has dropped their events`() async throws {
         let service = try await CounterService.prepare()
         let (old, gone) = (try await service.device("d1"), try await service.device("gone"))
-        // Before the first start: it is in the log alone.
+        // No service runs yet, so only the log has the revocation.
         let place = try await service.revoke("d1")
         try await service.revoke("gone", by: LifecycleEvent.DeviceDeregistered())
         let again = try service.replica()
         try await service.run { () async throws in
-            // Its first answer: there is no moment at which the token opens anything.
+            // This is the first answer of the service.
             #expect(try await service.get("d1", as: old).status == 401)
             #expect(try await service.get("gone", as: gone).status == 401)
             #expect(try await service.add(1, to: "d1", as: service.device("d1", position: place)).status == 200)
@@ -65,7 +65,7 @@ import Timeline
         await service.pool.close()
     }
 
-    @Test func theLogIsReadInBoundedStepsAndTheLaterWordHolds() async throws {
+    @Test func `revocations are read in bounded steps, and the latest one of a device is kept`() async throws {
         let service = try await CounterService.prepare()
         let log = RevocationLog(pool: service.pool)
         var places: [Int] = []
@@ -73,12 +73,12 @@ import Timeline
         let found = try await log.read(after: [:])
         #expect(found.isAtHead && found.found.devices == ["d1": places[2]])
         try await log.keep(found.found, partitions: 4)
-        // A replica that read less comes later.
+        // A replica that has read less writes later.
         let partition = AggregateKey.device("d1").partition(of: 4)
         try await log.keep(Revocations(devices: ["d1": places[0]], positions: [partition: places[0]]), partitions: 4)
         let kept = try await log.kept()
         #expect(kept.devices == ["d1": places[2]] && kept.positions[partition] == places[2])
-        // Beyond one step: nothing but other events on the way.
+        // The head is further away than one step.
         _ = try await service.pool.run(
             Call(
                 Statement("UPDATE bus.partitions SET head = head + 50000 WHERE partition = $1"),
@@ -112,7 +112,7 @@ import Timeline
         await service.pool.close()
     }
 
-    @Test func onlyTheIssuersRoleWritesTheBook() async throws {
+    @Test func `only the issuer's role can write revocations`() async throws {
         let cluster = try await PrivateCluster.shared()
         let connection = try await Connection.open(
             try ConnectionOptions(url: try await cluster.makeDatabase()), logger: Logger(label: "test"))
@@ -150,9 +150,9 @@ extension CounterService {
         return parts
     }
 
-    /// Appends what `lifecycle` does when it voids a device's tokens.
+    /// Appends an event of `lifecycle` that revokes a device's tokens.
     ///
-    /// - Returns: its offset.
+    /// - Returns: the offset of the event.
     @discardableResult
     func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked()) async throws -> Int {
         let key = AggregateKey.device(device)

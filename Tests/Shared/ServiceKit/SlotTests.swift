@@ -10,7 +10,7 @@ import Timeline
 @testable import ServiceKit
 
 extension RequestSlots {
-    /// The number of slots for work; each credential may have all of them.
+    /// Returns slots with a limit for work.
     static func of(_ work: Int, waits: Int = 8, deviceWork: Int = 32) -> RequestSlots {
         var limits = Limits()
         (limits.work, limits.waits, limits.deviceWork) = (work, waits, deviceWork)
@@ -18,7 +18,7 @@ extension RequestSlots {
     }
 }
 
-/// The shares of credentials in the requests under way.
+/// The shares of callers in the requests in progress.
 @Suite("Request slots", .timeLimit(.minutes(5))) struct SlotTests {
     @Test func `a request without a valid credential takes no slot`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
@@ -66,7 +66,7 @@ extension RequestSlots {
         }
     }
 
-    @Test func `a long poll leaves its slot to work`() async throws {
+    @Test func `a long poll frees its slot for work`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(
             slots: .of(1, waits: 2),
@@ -91,7 +91,7 @@ extension RequestSlots {
         }
     }
 
-    @Test func `uploads leave the slots of commands alone`() async throws {
+    @Test func `an upload takes no slot for work`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(
             slots: .of(1),
@@ -111,7 +111,7 @@ extension RequestSlots {
         }
     }
 
-    @Test func `a slot that was taken is given back`() throws {
+    @Test func `a slot is free again after leave`() throws {
         let slots = RequestSlots.of(2)
         let device = Caller.device("d1", fleet: "f1")
         for _ in 0..<3 {

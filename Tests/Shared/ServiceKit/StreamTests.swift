@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func aStreamResumesAfterTheLastEventId() async throws {
+    @Test func `a stream resumes after the Last-Event-ID`() async throws {
         try await TestService.run(routes: { Self.addStream(&$0) }) { service in
             let answer = try await service.send("GET", "/v1/stream", nil, ["Last-Event-ID": "2:1"])
             #expect(answer.headers["content-type"] == "text/event-stream")
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: ["2", "2:x", "2:1,2:2", "-1:1", ""])
-    func aForeignLastEventIdIsRefused(_ id: String) async throws {
+    func `an invalid Last-Event-ID is refused`(_ id: String) async throws {
         #expect(ResumePoint(id) == nil)
         try await TestService.run(routes: { Self.addStream(&$0) }) { service in
             let answer = try await service.send("GET", "/v1/stream", nil, ["Last-Event-ID": id])
@@ -40,19 +40,19 @@ import Testing
         }
     }
 
-    /// Clients take it for where they are, and for no event (HTML standard, section 9.2.6).
-    @Test func anIdAloneIsNoEvent() {
+    /// HTML standard, section 9.2.6: clients store the id.
+    @Test func `an id without data dispatches no event`() {
         #expect(ServerSentEvent(id: "2:1").text == "id: 2:1\n\n")
         #expect(ServerSentEvent(id: "2:1", data: "").text == "id: 2:1\ndata: \n\n")
     }
 
-    @Test func aVectorOfOffsetsReadsBackAsItWasWritten() {
+    @Test func `a resume point is the same after writing and reading`() {
         let point = ResumePoint([3: 9, 0: 1, 12: 0])
         #expect(point.description == "0:1,3:9,12:0")
         #expect(ResumePoint(point.description) == point)
     }
 
-    @Test func aQuietStreamBeatsAndEndsWhenTheServiceShutsDown() async throws {
+    @Test func `an idle stream sends heartbeats and ends when the service shuts down`() async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/quiet", "Says nothing", access: .open) { _, context in
                 let (events, source) = AsyncStream<ServerSentEvent>.makeStream()

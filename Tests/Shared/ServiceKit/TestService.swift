@@ -23,14 +23,14 @@ struct Nap: Record {
     }
 }
 
-/// What the log was told.
+/// The lines of a log.
 final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
     var all: [String] { lines.withLock { $0 } }
     func append(_ line: String) { lines.withLock { $0.append(line) } }
 }
 
-/// A signal that is given once.
+/// A gate that opens once.
 struct Gate: Sendable {
     private let way = AsyncStream<Void>.makeStream()
     func open() { way.continuation.finish() }
@@ -56,7 +56,7 @@ struct TestService: Sendable {
     let log: LogLines
     let group: ServiceGroup
 
-    /// Runs the service for as long as the body runs.
+    /// Runs the service while the body runs.
     static func run(
         slots: RequestSlots = RequestSlots(), insecure: Bool = false, checks: [HealthCheck] = [],
         void: VoidTokens = VoidTokens(),

@@ -5,11 +5,11 @@ import Timeline
 
 @testable import ServiceKit
 
-/// The public keys of tokens in the memory of a service.
+/// The public keys of tokens that a service has in memory.
 @Suite("Keys of tokens", .timeLimit(.minutes(2))) struct TokenKeyringTests {
-    /// Two requests have tokens of a key that this process has not read. The first request's read brings the key, and
-    /// the second asks for another read.
-    @Test func `a key that another caller's reading brought opens this caller's token too`() async throws {
+    /// Two requests have tokens with a key that this process has not read. The first request's read adds the key, and
+    /// the second starts another read.
+    @Test func `a key from another caller's read also verifies this caller's token`() async throws {
         let service = try await CounterService.prepare()
         let keyring = TokenKeyring(pool: service.pool, issuer: "counter")
         #expect(await keyring.refresh())
@@ -18,8 +18,8 @@ import Timeline
         try await TokenKeys.add("counter", id: "counter-2", privateKey: pem, publicKey: late.publicKey, service.pool)
         let token = try await late.issue(device: "d1", fleet: "f1", id: "t1", lifetime: .hours(1), position: 0)
         #expect(await keyring.verifier.claims(of: token) == nil)
-        #expect(await keyring.refresh(), "the first looks at its token again")
-        #expect(await keyring.refresh(), "so does the second, though nothing is new to this reading")
+        #expect(await keyring.refresh(), "the first request checks its token again")
+        #expect(await keyring.refresh(), "the second request checks again although its read adds no key")
         #expect(await keyring.verifier.claims(of: token)?.device == "d1")
         await service.pool.close()
     }
