@@ -81,7 +81,7 @@ import Testing
         #expect(strayed.faults([event]).count == 2)
     }
 
-    @Test func `holes, repeats and an end before the head are found`() {
+    @Test func `gaps, repeats and an end before the head are reported`() {
         let log = Doctored(.acknowledged)
         #expect(log.faults([log.own(1), log.other(3)]) == ["partition 3 has offset 3 instead of 2"])
         #expect(log.faults([log.own(1), log.other(1)]) == ["partition 3 has offset 1 instead of 2"])

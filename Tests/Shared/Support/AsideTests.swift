@@ -4,11 +4,11 @@ import Testing
 @testable import TestSupport
 
 @Suite(.aside) struct AsideTests {
-    @Test func aTestThatComputesRunsOnAThreadOfItsOwn() {
+    @Test func `a synchronous test runs on its own thread`() {
         dispatchPrecondition(condition: .onQueue(Aside.executor.queue))
     }
 
-    @Test func soDoesOneThatIsAsynchronousAfterItWaited() async {
+    @Test func `an asynchronous test stays on its own thread after a suspension`() async {
         await Task.yield()
         dispatchPrecondition(condition: .onQueue(Aside.executor.queue))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A child process", .timeLimit(.minutes(5)))
 struct ChildProcessTests {
-    @Test func itsLinesStatusArgumentsAndEnvironmentAreSeen() async throws {
+    @Test func `a child process gets arguments and environment, and returns lines and status`() async throws {
         let child = try ChildProcess.start(
             "/bin/sh", ["-c", "echo \"$1 $PET\"; printf 'no newline' >&2; exit 3", "sh", "a b"],
             environment: ["PET": "dormouse"])
@@ -15,7 +15,7 @@ struct ChildProcessTests {
         #expect(try await child.waitForLine(containing: "newline") == "no newline")
     }
 
-    @Test func signalsStopContinueAndEndIt() async throws {
+    @Test func `signals stop, continue and end a child process`() async throws {
         let script = "trap 'echo told; exit 4' TERM; echo up; while :; do sleep 0.01; done"
         let child = try ChildProcess.start("/bin/sh", ["-c", script])
         try await child.waitForLine(containing: "up")
@@ -33,7 +33,7 @@ struct ChildProcessTests {
         #expect(try await other.exit() == .signalled(SIGKILL))
     }
 
-    @Test func aLineThatDoesNotComeFailsWithWhatDidCome() async throws {
+    @Test func `a wait for a missing line fails with the lines that came`() async throws {
         let ended = try ChildProcess.start("/bin/echo", ["squeak"])
         let failure = await #expect(throws: ChildFailed.self) { try await ended.waitForLine(containing: "roar") }
         #expect(failure?.description.contains("squeak") == true)
@@ -43,7 +43,7 @@ struct ChildProcessTests {
         await #expect(throws: ChildFailed.self) { try await running.exit(within: 0.01) }
     }
 
-    @Test func itEndsWithItsOwner() async throws {
+    @Test func `a child process and its children end with their owner`() async throws {
         var child: ChildProcess? = try ChildProcess.start("/bin/sh", ["-c", "sleep 1000 & echo grandchild $!; wait"])
         let line = try #require(try await child?.waitForLine(containing: "grandchild "))
         let (pid, grandchild) = (try #require(child?.pid), try #require(pid_t(line.dropFirst("grandchild ".count))))
@@ -52,13 +52,13 @@ struct ChildProcessTests {
         try await eventually(describe: "both end") { !isAlive(pid) && !isAlive(grandchild) }
     }
 
-    @Test func productsAreFoundBesideTheTests() throws {
+    @Test func `executables are found beside the tests`() throws {
         let lifecycle = ChildProcess.product("lifecycle")
         #expect(FileManager.default.isExecutableFile(atPath: lifecycle))
         #expect(throws: SpawnFailed.self) { try ChildProcess.start(ChildProcess.product("no such product")) }
     }
 
-    /// The letter of a process's state, as `/proc` has it.
+    /// Returns the letter of a process's state in `/proc`.
     private func state(of pid: pid_t) throws -> Character? {
         let status = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
         return status.split(separator: ")").last?.first { $0 != " " }

@@ -20,7 +20,7 @@ struct HostileDocumentsTests {
         #"\ud800"#, #""":"#, #"{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":"#,
         "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "1234567890123456789012345678901234567890",
     ])
-    func `four thousand documents hold`(text: String) {
+    func `four thousand documents contain each hostile text`(text: String) {
         #expect(Self.holds(Self.some, Array(text.utf8)))
     }
 
@@ -30,7 +30,7 @@ struct HostileDocumentsTests {
         return (0..<4000).flatMap { _ in documents.next() }
     }()
 
-    @Test func `four thousand documents hold a text of 64 KiB, and bytes that are no UTF-8`() {
+    @Test func `four thousand documents contain 64 KiB and bytes that are not UTF-8`() {
         var documents = HostileDocuments(seed: 2)
         var largest = 0
         var areAllText = true
@@ -48,7 +48,7 @@ struct HostileDocumentsTests {
         for _ in 0..<2000 { #expect(documents.nextObject().first == UInt8(ascii: "{")) }
     }
 
-    @Test func `a header's value has nothing that would end the header`() {
+    @Test func `a header value contains no NUL and no line end`() {
         var documents = HostileDocuments(seed: 4)
         var isEverOutsideASCII = false
         for _ in 0..<2000 {

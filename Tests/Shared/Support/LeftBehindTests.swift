@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A test process that is killed leaves nothing behind", .timeLimit(.minutes(5)))
 struct LeftBehindTests {
-    @Test func noPostmasterAndNoFolder() async throws {
+    @Test func `a killed test process leaves no postmaster and no folder`() async throws {
         let dead = try await #require(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
             let cluster = try await PrivateCluster.make(fsync: false)
             let pid = try String(contentsOfFile: "\(cluster.dataDirectory)/postmaster.pid", encoding: .utf8)
@@ -22,7 +22,7 @@ struct LeftBehindTests {
         try await eventually(describe: "\(folder) is removed") { !FileManager.default.fileExists(atPath: folder) }
     }
 
-    @Test func noChildProcess() async throws {
+    @Test func `a killed test process leaves no child process`() async throws {
         let dead = try await #require(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
             let child = try ChildProcess.start("/bin/sh", ["-c", "echo up; sleep 1000 & wait"])
             try await child.waitForLine(containing: "up")
@@ -36,7 +36,7 @@ struct LeftBehindTests {
     }
 }
 
-/// Whether a process runs: a dead one that nobody has reaped yet has no executable any more.
+/// Returns whether a process runs. A dead process that is not reaped yet has no executable in `/proc`.
 func isAlive(_ pid: pid_t) -> Bool {
     (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe")) != nil
 }

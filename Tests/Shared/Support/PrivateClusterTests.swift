@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The private cluster", .timeLimit(.minutes(4)))
 struct PrivateClusterTests {
-    @Test func manyTestsMakeDatabasesAtOnce() async throws {
+    @Test func `several tests create databases at once`() async throws {
         let cluster = try await PrivateCluster.shared()
         let names = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<8 { group.addTask { try await cluster.makeNamedDatabase() } }
@@ -16,7 +16,7 @@ struct PrivateClusterTests {
         }
     }
 
-    @Test func tcpAsksForThePasswordAndTheSocketDoesNot() async throws {
+    @Test func `TCP requires the password and the local socket does not`() async throws {
         let cluster = try await PrivateCluster.shared()
         let name = try await cluster.makeNamedDatabase()
         let tcp = cluster.tcpURL(database: name)
@@ -30,7 +30,7 @@ struct PrivateClusterTests {
         #expect(try await ChildProcess.start(psql, ["-wAtc", "SELECT 1", passwordless]).exit() == .exited(0))
     }
 
-    @Test func aTemplateIsPreparedOnceAndCopied() async throws {
+    @Test func `a template database is prepared once and copied`() async throws {
         let cluster = try await PrivateCluster.shared()
         let prepared = Tally()
         let templates = try await withThrowingTaskGroup(of: String.self) { group in
@@ -50,7 +50,7 @@ struct PrivateClusterTests {
         #expect(try await cluster.sql("SELECT count(*) FROM dormice", database: name) == "0")
     }
 
-    @Test func aKilledServerStartsAgainWithItsData() async throws {
+    @Test func `a killed server starts again with its data`() async throws {
         let cluster = try await PrivateCluster.make(settings: ["application_name": "it's ours"])
         let name = try await cluster.makeNamedDatabase()
         try await cluster.sql("CREATE TABLE t AS SELECT 42 AS a", database: name)
@@ -71,7 +71,7 @@ struct PrivateClusterTests {
         #expect(!FileManager.default.fileExists(atPath: cluster.socketDirectory))
     }
 
-    @Test func aServerThatCannotStartSaysWhy() async throws {
+    @Test func `a server that can't start reports the cause`() async throws {
         let failure = await #expect(throws: ClusterFailed.self) {
             try await PrivateCluster.make(settings: ["shared_buffers": "nonsense"])
         }

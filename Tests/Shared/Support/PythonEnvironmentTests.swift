@@ -9,9 +9,9 @@ import Testing
         for path in [folder.path, folder.path + ".lock"] { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    @Test func twoThatMakeTheSameShareIt() async throws {
+    @Test func `two tests with the same packages share one environment`() async throws {
         defer { remove() }
-        // What a new environment has needs no package index.
+        // Each environment contains `pip`, so this needs no package index.
         async let first = PythonEnvironment.make(["pip"], in: folder.path)
         async let second = PythonEnvironment.make(["pip"], in: folder.path)
         let environments = try await [first, second]
@@ -23,14 +23,14 @@ import Testing
         await #expect(throws: PythonFailed.self) { try await environments[0].run(script.path) }
     }
 
-    @Test func anIndexThatCanNotBeReachedIsNamedAsTheFault() async throws {
+    @Test func `an unreachable package index is named in the error`() async throws {
         defer { remove() }
         let failure = await #expect(throws: PythonFailed.self) {
             try await PythonEnvironment.make(
                 ["--index-url=http://127.0.0.1:1/simple", "httpx==0.28.1"], in: folder.path)
         }
         #expect(failure?.description.contains("is pypi.org reachable from here?") == true)
-        // What is half-made is not taken for whole.
+        // The incomplete environment is not marked as complete.
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/complete"))
     }
 }

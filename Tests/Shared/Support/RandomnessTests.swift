@@ -5,7 +5,7 @@ import Testing
 @Suite("Seeded randomness")
 struct RandomnessTests {
     /// The published test vector of SplitMix64 for the seed 1234567.
-    @Test func theNumbersAreTheOnesOfSplitMix64() {
+    @Test func `the seeded numbers are those of SplitMix64`() {
         var generator = seededRandom(1_234_567)
         let numbers = (0..<5).map { _ in generator.next() }
         #expect(
@@ -15,7 +15,7 @@ struct RandomnessTests {
             ])
     }
 
-    @Test func aPropertyThatFailsNamesItsSeed() async throws {
+    @Test func `a failed property test names its seed`() async throws {
         struct TooLarge: Error {}
         var tried: [UInt64] = []
         let failing = seededRandom(12)
@@ -36,7 +36,7 @@ struct RandomnessTests {
         #expect(failure?.reason is TooLarge)
     }
 
-    @Test func aSeedAskedForRunsAlone() {
+    @Test func `a given seed is the only one that runs`() {
         #expect(seeds(from: 3, count: 3, asked: nil) == [3, 4, 5])
         #expect(seeds(from: 3, count: 3, asked: "99") == [99])
         #expect(seeds(from: 3, count: 2, asked: "ninety") == [3, 4])

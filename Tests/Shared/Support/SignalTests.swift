@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Waiting without sleeping", .timeLimit(.minutes(5)))
 struct SignalTests {
-    @Test func aSignalGivesItsFirstValueToAllNowAndLater() async throws {
+    @Test func `a signal gives its first value to earlier and later waiters`() async throws {
         let signal = Signal<Int>()
         async let early = signal.value()
         #expect(signal.fire(1))
@@ -12,7 +12,7 @@ struct SignalTests {
         #expect(try await signal.value() == 1)
     }
 
-    @Test func aCancelledWaiterLeaves() async throws {
+    @Test func `a cancelled waiter ends with a cancellation error`() async throws {
         let signal = Signal<Int>()
         let waiter = Task { try await signal.value() }
         waiter.cancel()
@@ -21,7 +21,7 @@ struct SignalTests {
         #expect(try await signal.value() == 1)
     }
 
-    @Test func aGateHoldsUntilItOpensAndAgainWhenClosed() async throws {
+    @Test func `a gate blocks while it is closed`() async throws {
         let gate = Gate()
         let passed = Tally()
         let first = Task {
@@ -41,7 +41,7 @@ struct SignalTests {
         #expect(passed.count == 1)
     }
 
-    @Test func aTallyWakesAtTheCountAndNotBefore() async throws {
+    @Test func `a tally wakes a waiter at its count and not before`() async throws {
         let tally = Tally()
         let third = Task { try await tally.reaches(3) }
         let never = Task { try await tally.reaches(4) }
@@ -51,7 +51,7 @@ struct SignalTests {
         await #expect(throws: CancellationError.self) { try await never.value }
     }
 
-    @Test func theGuardEndsAnOperationThatHangsAndSaysWhich() async throws {
+    @Test func `withTimeout cancels a hanging operation and names it`() async throws {
         let cancelled = Signal<Void>()
         let never = Signal<Void>()
         let failure = await #expect(throws: TimedOut.self) {
@@ -67,7 +67,7 @@ struct SignalTests {
         try await cancelled.value()
     }
 
-    @Test func theGuardDoesNotWaitForAnOperationThatIgnoresCancellation() async throws {
+    @Test func `withTimeout does not wait for an operation that ignores cancellation`() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         await #expect(throws: TimedOut.self) {
             try await withTimeout(seconds: 0.01) {
@@ -79,7 +79,7 @@ struct SignalTests {
 
     private struct Refused: Error {}
 
-    @Test func theGuardPassesOnValuesErrorsAndCancellation() async throws {
+    @Test func `withTimeout passes on values, errors and cancellation`() async throws {
         #expect(try await withTimeout(seconds: 60) { 7 } == 7)
         await #expect(throws: Refused.self) { try await withTimeout(seconds: 60) { throw Refused() } }
         let never = Signal<Void>()
@@ -88,7 +88,7 @@ struct SignalTests {
         await #expect(throws: CancellationError.self) { try await outer.value }
     }
 
-    @Test func eventuallyAsksAgainUntilTrueAndGivesUp() async throws {
+    @Test func `eventually repeats a condition until it is true or the time is over`() async throws {
         let asked = Tally()
         try await eventually(describe: "the third answer") { asked.add() == 3 }
         #expect(asked.count == 3)

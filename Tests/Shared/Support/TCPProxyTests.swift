@@ -15,7 +15,7 @@ struct TCPProxyTests {
         proxy = try await TCPProxy.start(port: server.port)
     }
 
-    @Test func bytesGoThroughInBothDirections() async throws {
+    @Test func `bytes pass in both directions`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await client.send("to the server")
         try await server.received.first { $0 == "to the server" }
@@ -25,7 +25,7 @@ struct TCPProxyTests {
         try await server.ended.reaches()
     }
 
-    @Test func muchGoesThroughUnharmed() async throws {
+    @Test func `a large text passes unchanged`() async throws {
         let client = try await Wire.connect(proxy.port)
         let text = (0..<200_000).map { "\($0) " }.joined()
         try await client.send(text)
@@ -34,14 +34,14 @@ struct TCPProxyTests {
     }
 
     @Test(arguments: [1, 2, 5])
-    func theServerGetsWhatIsCutAfterForwarding(pieces: Int) async throws {
+    func `a cut after forwarding lets the matched bytes reach the server`(pieces: Int) async throws {
         let client = try await Wire.connect(proxy.port)
         let cut = proxy.cut(whenClientSends: "COMMIT".utf8, after: .forwarding)
         try await client.send("begin ")
         try await client.heard.first { $0 == "BEGIN " }
         for piece in split("COMMIT", into: pieces) {
             try await client.send(piece)
-            // One at a time, or the proxy might see them as one.
+            // The proxy must not see two pieces as one.
             let sent = client.sent.text
             try await server.received.first { $0 == sent }
         }
@@ -57,7 +57,7 @@ struct TCPProxyTests {
         #expect(cut.count == 1)
     }
 
-    @Test func theServerDoesNotGetWhatIsCutBefore() async throws {
+    @Test func `a cut before forwarding keeps the matched bytes from the server`() async throws {
         let client = try await Wire.connect(proxy.port)
         let cut = proxy.cut(whenClientSends: "COMMIT".utf8, after: .beforeForwarding)
         try await client.send("begin COM")
@@ -70,7 +70,7 @@ struct TCPProxyTests {
         #expect(server.received.text == "begin COM")
     }
 
-    @Test func aCutStrikesAsOftenAsAsked() async throws {
+    @Test func `a cut with a count of two cuts two connections`() async throws {
         let first = try await Wire.connect(proxy.port)
         let cut = proxy.cut(whenClientSends: "x".utf8, after: .beforeForwarding, count: 2)
         try await first.send("x")
@@ -84,7 +84,7 @@ struct TCPProxyTests {
         #expect(server.received.text == "x")
     }
 
-    @Test func allAreCutAndNewOnesTaken() async throws {
+    @Test func `cutAll cuts all connections and accepts new ones`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await client.send("up")
         try await client.heard.first { $0 == "UP" }
@@ -100,12 +100,12 @@ struct TCPProxyTests {
         try await next.heard.first { $0 == "AGAIN" }
     }
 
-    @Test func newOnesAreRefusedWhileTheOldGoOn() async throws {
+    @Test func `refuse resets new connections while open ones continue`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await client.send("up")
         try await client.heard.first { $0 == "UP" }
         proxy.refuse(true)
-        // The reset comes right after the connection is made, or before that is seen.
+        // The reset may arrive before the client sees that the connection is open.
         do { try await Wire.connect(proxy.port).ended.reaches() } catch let error as NIOConnectionError {
             let reasons = error.connectionErrors.map { ($0.error as? IOError)?.errnoCode }
             #expect(!reasons.isEmpty && reasons.allSatisfy { $0 == ECONNRESET }, "\(error)")
@@ -118,7 +118,7 @@ struct TCPProxyTests {
         try await taken.heard.first { $0 == "BACK" }
     }
 
-    @Test func aPauseHoldsBytesAndClosesUntilItEnds() async throws {
+    @Test func `a pause holds back bytes and closes until it ends`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await client.send("a")
         try await client.heard.first { $0 == "A" }
@@ -126,7 +126,7 @@ struct TCPProxyTests {
         try await client.send("b")
         let late = try await Wire.connect(proxy.port)
         try await late.send("c")
-        // A second path to the server, to see that time has passed there.
+        // A direct connection shows that the server has had time to receive.
         let direct = try await Wire.connect(server.port)
         try await direct.send("d")
         try await direct.heard.first { $0 == "D" }
@@ -139,7 +139,7 @@ struct TCPProxyTests {
         #expect(server.received.text.sorted() == ["a", "b", "c", "d"])
     }
 
-    @Test func duringAPauseNoMoreIsLetThroughThanIsAllowed() async throws {
+    @Test func `a paused proxy passes no more bytes than allowed`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await proxy.pause()
         let text = (0..<2000).map { "\($0) " }.joined()
@@ -155,13 +155,13 @@ struct TCPProxyTests {
         #expect(server.received.text == text)
     }
 
-    @Test func aServerThatIsNotThereClosesTheClient() async throws {
+    @Test func `a client is closed if the server is not reachable`() async throws {
         let proxy = try await TCPProxy.start(port: try freePort())
         let client = try await Wire.connect(proxy.port)
         try await client.ended.reaches()
     }
 
-    @Test func stoppingCutsAll() async throws {
+    @Test func `stop cuts all connections`() async throws {
         let client = try await Wire.connect(proxy.port)
         try await client.send("up")
         try await client.heard.first { $0 == "UP" }

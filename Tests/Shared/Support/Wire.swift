@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Text that grows, and whoever waits for it to be as wanted.
+/// Text that grows, with waits for a condition on it.
 final class GrowingText: Sendable {
     private struct State {
         var text = ""
@@ -32,7 +32,7 @@ final class GrowingText: Sendable {
     }
 }
 
-/// A client that keeps what it hears.
+/// A client that keeps all received text.
 struct Wire {
     let channel: any Channel
     let sent = GrowingText()
