@@ -16,8 +16,8 @@ struct QueryRule: Sendable {
             // An invalid name is not echoed.
             let pointer = isIdentifier(name) ? "/\(name)" : ""
             if !names.contains(name) {
-                let known = names.isEmpty ? "there are none" : "there are \(names.joined(separator: ", "))"
-                faults.append(Fault(pointer: pointer, detail: "is no parameter here; \(known)"))
+                let known = names.isEmpty ? "it has none" : "the parameters are \(names.joined(separator: ", "))"
+                faults.append(Fault(pointer: pointer, detail: "is not a parameter of this route; \(known)"))
             } else if !seen.insert(name).inserted {
                 faults.append(Fault(pointer: pointer, detail: "is given twice"))
             }
