@@ -2,11 +2,13 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// An attempt that is under way: at most one a task.
+/// An attempt that is in progress, at most one for each task.
 public struct Attempt: Record, Equatable {
+    /// The number of the attempt. Reports with an older epoch are refused.
     public var epoch = 0
+    /// The offset of its first byte.
     public var from = 0
-    /// Who carries it out; nil until one came.
+    /// The transfer worker that carries it out; nil until a worker claims it.
     public var mover: String?
 
     public init() {}
@@ -18,14 +20,15 @@ public struct Attempt: Record, Equatable {
     }
 }
 
-/// What one attempt brought. Every attempt writes a piece of its own, so a mover that wakes up late spoils nobody's.
+/// The bytes of one attempt. Each attempt writes its own file, so a late worker cannot damage the bytes of another.
 public struct Segment: Record, Equatable {
     public var epoch = 0
-    /// In bytes; what lies behind them in storage does not count.
+    /// The valid bytes at the beginning of the file. Later bytes are ignored.
     public var length = 0
 
     public init() {}
 
+    /// Creates a segment.
     public init(epoch: Int, length: Int) {
         self.epoch = epoch
         self.length = length
@@ -37,12 +40,12 @@ public struct Segment: Record, Equatable {
     }
 }
 
-/// An attempt in a task's history.
+/// An attempt in the history of a task, with its first offset and the offset behind its last byte.
 public struct AttemptRecord: Record, Equatable {
     public var startedAt = Instant.epoch
     public var from = 0
     public var to = 0
-    /// Nil while it is under way.
+    /// The reason why it ended; nil while it is in progress.
     public var end: AttemptEnd?
 
     public init() {}

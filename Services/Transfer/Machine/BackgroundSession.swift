@@ -2,15 +2,14 @@ public import Contracts
 public import OrderedCollections
 public import Records
 
-/// What the machine knows about an installed app.
+/// The machine's view of an installed app.
 public struct AppView: Record, Equatable {
     public var state = AppPresence.notRunning
-    /// The user ended it: nothing of it goes on, and nothing launches it.
+    /// Whether the user force-quit the app. Its transfers are cancelled, and nothing wakes it.
     public var forceQuit = false
-    /// By name: what it may upload, and what it claimed of what it has downloaded.
+    /// The files of the app by name: files to upload, and claimed downloads.
     public var files: OrderedDictionary<String, AppFile> = [:]
-    /// By the resume data that names it: what is there of downloads that were given up. The newest
-    /// ``TransferMachine/keptResumeData``.
+    /// Cancelled downloads by their resume data: the newest ``TransferMachine/keptResumeData``.
     public var resumable: OrderedDictionary<String, ResumableDownload> = [:]
 
     public init() {}
@@ -25,35 +24,34 @@ public struct AppView: Record, Equatable {
 
 /// A background session of an app.
 public struct BackgroundSession: Record, Equatable {
-    /// How far the wake of the app for this session has come.
+    /// The progress of a wake for this session.
     public enum WakeState: String, Word { case none, requested, begun }
 
+    /// The bundle identifier of the app.
     public var app = ""
     public var configuration = SessionConfiguration()
-    /// Whether the app's present process has created it: only then there is a delegate to tell.
+    /// Whether the current process of the app has created the session. Only then it has a delegate.
     public var isAttached = false
-    /// No task is taken any more.
+    /// Whether the session accepts no more tasks.
     public var isInvalidated = false
     public var wake = WakeState.none
-    /// A task has finished since the app was last told or woken.
+    /// Whether a task has finished since the app was last notified or woken.
     public var hasNews = false
-    /// A challenge has come since the app was last woken.
+    /// Whether a challenge has arrived since the app was last woken.
     public var hasNewChallenge = false
-    /// The present wake has been told that there is nothing more: `urlSessionDidFinishEvents`.
+    /// Whether the current wake has received `urlSessionDidFinishEvents`.
     public var hasFinishedEvents = false
-    /// How often the app was woken for this session since the user last brought it to the foreground: what the
-    /// resume-rate limiter counts.
+    /// The number of wakes for this session since the app was last in the foreground. The resume-rate limiter uses it.
     public var relaunches = 0
-    /// The identifier that the last task got.
+    /// The identifier of the newest task.
     public var lastTask = 0
-    /// In the order of their identifiers. Of those that are finished and told, the newest
-    /// ``TransferMachine/keptTasks``.
+    /// The tasks by identifier. Of the finished and reported tasks only the newest ``TransferMachine/keptTasks`` remain.
     public var tasks: [TransferTask] = []
-    /// The finished tasks that the app was not told of, in the order in which they finished.
+    /// The finished tasks that are not yet reported to the app, in the order in which they finished.
     public var untold: [Int] = []
-    /// The callback that the delegate is in: the next one waits for it.
+    /// The `didFinishDownloadingTo` that is running. The next callback waits for it.
     public var finishing: FinishingDownload?
-    /// What the app has answered challenges with, at most one for a protection space.
+    /// The credentials that the app has given, at most one for each protection space.
     public var credentials: [HeldCredential] = []
 
     public init() {}
@@ -75,8 +73,9 @@ public struct BackgroundSession: Record, Equatable {
         fields.field("credentials", &credentials)
     }
 
-    /// A task by its identifier.
+    /// Returns a task by its identifier.
     public subscript(_ task: Int) -> TransferTask? { tasks.first { $0.task == task } }
 
+    /// Whether a task is not completed.
     public var hasUnfinishedTasks: Bool { tasks.contains { $0.state != .completed } }
 }

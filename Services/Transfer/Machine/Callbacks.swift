@@ -2,15 +2,16 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A span that passes only while an app's code runs.
+/// A time limit that passes only while the code of an app runs.
 public struct Countdown: Record, Equatable {
+    /// The remaining time of a stopped countdown.
     public var left = Interval.zero
-    /// When it is over; nil while it stands still.
+    /// The end of a running countdown; nil while it is stopped.
     public var until: Instant?
 
     public init() {}
 
-    /// Runs from a moment on.
+    /// Creates a running countdown.
     public init(until: Instant) { self.until = until }
 
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -31,7 +32,7 @@ public struct Countdown: Record, Equatable {
     }
 }
 
-/// The delegate is in `didFinishDownloadingTo`.
+/// A `didFinishDownloadingTo` that has not returned.
 public struct FinishingDownload: Record, Equatable {
     public var task = 0
     public var countdown = Countdown()
@@ -44,11 +45,11 @@ public struct FinishingDownload: Record, Equatable {
     }
 }
 
-/// A challenge that its app has not answered.
+/// A challenge that the app has not answered.
 public struct PendingChallenge: Record, Equatable {
     public var id = ""
     public var challenge = AuthenticationChallenge()
-    /// How long the app has; nil until it was asked.
+    /// The time that the app has to answer; nil until the challenge is presented.
     public var countdown: Countdown?
 
     public init() {}
@@ -60,9 +61,9 @@ public struct PendingChallenge: Record, Equatable {
     }
 }
 
-/// That an app gave a credential for a protection space. The credential itself is not in the state.
+/// The fact that an app gave a credential for a protection space. The state does not contain the secret.
 public struct HeldCredential: Record, Equatable {
-    /// The challenge that it was the answer to.
+    /// The identifier of the answered challenge, under which the credential is stored.
     public var id = ""
     public var challenge = AuthenticationChallenge()
 
@@ -79,7 +80,7 @@ public struct HeldCredential: Record, Equatable {
     }
 }
 
-/// A protection space that a task gets no credential for.
+/// A protection space for which a task has no credential because of the app's answer.
 public struct DeclinedSpace: Record, Equatable {
     public var challenge = AuthenticationChallenge()
     public var disposition = ChallengeDisposition.performDefaultHandling
@@ -97,19 +98,19 @@ public struct DeclinedSpace: Record, Equatable {
     }
 }
 
-/// What became of the file of a finished download.
+/// The fate of the file of a download.
 public enum FileFate: String, Word {
-    /// The delegate was not told yet.
+    /// The delegate is not yet notified.
     case kept
     /// The delegate is in `didFinishDownloadingTo`.
     case offered
-    /// It is a file of the app.
+    /// The file belongs to the app.
     case claimed
-    /// The callback has returned, and the app did not want it.
+    /// The callback has returned, and the app did not claim the file.
     case gone
 }
 
-/// What is there of a download that was given up: what resume data names. It can be used once.
+/// The bytes and the request of an ended download, which a new task can continue once.
 public struct ResumableDownload: Record, Equatable {
     public var request = TransferRequest()
     public var file = ""
@@ -138,7 +139,7 @@ public struct ResumableDownload: Record, Equatable {
         fields.omittable("bytesExpected", &bytesExpected)
     }
 
-    /// Where what is there is in storage.
+    /// The storage pieces of its bytes, in order.
     public var pieces: [StoredPiece] {
         segments.filter { $0.length > 0 }.map { StoredPiece(name: "\(file)-\($0.epoch)", length: $0.length) }
     }

@@ -1,52 +1,64 @@
 public import Contracts
 public import Timeline
 
-/// What apps, and the movers of this service, ask of `transfer`.
+/// A command of an app or of a transfer worker.
 public enum TransferCommand: Sendable, Equatable {
-    /// `URLSession(configuration:)`: makes the session, or attaches to it where it is there still.
+    /// `URLSession(configuration:)`: creates the session, or attaches to an existing one.
     case openSession(app: String, session: String, SessionConfiguration)
-    /// - Parameter cancels: `invalidateAndCancel` rather than `finishTasksAndInvalidate`.
+    /// `invalidateAndCancel` if `cancels` is true, else `finishTasksAndInvalidate`.
     case invalidateSession(app: String, session: String, cancels: Bool)
+    /// Creates a download task.
     case download(app: String, session: String, TransferRequest)
-    /// A download that goes on from what resume data names, which can't be used again.
-    /// - Parameter changes: what of the request is to be another.
+    /// Creates a download task that continues from resume data. Resume data can be used once.
     case downloadResuming(app: String, session: String, resumeData: String, RequestChanges)
+    /// Creates an upload task.
     case upload(app: String, session: String, TransferRequest, UploadSource)
+    /// Resumes a suspended task.
     case resume(TaskPlace)
+    /// Suspends a running task.
     case suspend(TaskPlace)
+    /// Cancels a task.
     case cancel(TaskPlace)
+    /// Cancels a task and keeps its bytes for a resumed download.
     case cancelByProducingResumeData(TaskPlace)
-    /// The app takes the file of a download, now or when it has finished, as its own under a name.
+    /// Makes the file of a download, now or when it has finished, a file of the app under a name.
     case claim(TaskPlace, name: String)
-    /// `didFinishDownloadingTo` has returned; what the app has not claimed goes. Nothing where no callback is under way.
-    /// - Parameter task: whose callback; nil for the one that is under way.
+    /// Reports that `didFinishDownloadingTo` of a task, or of the current task if nil, has returned. A file that the app
+    /// has not claimed is removed. Does nothing if that callback is not running.
     case returnFromCallback(app: String, session: String, task: Int?)
+    /// Stores a file of an app under a name.
     case storeFile(app: String, name: String, AppFile)
+    /// Removes a file of an app.
     case removeFile(app: String, name: String)
-    /// - Parameter id: of the challenge. The credential is not the machine's to know.
-    /// - Parameter credential: by what the movers find it.
+    /// Answers the challenge `id`. `credential` identifies the stored credential; the machine never sees its secret.
     case answerChallenge(app: String, id: String, ChallengeDisposition, credential: String?)
 
-    /// A mover takes on an attempt that is scheduled.
+    /// Claims a scheduled attempt for a transfer worker.
     case startAttempt(AttemptClaim)
+    /// Reports the head of the response.
     case receiveResponse(AttemptClaim, ResponseHead)
+    /// Reports a redirect that the worker follows.
     case followRedirect(AttemptClaim, Redirect)
-    /// So many bytes of the body have left.
+    /// Reports the number of bytes of the body that are sent.
     case reportSent(AttemptClaim, total: Int)
-    /// The app has to answer before anything can be had.
+    /// Ends the attempt because the app must answer a challenge first.
     case challenge(AttemptClaim, AuthenticationChallenge)
-    /// So many bytes of the task are durably there.
+    /// Reports the number of bytes of the task that are durably stored.
     case report(AttemptClaim, total: Int)
+    /// Completes the task.
     case finish(AttemptClaim, total: Int, sha256: String)
+    /// Ends the attempt with a failure.
     case fail(AttemptClaim, total: Int, AttemptEnd)
-    /// The claim's mover is dead: another one may go on.
+    /// Ends the attempt of a dead worker, so that another worker can continue.
     case takeOver(AttemptClaim)
 }
 
-/// By what a mover speaks of an attempt: it is heard only while the attempt is the task's latest and the mover's own.
+/// The identity of an attempt in a worker's reports. Reports count only for the latest attempt of a task and from the
+/// worker that claimed it.
 public struct AttemptClaim: Sendable, Equatable {
     public var place: TaskPlace
     public var epoch: Int
+    /// The identifier of the transfer worker.
     public var mover: String
 
     public init(_ place: TaskPlace, epoch: Int, mover: String) {
@@ -56,18 +68,18 @@ public struct AttemptClaim: Sendable, Equatable {
     }
 }
 
-/// What an upload task sends.
+/// The source of the bytes of an upload task.
 public enum UploadSource: Sendable, Equatable {
-    /// A file of the app by its name: as it is now, whatever becomes of the name.
+    /// A file of the app by its name. The task sends the current content, even if the file changes later.
     case file(String)
-    /// What lies in storage for this task alone.
+    /// Bytes in storage that belong to this task alone.
     case body(AppFile)
 
-    /// The bytes that nothing but the task will name; none for a file of the app.
+    /// The bytes that belong to the task alone; empty for a file of the app.
     public var body: AppFile { if case .body(let file) = self { file } else { AppFile() } }
 }
 
-/// What may be told anew of a download that goes on from resume data.
+/// The request fields that a resumed download can change.
 public struct RequestChanges: Sendable, Equatable {
     public var earliestBeginDate: Instant?
     public var priority: Double?
@@ -78,13 +90,15 @@ public struct RequestChanges: Sendable, Equatable {
     }
 }
 
-/// A redirect that a mover follows.
+/// A redirect that a transfer worker follows.
 public struct Redirect: Sendable, Equatable {
-    /// Of the answer that redirects.
+    /// The HTTP status of the redirecting response.
     public var status: Int
-    /// Of the request that follows.
+    /// The method of the next request.
     public var method: String
+    /// The URL of the next request.
     public var url: String
+    /// Whether the next request goes to another origin, without credentials.
     public var crossesOrigins: Bool
 
     public init(status: Int, method: String, url: String, crossesOrigins: Bool) {

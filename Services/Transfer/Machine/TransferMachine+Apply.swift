@@ -110,7 +110,7 @@ extension TransferMachine {
         isRegistered = true
         fleet = event.fleet ?? fleet
         if event.poweredOn == true, !isPoweredOn {
-            // Who could not be woken while it was off may be now.
+            // Apps that could not be woken while the device was off may be woken now.
             for id in sessions.keys {
                 if sessions[id]?.untold.isEmpty == false { sessions[id]?.hasNews = true }
                 if sessions[id]?.tasks.contains(where: { $0.challenge != nil }) == true {
@@ -125,7 +125,7 @@ extension TransferMachine {
         let returns = self.network.kind != network.kind && network.kind != .none
         self.network = network
         guard returns else { return }
-        // Over another network a server may be reachable at once: nothing is held against it any more.
+        // A server may be reachable over another network, so failures no longer delay the next attempt.
         for id in sessions.keys {
             for index in sessions[id]?.tasks.indices ?? 0..<0 {
                 sessions[id]?.tasks[index].retryAt = nil
@@ -211,7 +211,7 @@ extension TransferMachine {
             if event.from == 0 { task.forgetBytes() }
             if task.response == nil { task.response = event.response }
             task.attempt?.from = event.from
-            // Those that brought nothing are nothing.
+            // Empty segments would count towards the limit of segments.
             task.segments.removeAll { $0.length == 0 }
             task.segments.append(Segment(epoch: event.epoch, length: 0))
             let rest = event.response.contentLength.map { $0.heldToBytes + event.from.heldToBytes }
@@ -296,15 +296,15 @@ extension BackgroundSession {
         for index in tasks.indices { tasks[index].challenge?.countdown?.extend(by: length) }
     }
 
-    /// What an app's state means to its sessions.
+    /// Applies a new state of the app to its session.
     fileprivate mutating func note(_ state: AppPresence, at time: Instant) {
         switch state {
         case .notRunning:
             isAttached = false
-            // What was invalidated is the process's object: the next process makes one of its own, and is told the rest.
+            // The process invalidated its own object. The next process creates a new one and gets the remaining callbacks.
             isInvalidated = false
-            // Whatever was not returned from is told to the next process. It is launched for that, unless it was in a wake
-            // for it: an app that ends each time would be woken without end.
+            // The next process gets the callbacks that did not return. It is woken for them unless the app ended in a wake
+            // for this session: an app that always crashes would be woken forever.
             let isInWake = wake == .begun
             for index in tasks.indices {
                 if tasks[index].fate == .offered {
@@ -325,7 +325,7 @@ extension BackgroundSession {
             for index in tasks.indices { tasks[index].challenge?.countdown?.goOn(at: time) }
         }
         guard state == .foreground else { return }
-        // The user is back: nothing is held against the app's wakes any more.
+        // The user has returned, which resets the resume-rate limiter.
         relaunches = 0
         for index in tasks.indices { tasks[index].delayedUntil = nil }
     }

@@ -4,10 +4,10 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// One device: its background sessions with their tasks, and what of the device bears on them.
+/// One device: its background sessions with their tasks, and the device conditions that affect them.
 ///
-/// The states of a task, and what leads from one to another. A running task either has an attempt, which a mover carries out,
-/// or waits for a reason that it names:
+/// The diagram shows the states of a task. A running task has either an attempt, which a transfer worker carries out, or
+/// a reason why it waits:
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -27,15 +27,15 @@ public struct TransferMachine: Machine {
     public typealias Policy = TransferPolicy
 
     public var isRegistered = false
-    /// Whose token opens the device.
+    /// The fleet whose tokens may access the device.
     public var fleet: String?
     public var isPoweredOn = true
     public var battery = Battery()
     public var isLowPowerMode = false
     public var network = Network()
-    /// The installed apps.
+    /// The installed apps by bundle identifier.
     public var apps: OrderedDictionary<String, AppView> = [:]
-    /// By identifier: one device has one session of a name, whichever app's it is.
+    /// The sessions by identifier. An identifier is unique on the device, across its apps.
     public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 
     public static let version = 2
@@ -48,7 +48,7 @@ public struct TransferMachine: Machine {
         LifecycleEvent.AppTerminated.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
     ]
 
-    /// Callbacks and challenges are returned from and answered by calls.
+    /// True: apps must return from callbacks and answer challenges in time.
     public static let ownsLimits = true
 
     public static func note(_ outage: Outage, _ decision: inout Decision<TransferMachine>) {
@@ -87,7 +87,7 @@ public struct TransferMachine: Machine {
         return earliest
     }
 
-    /// A task of an app's session.
+    /// Returns a task, or nil if the app has no such session or the session no such task.
     public func task(_ place: TaskPlace) -> TransferTask? {
         guard let session = sessions[place.session], session.app == place.app else { return nil }
         return session[place.task]
@@ -141,14 +141,14 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// What time itself brings.
+    /// Expires the tasks, challenges and callbacks that are due.
     fileprivate mutating func passTime() {
         expireTasks()
         expireChallenges()
         expireCallbacks()
     }
 
-    /// What follows from the rest: who may move now, who may not, and what the apps are told.
+    /// Starts and stops attempts, notifies the apps, and ends invalidated sessions.
     fileprivate mutating func settle() {
         for session in state.sessions.keys { arrange(session) }
         for session in state.sessions.keys { tell(session) }

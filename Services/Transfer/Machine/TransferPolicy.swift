@@ -1,45 +1,46 @@
 public import Timeline
 
-/// The limits that a deployment goes by. Apple publishes none of these numbers; they are chosen so that a test of a server
-/// sees what a real device does to it.
+/// The limits of a deployment. Apple does not publish these numbers. They are chosen so that a server under test sees
+/// the behaviour of a real device.
 public struct TransferPolicy: Sendable, Equatable {
-    /// The pause after a first failed attempt; each further one doubles it.
+    /// The delay after the first failed attempt. Each further failure doubles it.
     public var firstRetry = Interval.seconds(1)
-    /// The longest pause.
+    /// The longest delay between attempts.
     public var longestRetry = Interval.minutes(10)
-    /// How far a pause may lie from its length, in percent: devices that failed together don't come back together.
+    /// The jitter of a delay in percent, so that devices that failed together do not retry together.
     public var jitterPercent: UInt64 = 25
-    /// So many vain attempts to connect in a row end a task of which nothing has arrived yet.
+    /// The number of consecutive failed connections that ends a task without a received byte.
     public var connectTries = 5
-    /// An unplugged battery from this level on is as good as power for discretionary tasks.
+    /// The battery level from which discretionary tasks run without a charger.
     public var fullEnough = 0.8
-    /// How long an app has to answer a challenge, while its code runs.
+    /// The time to answer a challenge. It passes only while the code of the app runs.
     public var challengeTime = Interval.seconds(30)
-    /// When `didFinishDownloadingTo` is taken to have returned, unless the app says so earlier; while its code runs.
+    /// The time after which `didFinishDownloadingTo` counts as returned. It passes only while the code of the app runs.
     public var callbackTime = Interval.seconds(10)
-    /// How long a task waits that is started in the first wake for its session: the resume-rate limiter doubles it with each
-    /// further one (Apple's engineers on the developer forums: "Testing Background Session Code").
+    /// The delay of a task that is started after one wake for its session. The resume-rate limiter doubles it with each
+    /// further wake (Apple's engineers on the developer forums: "Testing Background Session Code").
     public var firstDelay = Interval.seconds(60)
-    /// The longest that the limiter lets a task wait.
+    /// The longest delay of the resume-rate limiter.
     public var longestDelay = Interval.hours(24)
+    /// The most sessions of a device.
     public var sessionsPerDevice = 16
+    /// The most tasks of a session that are unfinished or not yet reported to the app.
     public var tasksPerSession = 64
+    /// The most files of an app.
     public var filesPerApp = 64
-    /// A device whose state has more bytes, or would have once all its tasks move, gets nothing new. A state has at most
-    /// 64 KiB.
+    /// The size of a state, with the growth of its unfinished tasks, from which a device accepts nothing new. A state has
+    /// at most 64 KiB.
     public var stateBytes = 48 << 10
-    /// How many bytes of state a task may come to take from its creation on.
+    /// The number of bytes by which the state of a task may grow after its creation.
     public var taskGrowth = 512
-    /// A device whose state has more bytes keeps nothing that its tasks can do without: no resume data, and of servers'
-    /// answers no texts, so that what is interrupted begins again.
+    /// The size of a state from which a device stores no resume data and no validators of new responses. Interrupted
+    /// transfers then restart.
     public var crowdedBytes = 56 << 10
 
     public init() {}
 
-    /// The resume-rate limiter: whoever is woken for a session and starts tasks there waits the longer, the more often that
-    /// has happened since the user last used the app.
-    ///
-    /// - Returns: nil before the first wake.
+    /// Returns the delay of the resume-rate limiter for a new task, which grows with the wakes for its session since the
+    /// app was last in the foreground; nil before the first wake.
     public func delay(after relaunches: Int) -> Interval? {
         guard relaunches > 0 else { return nil }
         return min(longestDelay, firstDelay * (1 << Int64(min(relaunches - 1, 20))))
@@ -47,14 +48,14 @@ public struct TransferPolicy: Sendable, Equatable {
 }
 
 extension TransferMachine {
-    /// How many finished tasks a session remembers after its app was told.
+    /// The number of finished and reported tasks that a session keeps.
     public static let keptTasks = 16
-    /// How many attempts a task remembers.
+    /// The number of attempts that a task keeps.
     public static let keptAttempts = 8
-    /// How many resume data an app may hold.
+    /// The number of resumable downloads that an app keeps.
     public static let keptResumeData = 16
-    /// How many characters of a redirect's target a task remembers; the log has all of them.
+    /// The number of characters of a redirect target that a task keeps. The log has the full target.
     public static let keptURL = 256
-    /// What an interrupted download consists of at most; the next attempt begins again.
+    /// The most segments of an interrupted download. With more, the next attempt restarts.
     public static let keptSegments = 256
 }

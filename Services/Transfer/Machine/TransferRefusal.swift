@@ -1,11 +1,11 @@
 public import Contracts
 public import Machines
 
-/// Why a command was refused. Nothing is changed then.
+/// The reason why a command was refused; `description` explains each case. A refused command changes nothing.
 public enum TransferRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case appNotInstalled(String)
-    /// The call stands for code of an app that can't run any.
+    /// The call represents code of the app, and the app cannot run code.
     case appNotRunning(AppPresence)
     case unknownSession(String)
     case unknownTask(Int)
@@ -13,28 +13,23 @@ public enum TransferRefusal: MachineRefusal, Equatable, CustomStringConvertible 
     case sessionInUse(String)
     case sessionInvalidated(String)
     case unsupportedURL
-    /// Nothing has this resume data, or it was used.
     case unusableResumeData
     case unknownFile(String)
-    /// No challenge has this identifier, or it was answered.
     case unknownChallenge(String)
-    /// The task has no file that could be the app's.
     case nothingToClaim(Int)
     case tooManyFiles(limit: Int)
-    /// The app's present process has not created the session.
     case sessionNotAttached(String)
-    /// The device has so much on it that nothing new is taken.
+    /// The state of the device exceeds ``TransferPolicy/stateBytes``.
     case deviceFull
     case tooManySessions(limit: Int)
     case tooManyTasks(limit: Int)
-    /// Another attempt has taken its place, or it is over.
     case staleAttempt
-    /// Another service's event that can't be read.
+    /// An event of another service cannot be decoded.
     case unreadableEvent(ContractError)
 
     public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
-    /// The stable word for it in error documents.
+    /// The problem code in error documents. It never changes.
     public var code: String {
         switch self {
         case .deviceNotRegistered: "device_not_registered"
@@ -63,25 +58,28 @@ public enum TransferRefusal: MachineRefusal, Equatable, CustomStringConvertible 
         switch self {
         case .deviceNotRegistered: "The device is not registered."
         case .appNotInstalled(let app): "The app \(app) is not installed."
-        case .appNotRunning(let state): "The app runs no code: its state is \"\(state.rawValue)\"."
+        case .appNotRunning(let state):
+            "The app can't run code in state \"\(state.rawValue)\": launch or activate it first."
         case .unknownSession(let session): "The app has no session \(session)."
         case .unknownTask(let task): "The session has no task \(task)."
         case .sessionInUse(let session):
-            "The session \(session) is another app's (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996)."
-        case .sessionInvalidated(let session): "The session \(session) was invalidated and takes no more tasks."
-        case .unsupportedURL: "A background session moves only http and https URLs without credentials in them."
-        case .unusableResumeData: "Nothing goes on from this resume data: it was used already, or is too old."
+            "Session \(session) belongs to another app (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996)."
+        case .sessionInvalidated(let session): "Session \(session) is invalidated and accepts no more tasks."
+        case .unsupportedURL: "The URL must be a valid http or https URL without credentials."
+        case .unusableResumeData:
+            "The app has no download with this resume data: it was used already, or newer resume data replaced it."
         case .unknownFile(let name): "The app has no file \(name)."
-        case .unknownChallenge(let id): "No challenge \(id) waits for an answer."
+        case .unknownChallenge(let id): "No task of the app waits for an answer to challenge \(id)."
         case .nothingToClaim(let task):
-            "Task \(task) has no file to claim: it is no download, it failed, or didFinishDownloadingTo has returned."
-        case .tooManyFiles(let limit): "An app has at most \(limit) files, those that it has claimed ahead included."
+            "Task \(task) has no file to claim: it is an upload, it failed, or didFinishDownloadingTo has returned."
+        case .tooManyFiles(let limit): "An app can have \(limit) files, including files that downloads will become."
         case .sessionNotAttached(let session):
-            "The app was started anew and has not created the session \(session) again: PUT it first."
-        case .deviceFull: "The device has too many tasks and files: let some finish, or remove some."
-        case .tooManySessions(let limit): "A device has at most \(limit) sessions."
-        case .tooManyTasks(let limit): "A session has at most \(limit) unfinished tasks."
-        case .staleAttempt: "The attempt is over."
+            "The current process of the app has not created session \(session): create it again with PUT first."
+        case .deviceFull: "The device has too many tasks and files: wait until some finish, or remove some."
+        case .tooManySessions(let limit): "A device can have \(limit) sessions: invalidate one first."
+        case .tooManyTasks(let limit):
+            "A session can have \(limit) tasks that are unfinished or not yet reported to the app."
+        case .staleAttempt: "The attempt has ended, or another worker carries it out."
         case .unreadableEvent(let error): error.description
         }
     }

@@ -2,58 +2,63 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A task of a session.
+/// A download or upload task of a session.
 public struct TransferTask: Record, Equatable {
+    /// The identifier of the task: from 1, unique in its session.
     public var task = 0
     public var kind = TransferKind.download
     public var request = TransferRequest()
     public var isDiscretionary = false
     public var state = TransferState.running
-    /// What it sends, of an upload.
+    /// The file that an upload sends.
     public var body: AppFile?
-    /// When it fails unless it has finished.
+    /// The time at which the task fails if it has not finished.
     public var deadline = Instant.epoch
-    /// Names its bytes in storage.
+    /// The prefix of the names of its files in storage.
     public var file = ""
-    /// Why it does not move; nil while it does, and outside of `running`.
+    /// The reason why a running task has no attempt; nil in all other cases.
     public var waiting: WaitingReason?
-    /// When time itself lets it go on.
+    /// The time at which the reason in `waiting` ends; nil if it does not depend on time.
     public var waitsUntil: Instant?
-    /// The number of the last attempt.
+    /// The number of the latest attempt.
     public var epoch = 0
+    /// The attempt that is in progress.
     public var attempt: Attempt?
-    /// The pieces of storage that hold its bytes, in order.
+    /// The pieces of storage that hold the received bytes, in order.
     public var segments: [Segment] = []
-    /// The first answer of the representation that is being received; what resuming goes by.
+    /// The first response of the current representation. A resumed attempt must match it.
     public var response: ResponseHead?
     public var bytesExpected: Int?
-    /// Attempts in a row that failed without a byte.
+    /// The number of consecutive failures since the last attempt that received bytes, including that one.
     public var failures = 0
-    /// Those of them in a row in which the server could not be found, or connected to.
+    /// The number of consecutive attempts that could not find the server or connect to it.
     public var connectFailures = 0
+    /// The earliest time of the next attempt after a failure.
     public var retryAt: Instant?
-    /// The last ``TransferMachine/keptAttempts``, oldest first.
+    /// The last ``TransferMachine/keptAttempts`` attempts, oldest first.
     public var attempts: [AttemptRecord] = []
     public var error: TransferFailure?
+    /// The SHA-256 digest of the finished file, in hexadecimal.
     public var sha256: String?
-    /// It was started in a wake: the resume-rate limiter lets it begin no earlier.
+    /// The earliest start of a task that was created in the background after a wake, set by the resume-rate limiter.
     public var delayedUntil: Instant?
-    /// Of the body, in the last attempt.
+    /// The bytes of the body that the last attempt has sent.
     public var bytesSent = 0
-    /// When bytes were last reported.
+    /// The time of the last report of bytes.
     public var progressAt: Instant?
-    /// Where the last attempt was redirected to, in the end.
+    /// The last redirect target of the last attempt, shortened to ``TransferMachine/keptURL``.
     public var currentURL: String?
-    /// What the app has to answer before it goes on.
+    /// The challenge that the app must answer before the next attempt.
     public var challenge: PendingChallenge?
-    /// What the app does not answer with a credential.
+    /// The protection spaces for which the app gave no credential.
     public var declined: [DeclinedSpace] = []
-    /// What the delegate has not heard of yet, of what the attempts brought.
+    /// The bytes that are not yet reported to the delegate.
     public var untoldBytes = 0
+    /// The offset of a `didResumeAtOffset` that is not yet reported to the delegate.
     public var untoldResume: Int?
-    /// What became of the file that it has downloaded.
+    /// The fate of the downloaded file.
     public var fate = FileFate.kept
-    /// The name of the app's file that it becomes, or has become.
+    /// The name under which the app claimed the downloaded file, also in advance.
     public var claimedAs: String?
 
     public init() {}
@@ -92,22 +97,22 @@ public struct TransferTask: Record, Equatable {
         fields.omittable("claimedAs", &claimedAs)
     }
 
-    /// How many bytes are durably there.
+    /// The number of bytes that are durably stored.
     public var bytesReceived: Int { segments.reduce(0) { $0 + $1.length.heldToBytes } }
 
-    /// How many bytes a second the last attempt has brought, or sent; nil before anything was reported.
+    /// The rate of the last attempt in bytes per second, received or sent; nil before its first report.
     public var rate: Double? {
         guard let last = attempts.last, let progressAt, progressAt > last.startedAt else { return nil }
         let bytes = kind == .upload ? bytesSent : bytesReceived - last.from
         return Double(max(0, bytes)) / (progressAt - last.startedAt).seconds
     }
 
-    /// Where a piece of what it has received is in storage.
+    /// Returns the storage piece of a segment.
     public func storedPiece(_ segment: Segment) -> StoredPiece {
         StoredPiece(name: "\(file)-\(segment.epoch)", length: segment.length)
     }
 
-    /// What it has received, as a file.
+    /// The received bytes as a file.
     public var receivedFile: AppFile {
         var file = AppFile()
         file.pieces = pieces
@@ -116,6 +121,6 @@ public struct TransferTask: Record, Equatable {
         return file
     }
 
-    /// All that it has received, in order.
+    /// The storage pieces of the received bytes, in order.
     public var pieces: [StoredPiece] { segments.filter { $0.length > 0 }.map { storedPiece($0) } }
 }

@@ -1,13 +1,13 @@
-/// Scheme, host and port of a URL (RFC 6454): what decides whether it may be fetched, and whose connections are counted.
+/// Scheme, host and port of a URL (RFC 6454). The list of allowed origins and the connection limit per host use it.
 public struct WebOrigin: Sendable, Hashable, CustomStringConvertible {
     /// `http` or `https`.
     public let scheme: String
-    /// Lower-case; an IPv6 address without its brackets.
+    /// The host in lower case; an IPv6 address without its brackets.
     public let host: String
+    /// The port, or the default port of the scheme.
     public let port: Int
 
-    /// The origin of an absolute URL; nil where it is not http or https, carries credentials, or is not written in lawful
-    /// characters.
+    /// Parses an absolute URL. Returns nil if it is not http or https, has credentials, or has invalid characters.
     public init?(url: String) {
         guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) }) else {
             return nil

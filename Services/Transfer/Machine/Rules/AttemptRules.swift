@@ -2,13 +2,13 @@ import Contracts
 import Machines
 import Timeline
 
-// What movers report. Only the mover of the latest attempt is heard.
+// Reports of transfer workers. Only the worker that claimed the latest attempt may report.
 extension Decision<TransferMachine> {
     mutating func start(_ claim: AttemptClaim) throws(TransferRefusal) {
         let task = try task(claim.place)
         guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover ?? claim.mover == claim.mover
         else { throw .staleAttempt }
-        // It asks once more where it did not hear the answer.
+        // The worker repeats its claim if it did not get the answer.
         guard attempt.mover == nil else { return }
         emit(
             .attemptStarted(
@@ -21,7 +21,7 @@ extension Decision<TransferMachine> {
     mutating func receive(_ claim: AttemptClaim, _ head: ResponseHead) throws(TransferRefusal) {
         let task = try claimed(claim)
         let held = task.bytesReceived
-        // A part that nobody has asked for is not the whole, and nothing else either.
+        // An unrequested part is neither the whole file nor a continuation.
         guard held > 0 || head.status != 206 else { return retry(claim.place, .resourceChanged) }
         let from: Int
         switch ResumeRule.decide(head, held: held, known: task.response) {
@@ -47,7 +47,7 @@ extension Decision<TransferMachine> {
         let written = total - task.bytesReceived
         guard written > 0 else { return }
         guard task.segments.last?.epoch == claim.epoch else { throw .staleAttempt }
-        // The delegate of an upload hears of what is sent, not of what comes back.
+        // The delegate of an upload gets progress of the sent bytes, not of the response.
         let isTold = task.kind == .download && isListening(claim.place.session)
         emit(
             .progressMade(
@@ -99,7 +99,7 @@ extension Decision<TransferMachine> {
     }
 
     mutating func fail(_ claim: AttemptClaim, total: Int, _ end: AttemptEnd) throws(TransferRefusal) {
-        // Who can't write can't tell how much is there; what was told before stays told.
+        // A worker that cannot write does not know the total. Bytes that it has reported remain.
         try report(claim, total: max(total, try claimed(claim).bytesReceived))
         let task = try claimed(claim)
         let isHopeless = task.bytesReceived == 0 && task.connectFailures + 1 >= policy.connectTries
@@ -116,7 +116,7 @@ extension Decision<TransferMachine> {
         case .originNotAllowed: give(up: claim.place, end, .cannotConnectToHost)
         case .cannotWrite: give(up: claim.place, end, .cannotWriteToFile)
         case .resourceChanged: endAttempt(claim.place, .resourceChanged)
-        // The machine's own reasons; from a mover they mean that it stopped.
+        // Only the machine uses these reasons. From a worker they mean that it stopped.
         case .finished, .conditionsLost, .suspended, .cancelled, .expired, .moverLost:
             endAttempt(claim.place, .moverLost)
         }
@@ -127,7 +127,7 @@ extension Decision<TransferMachine> {
         endAttempt(claim.place, .moverLost)
     }
 
-    /// Ends what is under way, if anything is.
+    /// Ends the attempt in progress, if any.
     mutating func endAttempt(_ place: TaskPlace, _ end: AttemptEnd, retryAt: Instant? = nil) {
         guard let task = state.task(place), let attempt = task.attempt else { return }
         emit(
@@ -145,7 +145,7 @@ extension Decision<TransferMachine> {
         complete(place, error)
     }
 
-    /// Tries again at growing intervals: each attempt in a row that brought nothing doubles the pause.
+    /// Schedules a retry with exponential back-off. Each consecutive attempt without a byte doubles the delay.
     private mutating func retry(_ place: TaskPlace, _ end: AttemptEnd) {
         guard let task = state.task(place) else { return }
         let failures = task.bytesReceived > task.attempt?.from ?? 0 ? 1 : task.failures + 1
@@ -156,6 +156,7 @@ extension Decision<TransferMachine> {
         endAttempt(place, end, retryAt: now + pause * percent / 100)
     }
 
+    /// Returns the task if the claim is for its latest attempt and from the worker of that attempt.
     func claimed(_ claim: AttemptClaim) throws(TransferRefusal) -> TransferTask {
         let task = try task(claim.place)
         guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.mover == claim.mover else {
@@ -166,12 +167,12 @@ extension Decision<TransferMachine> {
 }
 
 extension TransferTask {
-    /// Whether an attempt has brought bytes, or has gone on from some, as far back as attempts are remembered.
+    /// Whether one of the stored attempts has received bytes or continued from some.
     fileprivate var hasBegunBefore: Bool { attempts.contains { max($0.from, $0.to) > 0 } }
 }
 
 extension ResponseHead {
-    /// What it takes to receive the answer, and no more.
+    /// The head without the texts that only a resumed download needs.
     fileprivate var withoutTexts: ResponseHead {
         var head = self
         (head.etag, head.lastModified, head.contentType) = (nil, nil, nil)

@@ -3,8 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What servers ask of apps: presented while the app's code runs, answered or not (Apple, "Handling an authentication
-// challenge").
+// Authentication challenges, which an app gets while its code runs (Apple, "Handling an authentication challenge").
 extension Decision<TransferMachine> {
     mutating func challenge(_ claim: AttemptClaim, _ challenge: AuthenticationChallenge) throws(TransferRefusal) {
         _ = try claimed(claim)
@@ -18,7 +17,7 @@ extension Decision<TransferMachine> {
                 }))
     }
 
-    /// Asks the app what it was not asked yet.
+    /// Presents the new challenges of a session to its app.
     mutating func present(_ id: String, _ session: BackgroundSession) {
         for task in session.tasks {
             guard let pending = task.challenge, pending.countdown == nil else { continue }
@@ -42,7 +41,7 @@ extension Decision<TransferMachine> {
         else { throw .unknownChallenge(challenge) }
         settle(place, asked, disposition, credential: credential)
         guard disposition == .useCredential else { return }
-        // A credential is the session's: whoever waits for the same one goes on with it.
+        // A credential belongs to the session, so it answers equal challenges of its other tasks too.
         for other in session.tasks where other.task != task.task {
             guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
             settle(
@@ -78,7 +77,7 @@ extension Decision<TransferMachine> {
         switch disposition {
         case .useCredential: break
         case .cancelAuthenticationChallenge: cancel(place, .userCancelledAuthentication)
-        // There is no other way to trust a server, and the default is not to.
+        // Default handling does not trust the server, and there is no other way to trust it.
         case .performDefaultHandling, .rejectProtectionSpace:
             if isTrust { complete(place, .serverCertificateUntrusted) }
         }
@@ -86,7 +85,7 @@ extension Decision<TransferMachine> {
 }
 
 extension TransferMachine {
-    /// The task of an app that waits for the answer to a challenge.
+    /// Returns the task of an app that waits for the answer to a challenge.
     public func task(asked challenge: String, of app: String) -> TaskPlace? {
         for (id, session) in sessions where session.app == app {
             guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }) else { continue }

@@ -4,10 +4,10 @@ import OrderedCollections
 public import Records
 import Timeline
 
-// What apps are told of finished tasks, and when they are woken for it (Apple, "Downloading files in the background" and
+// Callbacks for finished tasks, and wakes to deliver them (Apple, "Downloading files in the background" and
 // `application(_:handleEventsForBackgroundURLSession:completionHandler:)`).
 extension Decision<TransferMachine> {
-    /// Requests the wake, or tells a delegate that can listen: one callback after the other.
+    /// Requests a wake, or delivers the pending callbacks one after the other if a delegate can receive them.
     mutating func tell(_ id: String) {
         guard let session = state.sessions[id], let app = state.apps[session.app], state.isPoweredOn else { return }
         guard !state.reasonsAgainstWake(session, app).isEmpty else {
@@ -19,13 +19,13 @@ extension Decision<TransferMachine> {
         tellFinished(id)
     }
 
-    /// Whether a session has a delegate that can be told something now.
+    /// Whether a session has a delegate that can receive callbacks now.
     func isListening(_ id: String) -> Bool {
         guard let session = state.sessions[id], let app = state.apps[session.app] else { return false }
         return session.isAttached && app.state.isRunning && state.isPoweredOn
     }
 
-    /// What was missed while the app was suspended: of each task the latest.
+    /// Reports the latest progress of each task that the app missed while it was suspended.
     private mutating func tellProgress(_ id: String, _ session: BackgroundSession) {
         for task in session.tasks where task.untoldBytes > 0 || task.untoldResume != nil {
             emit(
@@ -40,7 +40,7 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// The finished tasks, in the order in which they finished. `didFinishDownloadingTo` must return before the next one.
+    /// Reports the finished tasks in the order in which they finished. Each `didFinishDownloadingTo` must return first.
     private mutating func tellFinished(_ id: String) {
         while let session = state.sessions[id], session.finishing == nil, let first = session.untold.first {
             guard let task = session[first], task.hasFileToOffer else {
@@ -57,7 +57,7 @@ extension Decision<TransferMachine> {
         emit(.eventsDelivered(.init(app: session.app, session: id, tasks: [], finishesEvents: true)))
     }
 
-    /// `didCompleteWithError` of all up to the next one that has a file to offer.
+    /// Delivers `didCompleteWithError` for all tasks before the next one with a file to offer.
     private mutating func deliver(_ id: String, _ session: BackgroundSession) {
         let tasks = Array(session.untold.prefix { session[$0]?.hasFileToOffer != true })
         let isLast = tasks.count == session.untold.count && session.wake == .begun && !session.hasFinishedEvents
@@ -67,7 +67,7 @@ extension Decision<TransferMachine> {
                 .init(app: session.app, session: id, tasks: tasks, finishesEvents: isLast && !isAsking)))
     }
 
-    /// The app takes the file as its own: at once while it is offered, else when it will be.
+    /// Gives the file of a download to the app: now if the file is offered, else as soon as it is offered.
     mutating func claim(_ place: TaskPlace, as name: String) throws(TransferRefusal) {
         try requireRunning(place.app)
         let task = try task(place)
@@ -86,7 +86,7 @@ extension Decision<TransferMachine> {
 
     mutating func returnFromCallback(_ app: String, _ id: String, _ task: Int?) throws(TransferRefusal) {
         try requireRunning(app)
-        // Said again, or too late, it must not end the callback of the next file.
+        // A repeated or late return must not end the callback of the next file.
         guard let finishing = try session(app, id).finishing, task ?? finishing.task == finishing.task else { return }
         returnFromCallback(TaskPlace(app: app, session: id, task: finishing.task), claiming: nil)
     }
@@ -104,7 +104,7 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// The app has posted the completion handler: it is through with its callbacks.
+    /// Ends all callbacks because the app has called the completion handler of the wake.
     private mutating func returnFromAll(_ id: String) {
         while let session = state.sessions[id], let finishing = session.finishing {
             returnFromCallback(TaskPlace(app: session.app, session: id, task: finishing.task), claiming: nil)
@@ -130,26 +130,26 @@ extension Decision<TransferMachine> {
 }
 
 extension TransferTask {
-    /// Whether `didFinishDownloadingTo` comes before `didCompleteWithError`, and has not come yet.
+    /// Whether the task still needs a `didFinishDownloadingTo`, which comes before `didCompleteWithError`.
     fileprivate var hasFileToOffer: Bool { kind == .download && error == nil && fate == .kept }
 }
 
-/// Why an app is not woken for a session.
+/// The reason why an app is not woken for a session.
 public enum WakeHindrance: String, Word {
     case inForeground, forceQuit, deviceOff
     /// `sessionSendsLaunchEvents` is false.
     case sendsNoLaunchEvents
-    /// It was asked for already.
+    /// A wake was already requested or has begun.
     case underWay
     /// Only the last task to finish wakes the app.
     case unfinishedTasks
-    /// There is nothing that it was not told of, or woken for.
+    /// The app was notified of all finished tasks, or woken for them.
     case nothingNew
 }
 
 extension TransferMachine {
-    /// Only the last task of a session to finish wakes its app, once, and a server that asks for credentials. A force-quit
-    /// app is not woken for anything. Whether `lifecycle` then grants the wake is its own to say.
+    /// Returns all reasons against a wake. The last task of a session to finish wakes its app once, and so does a new
+    /// challenge. Nothing wakes a force-quit app. `lifecycle` decides whether it grants a requested wake.
     public func reasonsAgainstWake(_ session: BackgroundSession, _ app: AppView) -> [WakeHindrance] {
         var reasons: [WakeHindrance] = []
         if !isPoweredOn { reasons.append(.deviceOff) }

@@ -22,7 +22,7 @@ extension Decision<TransferMachine> {
 }
 
 extension TransferMachine {
-    /// The names of an app's files, and of those that downloads will become.
+    /// Returns the names of an app's files, and the names that unfinished downloads have reserved.
     func names(of app: String) -> Set<String> {
         let reserved = sessions.values.filter { $0.app == app }.flatMap { $0.tasks.compactMap(\.claimedName) }
         return Set(apps[app]?.files.keys.elements ?? []).union(reserved)

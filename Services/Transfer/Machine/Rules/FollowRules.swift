@@ -2,7 +2,7 @@ import Contracts
 import Machines
 import OrderedCollections
 
-// What `lifecycle` tells: kept only where it changes what is known.
+// Events of `lifecycle`. An event that changes nothing for transfers is dropped.
 extension Decision<TransferMachine> {
     mutating func follow(_ event: Event) throws(TransferRefusal) {
         let told: LifecycleEvent
@@ -40,7 +40,7 @@ extension Decision<TransferMachine> {
         case .wakeRefused(let event):
             guard event.reason == .transfer else { return }
             endWake(event.app, event.request, .refused, event.refusal)
-        // The rest, and what comes to it, is not followed.
+        // The machine does not follow other events, nor future ones.
         default: break
         }
     }
@@ -79,7 +79,7 @@ extension Decision<TransferMachine> {
         emit(.appNoted(.init(app: app, state: presence, forceQuit: forceQuit)))
     }
 
-    /// Transfers outlive their app, unless the user ended it: then all are cancelled (Apple, "Downloading files in the
+    /// Transfers outlive the process of their app. A force quit cancels all of them (Apple, "Downloading files in the
     /// background").
     private mutating func note(_ event: LifecycleEvent.AppTerminated) {
         note(event.app, event.state, forceQuit: event.reason == .forceQuit ? true : nil)

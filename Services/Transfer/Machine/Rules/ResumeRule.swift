@@ -1,20 +1,23 @@
 public import Contracts
 
-/// Whether an answer goes on where the bytes end that are there (RFC 9110 sections 13.1.5, 14 and 15.3.7; Apple, "Pausing and
+/// Decides whether a response continues the stored bytes (RFC 9110 sections 13.1.5, 14 and 15.3.7; Apple, "Pausing and
 /// resuming downloads").
 public enum ResumeRule {
+    /// The use of a response.
     public enum Decision: Sendable, Equatable {
-        /// Its body follows the bytes that are there.
+        /// The body continues the stored bytes.
         case resume
-        /// Its body is the whole: what is there is dropped.
+        /// The body is the whole file. The stored bytes are dropped.
         case restart
-        /// It fits neither: what is there is dropped, and the next attempt asks for the whole.
+        /// The body is neither. The stored bytes are dropped, and the next attempt requests the whole file.
         case contradiction
     }
 
+    /// Returns the use of a response.
+    ///
     /// - Parameters:
-    ///   - held: how many bytes are there; with more than 0 the rest was asked for, with `If-Range`.
-    ///   - known: the answer that they came with.
+    ///   - held: the number of stored bytes. Above 0, the request asked for the rest with `If-Range`.
+    ///   - known: the response with which the stored bytes began.
     public static func decide(_ head: ResponseHead, held: Int, known: ResponseHead?) -> Decision {
         guard held > 0 else { return .restart }
         switch head.status {
@@ -22,21 +25,21 @@ public enum ResumeRule {
             guard head.rangeStart == held, isSame(head, known) else { return .contradiction }
             return .resume
         case 416:
-            // With If-Range the server says this of the same representation only: there is nothing behind the last byte.
+            // With If-Range, 416 is about the same representation: no bytes follow the stored ones.
             return head.completeLength == held ? .resume : .contradiction
         default: return .restart
         }
     }
 
-    /// What to send as `If-Range`: the strong ETag, else the date; nil where the bytes of this answer can't be gone on from.
+    /// Returns the value of `If-Range`: the strong ETag, or else the date; nil if the response can't be resumed.
     public static func validator(_ known: ResponseHead?) -> String? {
         guard let known, (200..<300).contains(known.status), known.acceptsRanges else { return nil }
-        // With a tag that is weak there is no other way (RFC 9110 section 13.1.5).
+        // A response with a weak tag can't be resumed, even by date (RFC 9110 section 13.1.5).
         if let etag = known.etag { return etag.hasPrefix("\"") && etag.utf8.count > 2 ? etag : nil }
         return known.lastModified
     }
 
-    /// From where the next attempt of a task may go on, in bytes; 0 where it begins again.
+    /// Returns the offset of the next attempt in bytes; 0 if it restarts.
     static func offset(_ task: TransferTask) -> Int {
         guard task.kind == .download, task.request.method == "GET", validator(task.response) != nil,
             task.segments.count < TransferMachine.keptSegments
@@ -55,6 +58,6 @@ public enum ResumeRule {
 }
 
 extension TransferTask {
-    /// Whether what is there is worth anything to another task.
+    /// Whether another task can continue from the stored bytes.
     var canBeResumed: Bool { ResumeRule.offset(self) > 0 }
 }

@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Records
 
-// Sessions: made, attached to, invalidated.
+// Creates, attaches to and invalidates sessions.
 extension Decision<TransferMachine> {
     mutating func openSession(
         _ app: String, _ id: String, _ configuration: SessionConfiguration
@@ -35,7 +35,7 @@ extension Decision<TransferMachine> {
         emit(.sessionInvalidated(.init(app: app, session: id, cancels: cancels)))
     }
 
-    /// An invalidated session goes with the last thing that was to be told of it.
+    /// Removes an invalidated session after its last callback.
     mutating func end(_ id: String) {
         guard let session = state.sessions[id], session.isInvalidated, !session.hasUnfinishedTasks,
             session.untold.isEmpty, session.finishing == nil
@@ -48,7 +48,7 @@ extension Decision<TransferMachine> {
         return session
     }
 
-    /// What stands for code of an app needs an app whose code runs.
+    /// Throws unless the app is installed and its code runs. Calls that represent code of the app need this.
     func requireRunning(_ app: String) throws(TransferRefusal) {
         guard let view = state.apps[app] else { throw .appNotInstalled(app) }
         guard view.state.isRunning else { throw .appNotRunning(view.state) }

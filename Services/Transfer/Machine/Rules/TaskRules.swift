@@ -4,7 +4,7 @@ import OrderedCollections
 import Records
 import Timeline
 
-// Tasks: created, suspended, resumed, cancelled, timed out.
+// Creates, suspends, resumes, cancels and expires tasks.
 extension Decision<TransferMachine> {
     mutating func create(
         _ kind: TransferKind, _ app: String, _ id: String, _ request: TransferRequest,
@@ -41,7 +41,7 @@ extension Decision<TransferMachine> {
         let session = try session(app, id)
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
         guard session.isAttached else { throw .sessionNotAttached(id) }
-        // Finished ones count until the app was told of them.
+        // Finished tasks count until the app is notified of them.
         guard session.tasks.count(where: { $0.state != .completed }) + session.untold.count < policy.tasksPerSession
         else { throw .tooManyTasks(limit: policy.tasksPerSession) }
         try requireRoom()
@@ -54,7 +54,7 @@ extension Decision<TransferMachine> {
         let isInForeground = state.apps[session.app]?.state == .foreground
         let place = TaskPlace(app: session.app, session: id, task: session.lastTask &+ 1)
         var created = TransferEvent.TaskCreated(place)
-        // Apple, "isDiscretionary": for tasks started while the app is in the background it is as if it were true.
+        // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
         created.discretionary = session.configuration.isDiscretionary || !isInForeground
         created.deadline = now + session.configuration.timeoutIntervalForResource
         if !isInForeground { created.delayedUntil = policy.delay(after: session.relaunches).map { now + $0 } }
@@ -62,13 +62,13 @@ extension Decision<TransferMachine> {
         emit(.taskCreated(created))
     }
 
-    /// What is there may grow; what is new must leave it the room.
+    /// Throws unless the state has room for something new and for the growth of its unfinished tasks.
     func requireRoom() throws(TransferRefusal) {
         let unfinished = state.sessions.values.reduce(0) { $0 + $1.tasks.count { $0.state != .completed } }
         guard state.binary.count + unfinished * policy.taskGrowth < policy.stateBytes else { throw .deviceFull }
     }
 
-    /// Whether there is no room for anything that could be done without.
+    /// Whether the state has no room for optional data.
     func isCrowded(by more: Int = 0) -> Bool { state.binary.count + more >= policy.crowdedBytes }
 
     private func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
@@ -80,7 +80,7 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// Nothing happens to a task that is not suspended, as on the platform.
+    /// Resumes a suspended task. Does nothing in other states, as on iOS.
     mutating func resume(_ place: TaskPlace) throws(TransferRefusal) {
         try requireRunning(place.app)
         guard try task(place).state == .suspended else { return }
@@ -106,7 +106,7 @@ extension Decision<TransferMachine> {
         complete(place, error, producesResumeData: producesResumeData)
     }
 
-    /// `timeoutIntervalForResource`: the one limit that a background task has, whatever becomes of its app.
+    /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task.
     mutating func expireTasks() {
         for (id, session) in state.sessions {
             for task in session.tasks where task.state != .completed && task.deadline <= now {
@@ -117,7 +117,7 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// - Parameter producesResumeData: whether the error tells how to go on, where that is possible at all.
+    /// Completes a task. With `producesResumeData` the error has resume data if the download can be resumed.
     mutating func complete(
         _ place: TaskPlace, _ error: TransferFailure?, sha256: String? = nil, producesResumeData: Bool = false
     ) {

@@ -4,9 +4,9 @@ import OrderedCollections
 public import Records
 public import Timeline
 
-// Who may move, and the named reason of whoever may not.
+// Decides which tasks may move, and why the others wait.
 extension Decision<TransferMachine> {
-    /// Looks at all running tasks of a session anew, the one with the highest priority first.
+    /// Stops attempts that may no longer move and starts new ones, the task with the highest priority first.
     mutating func arrange(_ id: String) {
         guard let session = state.sessions[id] else { return }
         let running = session.tasks.filter { $0.state == .running }
@@ -42,8 +42,8 @@ extension Decision<TransferMachine> {
                 }))
     }
 
-    /// Why a task may not move now; nil where it may. Time comes first, so that a moment that has come always changes
-    /// something.
+    /// Returns the first reason why a task waits, or nil. Reasons with an end time come first, so that a reached deadline
+    /// always changes something.
     private func waiting(_ task: TransferTask, _ id: String) -> Hindrance? {
         state.hindrances(of: task, in: id, at: now, policy).first
     }
@@ -53,10 +53,10 @@ extension Decision<TransferMachine> {
     }
 }
 
-/// Something that keeps a running task from moving.
+/// A reason why a running task waits.
 public struct Hindrance: Record, Equatable {
     public var reason = WaitingReason.waitingForConnectivity
-    /// When it ends by itself; nil where it takes more than time.
+    /// The time at which the reason ends; nil if it does not depend on time.
     public var until: Instant?
 
     public init() {}
@@ -73,7 +73,7 @@ public struct Hindrance: Record, Equatable {
 }
 
 extension TransferMachine {
-    /// All that keeps a task that has no attempt from moving, the decisive one first; empty where it may.
+    /// Returns all reasons why a task without an attempt waits, the decisive one first; empty if it may move.
     public func hindrances(
         of task: TransferTask, in id: String, at now: Instant, _ policy: TransferPolicy
     ) -> [Hindrance] {
@@ -95,7 +95,7 @@ extension TransferMachine {
         return found
     }
 
-    /// What of the device keeps a task from moving. Background sessions never fail for it, they wait.
+    /// Returns the device conditions for which a task waits. Background tasks never fail because of them.
     func obstacles(
         to task: TransferTask, _ configuration: SessionConfiguration, _ policy: TransferPolicy
     ) -> [WaitingReason] {

@@ -7,10 +7,10 @@ import Timeline
 extension TransferMachine {
     /// Upgrades older stored forms.
     ///
-    /// Version 1 has downloads only. It does not count wakes for a session, and does not know when bytes last arrived
-    /// or which progress the delegate has heard of. These start afresh where the log does not contain them. The limiter
-    /// counts from the next wake, and the delegate hears of progress from the next bytes. The delegate may hear again
-    /// that a wake's events are finished.
+    /// Version 1 has only downloads. It lacks the wakes of a session, the time of the last bytes and the progress that
+    /// the delegate already has. These fields start empty if the log does not contain them. The limiter counts from the
+    /// next wake, and the delegate gets progress from the next bytes. The delegate may get a second
+    /// `urlSessionDidFinishEvents` in a wake.
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<TransferMachine>? {
         switch version {
         case 1: Version1(binary: binary).map { .partial(TransferMachine($0)) }
@@ -37,7 +37,7 @@ extension TransferMachine {
 }
 
 extension BackgroundSession {
-    /// - Parameter isOfProcess: whether its app runs. Only a running process has the object of an invalidated session.
+    /// - Parameter isOfProcess: Whether the app runs. An invalidated session exists only in a running process.
     fileprivate init(_ old: Version1.Session, isOfProcess: Bool) {
         app = old.app
         configuration = old.configuration
