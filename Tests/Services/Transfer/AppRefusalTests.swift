@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// What the description says that calls about apps are refused for, each of them is refused for.
-@Suite("Refusals of what apps ask", .timeLimit(.minutes(4))) struct AppRefusalTests {
-    @Test func everyRefusalThatIsDescribedIsGiven() async throws {
+/// Provokes every refusal that the OpenAPI document lists for calls about apps.
+@Suite("Refusals of calls about apps", .timeLimit(.minutes(4))) struct AppRefusalTests {
+    @Test func `every described refusal of a call about an app occurs`() async throws {
         let asking = try await CannedServer.start { _ in
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"files\"\r\nContent-Length: 0\r\n\r\n"
         }
@@ -25,17 +25,16 @@ import Testing
         try await refusals.ofAnswers(to: asking)
         try await refusals.ofFiles()
         let missing = given.missing(of: operations, but: .provokedElsewhere)
-        #expect(missing.isEmpty, "described, and never given: \(missing)")
+        #expect(missing.isEmpty, "described but never given: \(missing)")
     }
 }
 
 extension Set<String> {
-    /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks``, who have a disk that is full,
-    /// and ``StorageProblems``.
+    /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks`` and ``StorageProblems``.
     static let provokedElsewhere = GivenRefusals.circumstances.union(["disk_full", "storage_exhausted"])
 }
 
-/// Provokes what calls about apps are refused for.
+/// Provokes the refusals of calls about apps.
 private struct AppRefusals {
     let given: GivenRefusals
     let suite: TransferSuite
@@ -44,7 +43,7 @@ private struct AppRefusals {
     private let session = "/v1/devices/phone/apps/app/sessions/s"
 
     private var url: String { "http://127.0.0.1:\(suite.proxy.port)/content/film" }
-    /// A task that waits.
+    /// The request of a task that waits until its begin date.
     private var later: String { #"{"url":"\#(url)","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"# }
     /// The calls that create tasks.
     private var creations: [(word: String, body: String)] {
@@ -58,13 +57,13 @@ private struct AppRefusals {
         try await suite.call(method, suite.transferPort, path, body, position: position)
     }
 
-    /// - Returns: the position that `transfer` has to come to.
+    /// Returns the log position of the transition, which `transfer` must reach.
     private func transition(_ event: String, _ app: String) async throws -> String? {
         try await suite.call(.POST, suite.lifecyclePort, app + "/transitions", #"{"event":"\#(event)"}"#)[
             "Dormouse-Position"]
     }
 
-    /// A device with two apps, one of which runs and has a session with a task that waits.
+    /// Creates a device with two apps. One runs and has a session with a waiting task.
     func scene() async throws -> GivenRefusals.Scene {
         try await suite.prepare("phone")
         let still = try await suite.call(.PUT, suite.lifecyclePort, "/v1/devices/phone/apps/still", "{}")
@@ -184,7 +183,7 @@ private struct AppRefusals {
         }
         try await refuse("unknown_file", "none")
         try await refuse("upload_incomplete", upload)
-        // Also with the URL from `Location`.
+        // The URL from `Location` gets the same refusal.
         try await refuse("upload_incomplete", location)
         _ = try await suite.send(.DELETE, suite.transferPort, upload, headers: tus)
         try await refuse("upload_gone", upload)

@@ -7,13 +7,13 @@ import TestSupport
 import Testing
 import TransferMachine
 
-/// No room for what comes.
+/// Transfers and uploads on a full disk.
 @Suite(.serialized) struct FullDisks {
-    /// What is short, and how `transfer` is run so that it is: there is room for 8 MiB.
+    /// A shortage, and the wrapper that runs `transfer` with it. There is room for 8 MiB.
     enum Shortage: String, CaseIterable, CustomTestStringConvertible {
-        /// The file system, one of its own, is full then (`ENOSPC`).
+        /// A separate file system is full (`ENOSPC`).
         case space
-        /// No file may be longer (`EFBIG`). With the signal ignored that comes first.
+        /// No file may be longer (`EFBIG`). The wrapper ignores the signal that comes first.
         case fileSize
         var testDescription: String { rawValue }
 
@@ -23,12 +23,12 @@ import TransferMachine
                 let script = #"mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@""#
                 return ["/usr/bin/unshare", geteuid() == 0 ? "-m" : "-Urm", "/bin/sh", "-c", script, directory.path]
             case .fileSize:
-                // In units of 512 bytes.
+                // `ulimit -f` counts units of 512 bytes.
                 return ["/bin/sh", "-c", #"trap '' XFSZ && ulimit -f 16384 && exec "$@""#, "sh"]
             }
         }
 
-        /// A container may forbid to mount anything.
+        /// Returns the possible shortages: a container may forbid mounts.
         static func possible() async throws -> [Shortage] {
             let folder = FileManager.default.temporaryDirectory
             let command = Shortage.space.wrapper(folder) + ["/bin/true"]
@@ -37,7 +37,7 @@ import TransferMachine
         }
     }
 
-    @Test func whatFindsNoRoomEndsAndTheRestGoesOn() async throws {
+    @Test func `a full disk fails only the transfers that do not fit`() async throws {
         for shortage in try await Shortage.possible() { try await runShort(of: shortage) }
     }
 
@@ -52,7 +52,7 @@ import TransferMachine
             defer { transfer.signal(SIGTERM) }
             let downloads = try await Downloads.begin([files[0]], from: origin.port, on: suite, devices: 1)
             try await downloads.add(files[1], to: "phone-0", from: proxy.port)
-            try await eventually(describe: "a part was told, \(comment)") {
+            try await eventually(describe: "some bytes are reported, \(comment)") {
                 try await downloads.states()["phone-0"]?.last?.bytesReceived ?? 0 > 0
             }
             proxy.release()
@@ -65,7 +65,7 @@ import TransferMachine
         _ downloads: Downloads, _ files: [ContentOrigin.File], _ origin: ContentOrigin, _ comment: Comment
     ) async throws {
         let suite = downloads.suite
-        try await eventually(describe: "what could not be kept takes no room, \(comment)") {
+        try await eventually(describe: "the failed transfer takes no space, \(comment)") {
             try await suite.send(.PUT, suite.transferPort, "/content/room", files[2].bytes).status < 300
         }
         _ = try await suite.send(.DELETE, suite.transferPort, "/content/room")

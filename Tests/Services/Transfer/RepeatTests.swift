@@ -5,12 +5,12 @@ import Records
 import TestSupport
 import Testing
 
-/// Requests that come once more, as from a client that did not hear the answer.
+/// Repeated requests, as from a client that did not receive the response.
 @Suite(.serialized) struct Repeats {
     private static let session = Downloads.session("phone")
     private static let files = "/v1/devices/phone/apps/app/files"
 
-    /// Nothing moves, and no time passes.
+    /// Runs with a paused network, so that no task moves.
     private func run(_ body: (TransferSuite) async throws -> Void) async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
@@ -31,7 +31,7 @@ import Testing
         try await suite.call(.GET, suite.transferPort, Self.session).json["tasks"]?.items?.count
     }
 
-    @Test func createNoSecondTask() async throws {
+    @Test func `a repeated creation makes no second task`() async throws {
         try await run { suite in
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/x"
             _ = try await suite.send(.PUT, suite.transferPort, Self.files + "/film", ByteBuffer(string: "film"))
@@ -50,13 +50,13 @@ import Testing
                 #expect(try await tasks(suite) == index + 1)
             }
             let elsewhere = try await post("\(Self.session)/uploads", kinds[1].1, key: "downloads", suite)
-            #expect(elsewhere.code == "idempotency_conflict", "a key is for one path")
+            #expect(elsewhere.code == "idempotency_conflict", "a key is valid for one path")
             #expect(try await post("\(Self.session)/uploads", kinds[1].1, key: "new", suite).json["task"]?.int == 3)
         }
     }
 
-    /// What a task sends may be gone when its creation is repeated: the answer is the same.
-    @Test func areAnsweredWhenTheUploadIsGone() async throws {
+    /// The upload may be deleted when the creation of the task is repeated.
+    @Test func `a repeated creation gets the same response after its upload was deleted`() async throws {
         try await run { suite in
             let upload = try await suite.upload("film")
             let document = #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/content/x","file":"\#(upload)"}"#
@@ -67,7 +67,7 @@ import Testing
             #expect(pieces.count == 1)
             let again = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(again.status == 201 && again.body == first.body)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == pieces, "nothing new is kept")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == pieces, "nothing new is stored")
             try await suite.terminate(upload)
             let late = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(late.status == 201 && late.body == first.body)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func replaceNoFile() async throws {
+    @Test func `a repeated PUT does not replace a newer file`() async throws {
         try await run { suite in
             func put(_ text: String, _ key: String?) async throws -> HTTPAnswer {
                 var headers = ["Content-Type": "text/plain"]
@@ -94,13 +94,13 @@ import Testing
             #expect(try await put("second", nil).status == 201)
             let again = try await put("first", "k")
             #expect(again.status == 201 && again.body == first.body)
-            #expect(try await content() == "second", "it was done before")
+            #expect(try await content() == "second", "a repeat changes nothing")
         }
     }
 
-    @Test func ofACompletionEndNoOtherCallback() async throws {
+    @Test func `a repeated completion does not end the next callback`() async throws {
         try await run { suite in
-            // A callback returns by itself after a while, so no time passes.
+            // A callback returns by itself after 10 s, so the clock must stand still.
             try await suite.freezeClock()
             _ = try await suite.send(.PUT, suite.transferPort, "/content/film", ByteBuffer(string: "film"))
             suite.proxy.resume()
@@ -118,7 +118,7 @@ import Testing
                     headers: ["Content-Type": "application/json"], ByteBuffer(string: document))
             }
             #expect(try await (file(1), file(2)) == (200, 200))
-            #expect(try await complete(#"{"task":2}"#).status == 204, "it is not its turn")
+            #expect(try await complete(#"{"task":2}"#).status == 204, "task 2 is not in its callback")
             #expect(try await (file(1), file(2)) == (200, 200))
             for _ in 1...3 { #expect(try await complete(#"{"task":1}"#).status == 204) }
             #expect(try await (file(1), file(2)) == (410, 200))
@@ -132,9 +132,7 @@ import Testing
 }
 
 extension TransferSuite {
-    /// Uploads a text by tus.
-    ///
-    /// - Returns: the path of the upload.
+    /// Uploads a text by tus and returns the path of the upload.
     func upload(_ text: String) async throws -> String {
         let created = try await send(
             .POST, transferPort, "/files",
@@ -153,10 +151,10 @@ extension TransferSuite {
         #expect(deleted.status == 204)
     }
 
-    /// From now on the suite's time stands still, but for ``stepClock(by:)``.
+    /// Stops the time of the suite. Only ``stepClock(by:)`` moves it.
     func freezeClock() async throws { try await setClock("moment") }
 
-    /// - Parameter seconds: of the suite's time, after ``freezeClock()``.
+    /// Sets the time of the suite to some seconds after ``freezeClock()``.
     func stepClock(by seconds: Int) async throws { try await setClock("virtual_epoch + \(seconds * 1000)") }
 
     private func setClock(_ moment: String) async throws {

@@ -10,9 +10,9 @@ import Testing
 
 @testable import TransferService
 
-/// What apps answer challenges with is in a table of its own and nowhere else.
+/// Credentials of apps are stored in one table and nowhere else.
 @Suite(.serialized) struct Secrets {
-    /// A password that was given for each scheme, and what goes over the wire in its place.
+    /// A credential for one scheme, and its texts that must not leak.
     private struct Secret {
         let path: String
         let answer: String
@@ -32,19 +32,19 @@ import Testing
             path: "/digest",
             answer: String(
                 decoding: JSON.object(["user": .string("Mufasa"), "password": .string(digest)]).bytes, as: UTF8.self),
-            // What JSON makes of its quotes is another text.
+            // JSON escapes the quotes of the password, so a part without quotes is searched too.
             texts: [digest, "Circle of"]),
         Secret(path: "/bearer", answer: #"{"token":"\#(token)"}"#, texts: [token]),
     ]
     private static let texts = all.flatMap(\.texts) + [unwanted]
-    /// Given where it is of no use.
+    /// A credential that is given only in refused calls.
     private static let unwanted = "given-in-vain"
 
     private static func text(_ answer: String, _ disposition: String = "useCredential") -> String {
         #"{"disposition":"\#(disposition)","credential":\#(answer)}"#
     }
 
-    /// Asks for a credential; the first answer to the right one is no HTTP.
+    /// Starts a server that asks for credentials. Its first response to a correct credential is not HTTP.
     private static func origin(tls: Bool) async throws -> (CannedServer, url: String) {
         let broken = FirstTimes()
         let digests = DigestOrigin(DigestOrigin.Kind(algorithm: "SHA-256", hasQop: true))
@@ -71,7 +71,7 @@ import Testing
         return (server, "https://localhost:\(server.port)")
     }
 
-    @Test(arguments: [false, true]) func areInTheirOwnTableAlone(tls: Bool) async throws {
+    @Test(arguments: [false, true]) func `credentials are only in their own table`(tls: Bool) async throws {
         let (server, url) = try await Self.origin(tls: tls)
         let (suite, transfer) = try await TransferSuite.start(origins: [url], logLevel: "trace")
         defer { transfer.signal(SIGTERM) }
@@ -94,11 +94,11 @@ import Testing
         transfer.signal(SIGTERM)
         _ = try await transfer.exit()
         let lines = transfer.output.lines + transfer.errors.lines
-        #expect(lines.contains { $0.contains("debug") || $0.contains("trace") }, "it told of everything")
+        #expect(lines.contains { $0.contains("debug") || $0.contains("trace") }, "the log level is low enough")
         for line in lines { #expect(!Self.texts.contains { line.contains($0) }, "\(line)") }
     }
 
-    /// The certificate, which is no secret.
+    /// Trusts the certificate of the server, whose fingerprint is not secret.
     private func trust(_ url: String, _ suite: TransferSuite) async throws {
         let task = try await suite.download(url + "/basic")
         let challenge = try await suite.challenge(of: task)
@@ -109,7 +109,7 @@ import Testing
             .POST, suite.transferPort, "\(Downloads.session("phone"))/tasks/\(task)/cancel")
     }
 
-    /// Answers that are refused.
+    /// Gives answers that the service refuses.
     private func giveInVain(_ challenge: String, _ secret: Secret, _ suite: TransferSuite) async throws {
         let fitting = secret.answer.contains("token") ? #""token""# : #""user":"u","password""#
         let other = secret.answer.contains("token") ? #""user":"u","password""# : #""token""#
@@ -125,10 +125,10 @@ import Testing
             #expect((400..<500).contains(answer.status), "\(text)")
             #expect(!String(buffer: answer.body).contains(Self.unwanted), "\(text)")
         }
-        #expect(try await !tables(suite, of: [Self.unwanted]).contains("transfer.credentials"), "none is kept")
+        #expect(try await !tables(suite, of: [Self.unwanted]).contains("transfer.credentials"), "none is stored")
     }
 
-    /// They stay while the session may need them, and go with it.
+    /// Checks that a sweep keeps credentials while their session exists and removes them after it.
     private func swept(_ suite: TransferSuite) async throws {
         let logger = Logger(label: "sweep")
         let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
@@ -155,7 +155,7 @@ import Testing
         #expect(try await suite.sql("SELECT count(*) FROM transfer.credentials") == "0")
     }
 
-    /// The tables in which one of the texts is, as such or in its bytes.
+    /// Returns the tables that contain one of the texts, as text or as bytes.
     private func tables(_ suite: TransferSuite, of texts: [String] = Secrets.texts) async throws -> [String] {
         let all = try await suite.sql(
             """
@@ -174,7 +174,7 @@ import Testing
     }
 }
 
-/// Tells first times from others.
+/// Remembers which names it has seen.
 private final class FirstTimes: Sendable {
     private let seen = Mutex<Set<String>>([])
 

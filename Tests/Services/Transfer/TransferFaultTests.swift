@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 import TransferMachine
 
-/// Processes that are killed, stopped and cut off while bytes move.
+/// Kills, stops and disconnects processes while bytes move.
 @Suite(.serialized) struct TransferFaults {
-    @Test func killedTwiceAmongTwoHundredDownloads() async throws {
+    @Test func `two hundred downloads complete although their service is killed twice`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -23,9 +23,9 @@ import TransferMachine
             let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 50)
             var told: [[String: [Int: Int]]] = []
             for kills in 0...1 {
-                try await eventually(within: 60, describe: "some have told of bytes, seed \(seed)") {
+                try await eventually(within: 60, describe: "some downloads have reported bytes, seed \(seed)") {
                     guard proxy.spent.count >= 20 * kills + 60 else { return false }
-                    // Also of those that were under way before.
+                    // The second time, only downloads that lost an attempt to the first kill count.
                     let moving = try await downloads.states().values.joined().filter {
                         $0.attempt != nil && $0.attempts.count > kills
                     }
@@ -45,18 +45,18 @@ import TransferMachine
 
             let ends = attempts.joined().compactMap { $0["end"]?.string }
             #expect(Set(ends) == ["moverLost", "finished"], "seed \(seed)")
-            #expect(attempts.contains { $0.count == 3 }, "one was under way both times, seed \(seed)")
+            #expect(attempts.contains { $0.count == 3 }, "one download met both kills, seed \(seed)")
             try await goOnFromWhatWasTold(told, downloads)
         }
     }
 
-    /// Nothing that was told before a process was killed is fetched again.
+    /// Checks that no byte that was reported before a kill is fetched again.
     private func goOnFromWhatWasTold(_ told: [[String: [Int: Int]]], _ downloads: Downloads) async throws {
         for device in downloads.devices {
             for task in try await downloads.tasks(of: device) {
                 let number = try #require(task["task"]?.int)
                 let lost = (task["attempts"]?.items ?? []).filter { $0["end"]?.string == "moverLost" }
-                // Those that were waiting for their turn had no attempt to lose.
+                // Downloads that waited for a connection had no attempt to lose.
                 let tellings = told.compactMap { $0[device]?[number] }
                 #expect(lost.count <= tellings.count)
                 for attempt in lost { #expect(tellings.contains(attempt["to"]?.int ?? -1)) }
@@ -64,9 +64,9 @@ import TransferMachine
         }
     }
 
-    @Test func aKilledOriginIsResumedByRange() async throws {
+    @Test func `downloads resume by range after their origin was killed`() async throws {
         let origin = try await ContentOrigin.start()
-        // More than what the buffers of the sockets take, which comes even from a killed process.
+        // More bytes than fit into socket buffers, whose content arrives even from a killed process.
         let sizes = [0, 1, 300_000] + (1...9).map { (6 << 20) + $0 }
         let files = try await origin.put(sizes, seed: 5)
         let rations = Array(repeating: 400_000, count: files.count)
@@ -76,7 +76,7 @@ import TransferMachine
             let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 3)
             try await proxy.spent.reaches(9)
             for device in downloads.devices {
-                try await eventually(describe: "the small one of \(device) has come") {
+                try await eventually(describe: "the small download of \(device) is completed") {
                     try await downloads.tasks(of: device).first?["state"]?.string == "completed"
                 }
             }
@@ -98,7 +98,7 @@ import TransferMachine
         }
     }
 
-    @Test func uploadsOfAKilledProcessAreSentAgain() async throws {
+    @Test func `uploads of a killed process are sent again`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let bodies = try (0..<20).map { try keystream(($0 % 5) << 19, seed: UInt64($0)) }
@@ -115,7 +115,7 @@ import TransferMachine
                     .POST, suite.transferPort, Downloads.session(device) + "/uploads",
                     #"{"url":"http://127.0.0.1:\#(proxy.port)/content/sent-\#(index)","method":"PUT","file":"body"}"#)
             }
-            // All but those of no bytes.
+            // All uploads except the empty ones.
             try await proxy.spent.reaches(16)
             first.signal(SIGKILL)
             _ = try await first.exit()
@@ -132,7 +132,7 @@ import TransferMachine
                 let document = try await suite.call(.GET, suite.transferPort, task).json
                 #expect(document["error"] == .null && document["bytesSent"]?.int == body.readableBytes)
                 let ends = document["attempts"]?.items?.compactMap { $0["end"]?.string } ?? []
-                // One of no bytes may have come before.
+                // An empty upload may have finished before the kill.
                 let wasLost = body.readableBytes > 0 || ends.count > 1
                 #expect(ends == (wasLost ? ["moverLost", "finished"] : ["finished"]))
                 let arrived = try await suite.send(.GET, origin.port, "/content/sent-\(index)")
@@ -141,7 +141,7 @@ import TransferMachine
         }
     }
 
-    @Test func aStoppedMoverSpoilsNothingWhenItGoesOn() async throws {
+    @Test func `a stopped worker damages nothing when it continues`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let files = try await origin.put([20 << 20], seed: 6)
@@ -150,7 +150,7 @@ import TransferMachine
         defer { sleeper.signal(SIGTERM) }
         try await proxy.pause()
         let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 1)
-        try await proxy.trickle(until: "it has told of some of it") {
+        try await proxy.trickle(until: "some bytes are reported") {
             try await downloads.states()["phone-0"]?.first?.bytesReceived ?? 0 >= 2 << 20
         }
         let rivalPort = try freePort()
@@ -163,37 +163,37 @@ import TransferMachine
         try await suite.expireLeases(of: mover)
         proxy.resume()
         let task = Downloads.session("phone-0") + "/tasks/1"
-        try await eventually(within: 60, describe: "the other has finished it") {
+        try await eventually(within: 60, describe: "the other worker has finished the task") {
             try await suite.call(.GET, rivalPort, task).json["state"]?.string == "completed"
         }
         let finished = try await suite.call(.GET, rivalPort, task).json
-        try await eventually(describe: "only the stopped one still holds what comes to it") { proxy.connections == 1 }
+        try await eventually(describe: "only the stopped worker has a connection") { proxy.connections == 1 }
         let pieces = try #require(try await downloads.states()["phone-0"]?.first).pieces
         let known = try pieces.map { try suite.stored($0) }
 
         sleeper.signal(SIGCONT)
-        try await eventually(within: 60, describe: "it has learnt that it is not the one") { proxy.connections == 0 }
+        try await eventually(within: 60, describe: "it has dropped its attempt") { proxy.connections == 0 }
         #expect(try await suite.call(.GET, suite.transferPort, task).json == finished)
         #expect(try pieces.map { try suite.stored($0) } == known)
         try await downloads.areWhole()
         let ends = finished["attempts"]?.items?.compactMap { $0["end"]?.string }
         #expect(ends == ["moverLost", "finished"])
         #expect(pieces.map(\.length).first == stopped.bytesReceived)
-        // It carries out what comes next, with the other or without it.
+        // The continued worker carries out the next task, now that the other one has stopped.
         rival.signal(SIGTERM)
         _ = try await rival.exit()
         try await downloads.add(files[0], to: "phone-0", from: proxy.port)
         try await downloads.completed()
     }
 
-    @Test func randomCutsAreMended() async throws {
+    @Test func `downloads survive random disconnections`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         let sizes = (0..<4).flatMap { _ in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1] }
         let files = try await origin.put(sizes, seed: seed)
-        // Also within the head of an answer, and behind the last byte of a small one.
+        // Some cuts are within the head of a response or after the last byte of a small one.
         let rations = (0..<30).map { index in
             Int.random(in: index.isMultiple(of: 3) ? 0...400 : 0...1 << 20, using: &random)
         }
@@ -210,7 +210,7 @@ import TransferMachine
 }
 
 extension TransferSuite {
-    /// Lets a mover's lease run out now, or all movers': what else takes ten seconds.
+    /// Expires the lease of one worker or of all workers now instead of after ten seconds.
     func expireLeases(of mover: String? = nil) async throws {
         try await cluster.sql(
             "UPDATE transfer.movers SET expires_at = now() - interval '1 second'"
@@ -218,7 +218,7 @@ extension TransferSuite {
             database: database)
     }
 
-    /// The bytes of a piece, as far as they count.
+    /// Returns the valid bytes of a piece.
     func stored(_ piece: StoredPiece) throws -> Data {
         try Data(contentsOf: directory.appendingPathComponent("segments/\(piece.name)")).prefix(piece.length)
     }

@@ -5,12 +5,12 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// What was uploaded is read as any other content, however many files it is in.
+/// Reads of uploads, also of uploads that consist of several files.
 @Suite struct UploadsReading {
-    @Test func rangesGoAcrossFiles() async throws {
+    @Test func `ranges of a concatenated upload cross file boundaries`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
-        // Of files of 300,000 and 5 bytes, one of them twice; nothing in between.
+        // Files of 5, 0, 300,000 and again 5 bytes.
         let (large, small) = (noise(300_000, seed: 1), noise(5, seed: 2))
         var parts: [String] = []
         for bytes in [small, ByteBuffer(), large] {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func conditionsAndDigestsHold() async throws {
+    @Test func `reads of uploads support preconditions and digests`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "10"], "0123456789")
@@ -61,7 +61,7 @@ import Testing
             (["If-Match": "\"other\""], 412, nil), (["If-None-Match": "\"other\""], 200, "0123456789"),
             (["Range": "bytes=2-3", "If-Range": etag], 206, "23"),
             (["Range": "bytes=2-3", "If-Range": "\"other\""], 200, "0123456789"),
-            // It has no date: none is a reason.
+            // An upload has no date, so conditions on dates are ignored.
             (["Range": "bytes=2-3", "If-Range": date], 200, "0123456789"),
             (["Range": "bytes=2-3", "If-Range": "no date"], 200, "0123456789"),
             (["If-Unmodified-Since": date], 200, "0123456789"), (["If-Modified-Since": date], 200, "0123456789"),
@@ -84,8 +84,8 @@ import Testing
         #expect(part["Repr-Digest"] == field("0123456789") && part["Content-Digest"] == field("23"))
     }
 
-    /// It is asked how far it is, by both protocols, whatever else is asked for.
-    @Test func headTellsTheUploadNotItsBytes() async throws {
+    /// In both protocols HEAD asks for the offset of an upload, so it ignores ranges and preconditions.
+    @Test func `HEAD describes the upload and not its content`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "10"], "0123456789")

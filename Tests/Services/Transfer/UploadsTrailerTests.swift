@@ -3,12 +3,12 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// `checksum-trailer` of tus, byte by byte: few clients can send trailers.
+/// Tests `checksum-trailer` of tus on a raw connection, because few clients can send trailers.
 @Suite(.serialized) struct ChecksumTrailers {
     private static let hello = "sha1 qvTGHdzF6KLavt4PO0gs2a6pQ00="
     private static let world = "sha256 BF8T3YZLr6rQ3Zd6yXHeVJsJDLKDbwYdB3mybdm7j0s="
 
-    /// A whole request in chunks.
+    /// Returns a complete request with a chunked body.
     private static func request(
         _ method: String, _ path: String, _ headers: [String], _ chunks: [String], trailers: [String],
         promise: [String] = ["Trailer: Expires, upload-checksum"]
@@ -28,7 +28,7 @@ import Testing
         return request("PATCH", path, headers, chunks, trailers: trailers, promise: promise)
     }
 
-    /// The statuses of the answers to requests on one connection.
+    /// Sends requests on one connection and returns the statuses of the responses.
     private func statuses(_ replica: UploadsSuite.Replica, _ requests: [String]) async throws -> [String] {
         let wire = try await UploadsWire.connect(replica.port)
         let last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -36,7 +36,7 @@ import Testing
         return try await wire.heard().matches(of: #/HTTP/1\.1 (\d{3}) /#).dropLast().map { String($0.1) }
     }
 
-    @Test func bodiesAreHeldToTheChecksumBehindThem() async throws {
+    @Test func `a body must match the checksum in its trailer`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "11"])
@@ -49,7 +49,7 @@ import Testing
         for (trailers, status) in wrong {
             let answers = try await statuses(replica, [Self.patch(path, 0, ["hel", "lo"], trailers: trailers)])
             #expect(answers == [status], "\(trailers)")
-            #expect(try await replica.offset(path) == 0, "nothing of it was kept: \(trailers)")
+            #expect(try await replica.offset(path) == 0, "no byte of the body counts: \(trailers)")
         }
         let both = ["Trailer: Upload-Checksum", "Upload-Checksum: \(Self.hello)"]
         let twice = Self.patch(path, 0, ["hello"], trailers: ["Upload-Checksum: \(Self.hello)"], promise: both)
@@ -61,7 +61,7 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, path).body) == "hello world")
     }
 
-    @Test func creationsAreHeldToThemToo() async throws {
+    @Test func `the body of a creation must match the checksum in its trailer`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         for (checksum, status) in [(Self.hello, "201"), (Self.world, "460")] {
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    /// All requests are there before the first is answered, and each answer is by its own trailer.
-    @Test func requestsOfOneConnectionDoNotMixThem() async throws {
+    /// All requests are sent before the first response.
+    @Test func `pipelined requests are each checked against their own trailer`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "11"])
@@ -82,7 +82,7 @@ import Testing
         let answers = try await statuses(
             replica,
             [
-                // Refused by its head.
+                // Refused because of its content type.
                 Self.request("PATCH", path, ["Content-Type: text/plain"], ["hello"], trailers: hello),
                 Self.patch(path, 0, ["hello"], trailers: world), Self.patch(path, 0, ["hello"], trailers: []),
                 Self.patch(path, 0, ["hello"], trailers: hello), Self.patch(path, 5, [" world"], trailers: hello),
@@ -92,8 +92,8 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, path).body) == "hello world")
     }
 
-    /// Its answer comes while it is still sent; what it promised must not become the next one's.
-    @Test func whoIsAnsweredEarlyDoesNotSpoilTheNext() async throws {
+    /// The first response arrives before the end of the body. The announced trailer must not apply to the next request.
+    @Test func `an early refusal does not affect the checksum of the next request`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "5"])
@@ -108,16 +108,16 @@ import Testing
         #expect(try await replica.offset(path) == 0)
     }
 
-    @Test func whatIsCutBeforeItsTrailerDoesNotCount() async throws {
+    @Test func `a body that is cut before its trailer does not count`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let path = try await replica.begin(["Upload-Length": "5"])
         let whole = Self.patch(path, 0, ["hel", "lo"], trailers: ["Upload-Checksum: \(Self.hello)"])
-        // Each turn takes the upload twice: to append to it, and to ask for it.
+        // Each round increments the epoch twice, by its PATCH and by its HEAD.
         for (epoch, length) in [(2, whole.utf8.count - 4), (4, whole.utf8.count - 55)] {
             let wire = try await UploadsWire.connect(replica.port)
             try await wire.send(String(decoding: whole.utf8.prefix(length), as: UTF8.self))
-            try await eventually(describe: "it is at it") {
+            try await eventually(describe: "the request has taken over the upload") {
                 try await suite.sql("SELECT epoch = \(epoch) FROM transfer.uploads") == "t"
             }
             try await wire.close()

@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// tus 1.0 over real HTTP, one status after the other.
+/// tus 1.0 over HTTP, status by status.
 @Suite(.serialized) struct TusUploads {
-    @Test func everyStatusIsByTheBook() async throws {
+    @Test func `every tus request gets the status of the specification`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-max-size", "100"])
         defer { suite.stop(replica) }
         try await tellsWhatItUnderstands(replica)
@@ -37,7 +37,7 @@ import Testing
         let paths = try await replica.send(.GET, "/openapi.json").json["paths"]
         for (path, method) in [("/files", "post"), ("/files/{upload}", "post"), ("/uploads", "post")] {
             let names = paths?[path]?[method]?["parameters"]?.items?.compactMap { $0["name"]?.string } ?? []
-            #expect(!names.contains("Idempotency-Key"), "\(path): uploads repeat by their offsets")
+            #expect(!names.contains("Idempotency-Key"), "\(path): offsets make uploads idempotent")
         }
         let unknown = try await replica.tus(.HEAD, "/files/00000000-0000-4000-8000-000000000000")
         #expect(unknown.status == 404 && unknown["Upload-Offset"] == nil && unknown["Tus-Resumable"] == "1.0.0")
@@ -123,7 +123,7 @@ import Testing
         let hello = "sha1 qvTGHdzF6KLavt4PO0gs2a6pQ00="
         let wrong = try await replica.tus(.PATCH, path, ["Upload-Offset": "0", "Upload-Checksum": hello], "hallo")
         #expect(wrong.status == 460 && wrong.code == "upload_checksum_mismatch")
-        #expect(try await replica.offset(path) == 0, "nothing of it was kept")
+        #expect(try await replica.offset(path) == 0, "no byte of the body counts")
         for checksum in ["sha1", "sha1 !", "sha1 AAAA", "md5 XUFAKrxLKna5cZ2REBfFkg=="] {
             let unknown = ["Upload-Offset": "0", "Upload-Checksum": checksum]
             #expect(try await replica.tus(.PATCH, path, unknown, "hello").status == 400, "\(checksum)")
@@ -154,7 +154,7 @@ import Testing
         #expect(head["Upload-Length"] == "6" && head["Upload-Offset"] == "6")
         #expect(try await replica.tus(.PATCH, path, ["Upload-Offset": "6"], "g").status == 403)
         for part in [first, second] { #expect(try await replica.tus(.DELETE, part).status == 204) }
-        #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdef", "it does not need its parts")
+        #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdef", "the parts are not needed")
         #expect(try await replica.tus(.POST, "/files", final).status == 410)
         var large: [String] = []
         for _ in 0..<2 {

@@ -4,7 +4,7 @@ import TransferMachine
 
 @testable import TransferService
 
-/// What waits while as much is carried out as may be.
+/// The queue of attempts that wait for a free worker slot.
 @Suite("Offers of attempts") struct AttemptOffersTests {
     private let offers = AttemptOffers()
 
@@ -14,7 +14,7 @@ import TransferMachine
                 key: .device(device), place: TaskPlace(app: "a", session: "s", task: task)), epoch: epoch)
     }
 
-    @Test func whatIsOfferedAgainWaitsOnce() async {
+    @Test func `an attempt that is offered twice waits once`() async {
         for _ in 0..<1000 {
             for task in 1...3 { offers.add(offer("d", task, 1)) }
         }
@@ -23,14 +23,14 @@ import TransferMachine
         for task in 1...3 { #expect(await taken.next() == offer("d", task, 1)) }
         #expect(offers.count == 0)
         offers.add(offer("e", 1, 1))
-        #expect(await taken.next() == offer("e", 1, 1), "nothing was left between them")
+        #expect(await taken.next() == offer("e", 1, 1), "no other offer is left")
     }
 
-    @Test func theNewestCounts() async {
+    @Test func `only the newest attempt of a task waits`() async {
         for epoch in [2, 5, 3] { offers.add(offer("d", 1, epoch)) }
         var taken = offers.all.makeAsyncIterator()
         #expect(await taken.next() == offer("d", 1, 5))
-        // What was taken may be offered again: nobody knows here whether it is still carried out.
+        // A taken attempt can be offered again, because the queue does not know whether it still runs.
         offers.add(offer("d", 1, 5))
         #expect(await taken.next() == offer("d", 1, 5))
     }

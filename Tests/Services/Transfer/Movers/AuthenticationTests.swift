@@ -6,7 +6,7 @@ import Testing
 
 @testable import TransferService
 
-/// What servers ask for, and what is sent to them.
+/// Challenges of servers and the credentials that are sent.
 @Suite struct Authentication {
     private static let basic = status(401, #"WWW-Authenticate: Basic realm="files""#)
 
@@ -28,7 +28,7 @@ import Testing
         ("test", "123\u{A3}", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="),
     ])
-    func basicIsByTheBook(user: String, password: String, want: String) async throws {
+    func `Basic credentials match the examples of RFC 7617`(user: String, password: String, want: String) async throws {
         let server = try await CannedServer.start { request in
             request.headers["Authorization"] == [want] ? ok("in") : Self.basic
         }
@@ -39,7 +39,7 @@ import Testing
         #expect(outcome.asked == [Self.challenge(.basic, server)])
     }
 
-    @Test func bearersAreSentAsTheyAre() async throws {
+    @Test func `a bearer token is sent unchanged, an invalid one is not sent`() async throws {
         let server = try await CannedServer.start { request in
             request.headers["Authorization"] == ["Bearer mF_9.B5f-4.1JqM"]
                 ? ok("in") : status(401, #"WWW-Authenticate: Bearer realm="files", error="invalid_token""#)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aProxysChallengeIsAnsweredInItsField() async throws {
+    @Test func `a proxy challenge is answered in Proxy-Authorization`() async throws {
         let server = try await CannedServer.start { request in
             request.headers["Proxy-Authorization"] == ["Basic dTpw"]
                 ? ok("in") : status(407, #"Proxy-Authenticate: Basic realm="files""#)
@@ -65,7 +65,7 @@ import Testing
         #expect(outcome.body == "in" && outcome.asked.map(\.isProxy) == [true])
     }
 
-    @Test func withoutACredentialTheAnswerIsTheAnswer() async throws {
+    @Test func `without a credential the 401 is the response`() async throws {
         let server = try await CannedServer.start { _ in
             "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=files\r\nContent-Length: 4\r\n\r\nsay!"
         }
@@ -76,7 +76,7 @@ import Testing
         #expect(negotiated.status == 401 && negotiated.asked.isEmpty)
     }
 
-    @Test func whatNobodyKnowsTheAppIsAsked() async throws {
+    @Test func `an unknown protection space ends the attempt with a challenge`() async throws {
         let server = try await CannedServer.start { _ in Self.basic }
         var fetching = try Fetching(server.url(), from: server)
         fetching.decide = { _ in .ask }
@@ -84,7 +84,7 @@ import Testing
         #expect(server.requests == 1)
     }
 
-    @Test func aRefusedCredentialIsNotSentTwice() async throws {
+    @Test func `a refused credential is not sent twice`() async throws {
         let server = try await CannedServer.start { _ in Self.basic }
         var fetching = try Fetching(server.url(), from: server)
         fetching.decide = { _ in .use(.password(user: "u", password: "wrong")) }
@@ -93,7 +93,7 @@ import Testing
         #expect(server.requests == 2)
     }
 
-    @Test func theStrongestKnownIsAskedForFirst() async throws {
+    @Test func `of several schemes the strongest known one is asked for first`() async throws {
         let digest = #"Digest realm="files", nonce="n""#
         let server = try await CannedServer.start { _ in
             status(
@@ -116,7 +116,7 @@ import Testing
 
     private final class Asked: Sendable { let all = Mutex<[AuthenticationChallenge]>([]) }
 
-    @Test func credentialsGoToNoOtherOriginAndAreAskedForAnew() async throws {
+    @Test func `credentials are not sent to another origin after a redirect`() async throws {
         let second = try await CannedServer.start { request in
             ok(request.headers.contains(name: "Authorization") ? "told" : "kept")
         }
@@ -129,7 +129,7 @@ import Testing
         #expect(try await fetching.run().body == "kept")
     }
 
-    @Test func withinAnOriginACredentialIsAskedForOnce() async throws {
+    @Test func `a credential is asked for once per origin`() async throws {
         let server = try await CannedServer.start { request in
             guard request.headers["Authorization"] == ["Basic dTpw"] else { return Self.basic }
             return request.path == "/" ? status(302, "Location: /next") : ok("in")
@@ -140,7 +140,7 @@ import Testing
         #expect(outcome.body == "in" && outcome.asked.count == 1 && server.requests == 3)
     }
 
-    @Test func whatAnAppGaveIsNeverPrinted() {
+    @Test func `printed credentials do not show their secrets`() {
         for credential in [Credential.password(user: "u5er", password: "5ecret"), .bearer(token: "5ecret")] {
             for text in [
                 "\(credential)", String(reflecting: credential), "\(ChallengeDecision.use(credential))",
@@ -153,12 +153,12 @@ import Testing
     }
 }
 
-/// How servers write challenges (RFC 9110 section 11.6.1).
+/// Parsing of challenges (RFC 9110 section 11.6.1).
 @Suite struct ChallengeFields {
     private func read(_ fields: String...) -> [HTTPChallenge] { HTTPChallenge.parse(fields) }
 
-    @Test func mayHoldSeveral() {
-        // The RFC's own example.
+    @Test func `fields with several challenges are parsed`() {
+        // The example of the RFC.
         #expect(
             read(#"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#) == [
                 HTTPChallenge(scheme: "basic", parameters: ["realm": "simple"]),
@@ -175,9 +175,9 @@ import Testing
     }
 
     @Test(arguments: ["", ",", "=", "Basic realm=\"a", "Basic realm=\"a\\", "\"Basic\"", "Basic;x=1"])
-    func areNothingWhereTheyAreFaulty(field: String) { #expect(read(field).isEmpty) }
+    func `an invalid field has no challenges`(field: String) { #expect(read(field).isEmpty) }
 
-    @Test func countUpToAFault() {
+    @Test func `challenges before an error in a field count`() {
         #expect(
             read(#"Basic realm="a "b"", charset=UTF-8, Bearer"#) == [
                 HTTPChallenge(scheme: "basic", parameters: ["realm": "a ", "charset": "UTF-8"]),
@@ -186,7 +186,7 @@ import Testing
         #expect(read("Basic realm=a, Digest realm=\"b", "Bearer").map(\.scheme) == ["basic", "bearer"])
     }
 
-    @Test func neverHarm() async throws {
+    @Test func `random challenge fields are parsed without a crash`() async throws {
         let words = ["Basic", " ", ",", "=", "\"", "\\", "realm", "a", "==", "\t", "Digest", "\u{E9}", ";"]
         try await propertyTest(seedsFrom: 1, count: 2000) { generator in
             let count = Int.random(in: 0...12, using: &generator)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import TransferService
 
-/// A body that is sent again while the try before is still at work.
+/// A body that is sent again while the previous try still reads it.
 @Suite struct BodyTries {
     private final class Reports: Sendable { let all = Mutex<[Int]>([]) }
 
-    @Test func onlyTheNewestCounts() async throws {
+    @Test func `only the newest try of a body reports progress`() async throws {
         let reports = Reports()
         let body = FileBody([FilePiece(holding: ByteBuffer(randomBytes: 600_000))]) { sent in
             reports.all.withLock { $0.append(sent) }
@@ -16,7 +16,7 @@ import Testing
         var former = body.chunks(shaped: nil).makeAsyncIterator()
         let first = try await former.next()?.readableBytes
         _ = try await former.next()
-        #expect(body.meter.sent == first, "what was taken before the next was asked for")
+        #expect(body.meter.sent == first, "a chunk counts when the next one is requested")
 
         var newest = body.chunks(shaped: nil).makeAsyncIterator()
         while try await former.next() != nil {}

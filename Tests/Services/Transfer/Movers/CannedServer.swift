@@ -5,20 +5,20 @@ import NIOPosix
 import NIOSSL
 import TestSupport
 
-/// A request as it came.
+/// A received request.
 struct CannedRequest: Sendable {
     var method = ""
     var path = ""
     var headers: HTTPHeaders = [:]
     var body = ByteBuffer()
-    /// Where the server was connected to by this name (SNI or none), as the `Host` field says.
+    /// The value of the `Host` field.
     var host: String { headers.first(name: "Host") ?? "" }
 }
 
-/// Answers every request with a text that the test gives, byte for byte.
+/// A server that answers every request with a text of the test, byte for byte.
 final class CannedServer: Sendable {
     typealias Answer = @Sendable (CannedRequest) -> String
-    /// At the end of an answer: the connection is closed behind it.
+    /// A mark at the end of a response: the server closes the connection after it.
     static let close = "\u{0}"
 
     private let channel: any Channel
@@ -28,8 +28,8 @@ final class CannedServer: Sendable {
     func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// - Parameters:
-    ///   - isEarly: answers to the head already; the body is read and forgotten.
-    ///   - tls: makes it an https server.
+    ///   - isEarly: Whether to answer after the head. The server then drops the body.
+    ///   - tls: The configuration of an https server.
     static func start(
         host: String = "127.0.0.1", port: Int = 0, tls: TLSConfiguration? = nil, isEarly: Bool = false,
         _ answer: @escaping Answer
@@ -56,7 +56,7 @@ final class CannedServer: Sendable {
         self.tally = tally
     }
 
-    /// Returns when its port is free. Connections that are there go on.
+    /// Returns when the port is free. Open connections continue.
     func stop() async throws { try await channel.close() }
 
     deinit { channel.close(promise: nil) }
@@ -69,7 +69,7 @@ final class CannedServer: Sendable {
         private let tally: Tally
         private var received = ByteBuffer()
         private var request: CannedRequest?
-        /// Of the body.
+        /// The bytes of the body that are not received yet.
         private var missing = 0
 
         init(_ answer: @escaping Answer, _ isEarly: Bool, _ tally: Tally) {
@@ -121,10 +121,10 @@ final class CannedServer: Sendable {
     }
 }
 
-/// An answer with a body.
+/// Returns a response with a body.
 func ok(_ text: String) -> String { "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)" }
 
-/// An answer without one.
+/// Returns a response without a body.
 func status(_ code: Int, _ fields: String...) -> String {
     "HTTP/1.1 \(code) Answer\r\n" + fields.map { $0 + "\r\n" }.joined() + "Content-Length: 0\r\n\r\n"
 }

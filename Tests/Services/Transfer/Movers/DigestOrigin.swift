@@ -4,10 +4,10 @@ import NIOHTTP1
 import Synchronization
 import Testing
 
-/// A server that wants Digest authentication, written from the RFC without a look at the client. curl is its judge.
+/// A server with Digest authentication, written from the RFC and independent of the client. A test checks it with curl.
 final class DigestOrigin: Sendable {
     struct Kind: Sendable, CustomTestStringConvertible {
-        /// None is MD5.
+        /// The value of the `algorithm` field. MD5 is the default without it.
         var algorithm: String?
         var hasQop: Bool
         var testDescription: String { "\(algorithm ?? "none")\(hasQop ? " auth" : "")" }
@@ -24,7 +24,7 @@ final class DigestOrigin: Sendable {
 
     private let kind: Kind
     private let uses: Int
-    /// How often each nonce was used.
+    /// The number of uses of each nonce.
     private let nonces = Mutex<[String: Int]>([:])
 
     init(_ kind: Kind, usesOfANonce uses: Int = .max) {

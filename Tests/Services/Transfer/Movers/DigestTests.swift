@@ -29,7 +29,7 @@ import Testing
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ])
-    func answersTheVectorsOfTheRFC(algorithm: String, response: String) throws {
+    func `the answers match the vectors of RFC 7616`(algorithm: String, response: String) throws {
         let header = try answer(
             Self.vector + ", algorithm=\(algorithm)", password: "Circle of Life",
             nonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
@@ -42,13 +42,13 @@ import Testing
                 "cnonce": "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", "qop": "auth", "response": response,
                 "opaque": "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS",
             ])
-        // Words that some servers take without quotes only.
+        // Some servers accept these values only without quotes.
         #expect(header.contains("algorithm=\(algorithm),") && header.contains("qop=auth,"))
         #expect(header.contains("nc=00000001,"))
     }
 
-    /// RFC 2617 section 3.5, and RFC 2069 with its erratum 749.
-    @Test func answersTheVectorsOfItsForerunners() throws {
+    /// RFC 2617 section 3.5 and RFC 2069 with its erratum 749.
+    @Test func `the answers match the vectors of the older RFCs`() throws {
         let nonce = #"realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093""#
         let later = try answer(nonce + #", qop="auth""#, password: "Circle Of Life", nonce: "0a4f113b")
         #expect(later.contains(#"response="6629fae49393a05397450978507c4ef1""#))
@@ -58,7 +58,7 @@ import Testing
         #expect(!first.contains("nc=") && !first.contains("cnonce"))
     }
 
-    @Test func countsItsRequestsAndNamesUsersInUTF8() throws {
+    @Test func `answers count their requests and escape user names`() throws {
         let third = try answer(Self.vector, password: "x", nonce: "y", times: 3)
         #expect(third.contains("nc=00000003"))
         let named = try answer(Self.vector, user: "J\u{E4}s\u{F8}n Doe", password: "x", nonce: "y")
@@ -73,12 +73,12 @@ import Testing
         #"nonce="n""#, #"realm="r""#, #"realm="r", nonce="n", algorithm=SHA-512-256"#,
         #"realm="r", nonce="n", qop="auth-int""#,
     ])
-    func whatIsNotKnownIsNoOffer(fields: String) throws {
+    func `an incomplete or unsupported challenge is ignored`(fields: String) throws {
         #expect(DigestChallenge(try #require(HTTPChallenge.parse(["Digest " + fields]).first)) == nil)
     }
 
     @Test(arguments: DigestOrigin.kinds)
-    func isTakenByAServerThatCurlGetsInto(kind: DigestOrigin.Kind) async throws {
+    func `a server that accepts curl accepts the answers`(kind: DigestOrigin.Kind) async throws {
         let origin = DigestOrigin(kind)
         let server = try await CannedServer.start { origin.answer($0) }
         func curl(_ password: String) async throws -> String {
@@ -86,7 +86,7 @@ import Testing
                 "-sS", "--noproxy", "*", "--digest", "-u", "Mufasa:\(password)", server.url("/a/b?c=d%20e"),
             ])
         }
-        try #require(try await curl(DigestOrigin.password) == "in", "curl gets in: the server is right")
+        try #require(try await curl(DigestOrigin.password) == "in", "the server accepts curl")
         try #require(try await curl("wrong") == "out")
 
         var fetching = try Fetching(server.url("/a/b?c=d%20e"), from: server)
@@ -97,8 +97,8 @@ import Testing
         #expect(try await fetching.failure() != nil)
     }
 
-    /// The nonce is used up by a redirect: the next one is taken without another question.
-    @Test func aStaleNonceIsRenewedWithoutAQuestion() async throws {
+    /// A redirect uses up the nonce. The next nonce is used without another challenge for the app.
+    @Test func `a stale nonce is renewed without asking the app`() async throws {
         let origin = DigestOrigin(DigestOrigin.Kind(algorithm: "SHA-256", hasQop: true), usesOfANonce: 1)
         let server = try await CannedServer.start { request in
             let answer = origin.answer(request)
@@ -108,10 +108,10 @@ import Testing
         fetching.decide = { _ in .use(.password(user: "Mufasa", password: DigestOrigin.password)) }
         let outcome = try await fetching.run()
         #expect(outcome.body == "in" && outcome.asked.count == 1)
-        #expect(server.requests == 4, "asked, let in, told that it is stale, let in")
+        #expect(server.requests == 4, "challenge, redirect, stale nonce, response")
     }
 
-    @Test func aServerThatFindsEverythingStaleIsNotAskedForEver() async throws {
+    @Test func `a server that finds every nonce stale is not asked forever`() async throws {
         let origin = DigestOrigin(DigestOrigin.Kind(algorithm: "MD5", hasQop: true), usesOfANonce: 0)
         let server = try await CannedServer.start { origin.answer($0) }
         var fetching = try Fetching(server.url(), from: server)
@@ -120,7 +120,7 @@ import Testing
         #expect(server.requests == 4)
     }
 
-    @Test func uploadsAreAuthenticatedByTheirMethod() async throws {
+    @Test func `the digest of an upload contains its method`() async throws {
         let origin = DigestOrigin(DigestOrigin.Kind(algorithm: "SHA-256", hasQop: true))
         let server = try await CannedServer.start { origin.answer($0) }
         var fetching = try Fetching(server.url(), by: .PUT, from: server)

@@ -10,9 +10,9 @@ import Testing
 
 @testable import TransferService
 
-/// How servers misbehave, and what the daemon makes of it.
+/// Failures of servers and connections, and the end of the attempt for each.
 @Suite struct FetchFailures {
-    @Test func silenceAndShortBodiesHaveTheirNames() async throws {
+    @Test func `a short body is connectionLost and a silent one is timedOut`() async throws {
         let server = try await CannedServer.start { request in
             "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc" + (request.path == "/short" ? CannedServer.close : "")
         }
@@ -22,15 +22,15 @@ import Testing
         #expect(try await silent.failure() == FetchFailure(.timedOut))
     }
 
-    @Test func silenceInsteadOfAnAnswerIsATimeOut() async throws {
+    @Test func `silence instead of a response is timedOut`() async throws {
         let server = try await CannedServer.start { _ in "" }
         var fetching = try Fetching(server.url(), from: server)
         fetching.idle = .milliseconds(200)
         #expect(try await fetching.failure() == FetchFailure(.timedOut))
     }
 
-    /// Only the other side's silence counts, not our own slowness.
-    @Test func aSlowReaderIsNoSilentServer() async throws {
+    /// Only silence of the server counts, not a slow reader.
+    @Test func `a slow reader does not time out`() async throws {
         let text = String(repeating: "x", count: 4 << 20)
         let server = try await CannedServer.start { _ in ok(text) }
         let origins = try AllowedOrigins("http://127.0.0.1:\(server.port)")
@@ -46,7 +46,7 @@ import Testing
         #expect(count == text.utf8.count)
     }
 
-    @Test func nobodyListensAndNoSuchHost() async throws {
+    @Test func `a closed port is cannotConnect and an unknown name is hostNotFound`() async throws {
         let port = try freePort()
         var fetching = try Fetching("http://127.0.0.1:\(port)/")
         fetching.origins = try AllowedOrigins("http://127.0.0.1:\(port)")
@@ -58,7 +58,7 @@ import Testing
         #expect(try await fetching.failure() == FetchFailure(.hostNotFound))
     }
 
-    @Test func whatIsNoHTTPIsALostConnection() async throws {
+    @Test func `a response that is not HTTP is connectionLost`() async throws {
         let server = try await CannedServer.start { _ in "SSH-2.0-OpenSSH_9.2\r\n\r\n" + CannedServer.close }
         #expect(try await Fetching(server.url(), from: server).failure() == FetchFailure(.connectionLost))
     }
@@ -67,11 +67,11 @@ import Testing
         (ECONNREFUSED, AttemptEnd.cannotConnect), (EHOSTUNREACH, .cannotConnect), (ENETUNREACH, .cannotConnect),
         (ETIMEDOUT, .timedOut), (ECONNRESET, .connectionLost), (EPIPE, .connectionLost),
     ])
-    func errorsOfTheSystemHaveTheirNames(number: CInt, end: AttemptEnd) {
+    func `system errors map to ends of attempts`(number: CInt, end: AttemptEnd) {
         #expect(FetchFailure(network: IOError(errnoCode: number, reason: "test")).end == end)
     }
 
-    @Test func errorsOfTLSHaveTheirNames() {
+    @Test func `TLS and storage errors map to ends of attempts`() {
         #expect(FetchFailure(network: NIOSSLError.uncleanShutdown).end == .connectionLost)
         #expect(FetchFailure(network: NIOSSLError.handshakeFailed(.zeroReturn)).end == .secureConnectionFailed)
         #expect(FetchFailure(network: NIOSSLExtraError.failedToValidateHostname).end == .secureConnectionFailed)

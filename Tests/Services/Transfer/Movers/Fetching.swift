@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import TransferService
 
-/// A request with what a test wants to know of it.
+/// A fetch that records what happens.
 struct Fetching: Sendable {
     var origins: AllowedOrigins
     var request: FetchRequest
@@ -16,7 +16,7 @@ struct Fetching: Sendable {
     var trustRoots = NIOSSLTrustRoots.default
     var decide: ChallengeDecider = { _ in .acceptAnswer }
 
-    /// - Parameter servers: those that may be reached.
+    /// - Parameter servers: The servers whose origins are allowed.
     init(_ url: String, by method: HTTPMethod = .GET, from servers: CannedServer..., headers: HTTPHeaders = [:]) throws
     {
         let text = servers.map {
@@ -33,7 +33,7 @@ struct Fetching: Sendable {
         var asked: [AuthenticationChallenge] = []
     }
 
-    /// The last answer, and what led to it.
+    /// Runs the fetch and returns the last response with its redirects and challenges.
     func run() async throws -> Outcome {
         let log = Log()
         let fetch = Fetch(
@@ -55,7 +55,7 @@ struct Fetching: Sendable {
         return log.outcome.withLock(\.self)
     }
 
-    /// How it fails; nil where it does not.
+    /// Runs the fetch and returns its failure; nil if it succeeds.
     func failure() async throws -> FetchFailure? {
         do { _ = try await run() } catch let failure as FetchFailure { return failure }
         return nil

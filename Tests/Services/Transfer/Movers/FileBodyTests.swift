@@ -9,7 +9,7 @@ import Testing
 
 @testable import TransferService
 
-/// A file that is nowhere but in memory.
+/// A file in memory.
 private struct MemoryFile: StoredFile {
     let bytes: ByteBuffer
 
@@ -22,14 +22,14 @@ private struct MemoryFile: StoredFile {
 }
 
 extension FilePiece {
-    /// Bytes of a file.
+    /// Creates a piece that covers a file in memory.
     init(holding buffer: ByteBuffer) {
         self.init(file: MemoryFile(bytes: buffer.slice()), range: 0..<buffer.readableBytes)
     }
 }
 
 extension ByteBuffer {
-    /// Always the same for a count.
+    /// Creates pseudo-random bytes. The same count gives the same bytes.
     init(randomBytes count: Int) {
         var generator = seededRandom(UInt64(count))
         self.init()
@@ -38,14 +38,14 @@ extension ByteBuffer {
     }
 }
 
-/// What uploads send.
+/// Bodies of uploads.
 @Suite struct FileBodies {
     private static func sha256(_ buffer: ByteBuffer) -> String {
         SHA256.hash(data: Data(buffer.readableBytesView)).hexadecimal
     }
 
     @Test(arguments: [[0], [1], [256 << 10], [(256 << 10) + 1, 0, 5], [3 << 20, 1 << 20]])
-    func arriveWholeWithTheirLength(sizes: [Int]) async throws {
+    func `a body of several files arrives complete with its length`(sizes: [Int]) async throws {
         let server = try await CannedServer.start { request in
             ok("\(request.headers.first(name: "Content-Length") ?? "-") \(Self.sha256(request.body))")
         }
@@ -58,7 +58,7 @@ extension ByteBuffer {
         #expect(body.meter.sent == whole.readableBytes)
     }
 
-    @Test func startAnewAtEachTry() async throws {
+    @Test func `a body is sent from its start after a redirect and a challenge`() async throws {
         let server = try await CannedServer.start { request in
             switch request.path {
             case "/": status(307, "Location: /next")
@@ -73,12 +73,12 @@ extension ByteBuffer {
         fetching.request.body = body
         fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
         #expect(try await fetching.run().body == Self.sha256(bytes))
-        #expect(body.meter.sent == bytes.readableBytes, "of the last try")
+        #expect(body.meter.sent == bytes.readableBytes, "only the last try counts")
         #expect(server.requests == 3)
     }
 
-    /// The server has heard enough: what it says is the answer, though not all was sent.
-    @Test func anEarlyAnswerCounts() async throws {
+    /// The server answers before the end of the body. Its answer is the response of the attempt.
+    @Test func `an early response ends the sending of a body`() async throws {
         let server = try await CannedServer.start(isEarly: true) { _ in
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
         }
@@ -90,7 +90,7 @@ extension ByteBuffer {
         #expect(body.meter.sent < body.length)
     }
 
-    @Test func aFileThatIsShorterThanItShouldBeIsMissing() async throws {
+    @Test func `a body shorter than its length fails with fileMissing`() async throws {
         let server = try await CannedServer.start { _ in ok("") }
         var piece = FilePiece(holding: ByteBuffer(randomBytes: 1000))
         piece = FilePiece(file: piece.file, range: 0..<1001)
@@ -99,7 +99,7 @@ extension ByteBuffer {
         #expect(try await fetching.failure() == FetchFailure(.fileMissing))
     }
 
-    @Test func theEndIsAlwaysReported() async throws {
+    @Test func `the end of a body is always reported`() async throws {
         let server = try await CannedServer.start { _ in ok("") }
         let reports = Reports()
         let body = FileBody([FilePiece(holding: ByteBuffer(randomBytes: 300_000))]) { sent in
@@ -113,16 +113,16 @@ extension ByteBuffer {
 
     private final class Reports: Sendable { let all = Mutex<[Int]>([]) }
 
-    @Test func progressIsToldByBytesAndTime() {
+    @Test func `progress is due by bytes and by time`() {
         let start = ContinuousClock.now
         var pace = Pace(since: start)
         func isDue(_ bytes: Int, after milliseconds: Int) -> Bool {
             pace.isDue(bytes, now: start + .milliseconds(milliseconds))
         }
         #expect(!isDue(Pace.bytes, after: 100), "too soon")
-        #expect(isDue(1, after: 300), "enough of both")
+        #expect(isDue(1, after: 300), "enough bytes and enough time")
         #expect(!isDue(Pace.bytes - 1, after: 2000), "too little")
-        #expect(isDue(0, after: 6000), "after the longest silence anything counts")
-        #expect(!isDue(0, after: 60_000), "nothing came")
+        #expect(isDue(0, after: 6000), "after the longest silence any byte is enough")
+        #expect(!isDue(0, after: 60_000), "without bytes nothing is due")
     }
 }

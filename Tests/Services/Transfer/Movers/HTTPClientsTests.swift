@@ -5,16 +5,14 @@ import Testing
 
 @testable import TransferService
 
-/// How many clients there are; what they do is with ``FetchTests``.
-@Suite("Clients of the movers") struct HTTPClientsTests {
+/// The number of HTTP clients. ``FetchFailures`` tests their behaviour.
+@Suite("HTTP clients of the transfer workers") struct HTTPClientsTests {
     private func kind(_ host: String, isSecure: Bool) -> HTTPClients.Kind {
         HTTPClients.Kind(
             host: host, isSecure: isSecure, verification: .system, idleTimeout: .seconds(60), trustRoots: .default)
     }
 
-    /// Has so many connections of a kind at once.
-    ///
-    /// - Returns: how many clients there were then.
+    /// Opens some connections of a kind at once and returns the number of their clients.
     private func clients(_ kind: HTTPClients.Kind, for connections: Int) async throws -> Int {
         let entered = Tally()
         return try await withThrowingTaskGroup(of: Int.self) { group in
@@ -31,13 +29,13 @@ import Testing
         }
     }
 
-    @Test func certificatesAreReadForAFewOnly() async throws {
+    @Test func `secure connections share a few clients`() async throws {
         let secure = kind("secure.example", isSecure: true)
         #expect(try await clients(secure, for: 40) == HTTPClients.secureLimit)
         #expect(try await clients(secure, for: 40) == HTTPClients.secureLimit)
     }
 
-    @Test func withoutThemEachConnectionHasItsOwn() async throws {
+    @Test func `each plain connection has its own client`() async throws {
         let plain = kind("plain.example", isSecure: false)
         #expect(try await clients(plain, for: 100) == 100)
         #expect(HTTPClients.shared.count(of: plain) <= HTTPClients.limit)

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 import TransferMachine
 
-/// What movers leave to others, and what they tell.
+/// Hand-over between workers, and their reports.
 @Suite(.serialized) struct HandingOver {
-    /// A lease would run out in an hour only: the other goes on because the one that stops says so.
-    @Test func aMoverThatStopsHandsItsAttemptsOver() async throws {
+    /// The lease lasts an hour, so the second worker can continue only because the first one hands over.
+    @Test func `a stopping worker hands over its attempts`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
         let files = try await origin.put([20 << 20], seed: 13)
@@ -27,7 +27,7 @@ import TransferMachine
             """)
         try await proxy.pause()
         let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 1)
-        try await proxy.trickle(until: "it has told of some of it") {
+        try await proxy.trickle(until: "some bytes are reported") {
             try await downloads.states()["phone-0"]?.first?.bytesReceived ?? 0 > 0
         }
         let port = try freePort()
@@ -35,20 +35,20 @@ import TransferMachine
         defer { second.signal(SIGTERM) }
         first.signal(SIGTERM)
         #expect(try await first.exit() == .exited(0))
-        // The other may have connected already.
+        // The second worker may have connected already.
         #expect(proxy.connections <= 1)
         proxy.resume()
         let task = Downloads.session("phone-0") + "/tasks/1"
-        try await eventually(describe: "the other has finished it") {
+        try await eventually(describe: "the second worker has finished the task") {
             try await suite.call(.GET, port, task).json["state"]?.string == "completed"
         }
         let done = try await suite.call(.GET, port, task).json
         #expect(done.ends == ["moverLost", "finished"] && done["sha256"]?.string == files[0].sha256)
-        #expect(done["attempts"]?[1]?["from"]?.int ?? 0 > 0, "it goes on by range")
+        #expect(done["attempts"]?[1]?["from"]?.int ?? 0 > 0, "the second attempt resumes by range")
     }
 
-    /// Once for each mebibyte, at the end of each attempt, and where nothing was told for five seconds.
-    @Test func theLogHearsOfProgressSeldom() async throws {
+    /// Progress is reported once per MiB, at the end of each attempt, and after five seconds without a report.
+    @Test func `progress events are limited to about one per MiB`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let bytes = noise(20 << 20, seed: 14)
@@ -58,8 +58,8 @@ import TransferMachine
         try await suite.proxy.pause()
         try await suite.downloadSome(of: "big")
         try await suite.proxy.cutAll()
-        // A little at a time, so that more could be told.
-        try await suite.proxy.trickle(until: "it is completed") {
+        // Many small pieces would allow more reports.
+        try await suite.proxy.trickle(until: "the task is completed") {
             try await suite.task(1)["state"]?.string == "completed"
         }
         let done = try await suite.task(1)

@@ -4,13 +4,13 @@ import Records
 import TestSupport
 import Testing
 
-/// Answers that no server should give. Each ends an attempt or a task by the rules, and does nothing to anybody else.
+/// Invalid and hostile responses. Each ends its attempt or task by the rules and affects no other task.
 @Suite(.serialized) struct HostileOrigins {
-    /// What becomes of a download.
+    /// The result of a download.
     enum Outcome: Sendable {
-        /// The attempt ends, and another follows.
+        /// The attempt ends with this reason and is retried.
         case retried(String)
-        /// The answer is taken as it is.
+        /// The response is accepted.
         case completed(status: Int, body: String)
     }
 
@@ -26,7 +26,7 @@ import Testing
             self.outcome = outcome
         }
 
-        /// A head of some fields, and what follows.
+        /// Creates a response with some fields and a body.
         init(_ name: String, fields: String..., body: String = "abc", outcome: Outcome = .retried("connectionLost")) {
             let head = fields.map { $0 + "\r\n" }.joined()
             self.init(name, "HTTP/1.1 200 OK\r\n\(head)\r\n\(body)\(CannedServer.close)", outcome)
@@ -85,7 +85,7 @@ import Testing
             "other-protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nabc"),
     ]
 
-    @Test func harmNobodyElse() async throws {
+    @Test func `hostile responses affect no other task`() async throws {
         let server = try await CannedServer.start { request in
             Self.answers.first { request.path == "/" + $0.name }?.text ?? ok("well")
         }
@@ -116,6 +116,6 @@ import Testing
         let memory = try Memory.most(of: transfer.pid)
         #expect(memory < 512 << 20, "\(memory >> 20) MiB")
         transfer.signal(SIGTERM)
-        #expect(try await transfer.exit() == .exited(0), "the process that was started lives until here")
+        #expect(try await transfer.exit() == .exited(0), "the process has survived all responses")
     }
 }

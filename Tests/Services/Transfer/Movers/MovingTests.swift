@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tasks from their creation to their end, between real processes and origins that ask for more than a GET.
+/// Tasks from creation to end, with real processes and origins that need redirects or credentials.
 @Suite(.serialized) struct MovingTasks {
     private static let session = "/v1/devices/phone/apps/app/sessions/s"
     private static let task = session + "/tasks/1"
@@ -17,7 +17,7 @@ import Testing
         SHA256.hash(data: Data(buffer.readableBytesView)).map { String(format: "%02x", $0) }.joined()
     }
 
-    /// Runs with an app on screen that has a session.
+    /// Runs with an app in the foreground that has a session.
     private func run(from origins: [String] = [], _ body: (TransferSuite) async throws -> Void) async throws {
         try await runProcess(from: origins) { suite, _ in try await body(suite) }
     }
@@ -46,7 +46,7 @@ import Testing
         try await suite.call(.POST, suite.transferPort, Self.session + "/downloads", #"{"url":"\#(url)"}"#)
     }
 
-    /// Waits for the challenge, and answers it.
+    /// Waits for the challenge and answers it.
     private func answer(_ suite: TransferSuite, with credential: (JSON) -> String) async throws -> JSON {
         try await eventually(within: 60, describe: "the app was asked") {
             try await document(suite)["challenge"]?["id"]?.string != nil
@@ -66,7 +66,7 @@ import Testing
 
     private static let password = #"{"user":"Aladdin","password":"open sesame"}"#
 
-    @Test func anUploadArrivesThroughARedirectAndAChallenge() async throws {
+    @Test func `an upload arrives after a redirect and a challenge`() async throws {
         let received = Received()
         let server = try await CannedServer.start { request in
             if request.path == "/" { return status(307, "Location: /target") }
@@ -108,7 +108,7 @@ import Testing
 
     private final class Received: Sendable { let request = Mutex<CannedRequest?>(nil) }
 
-    @Test func aWrongPasswordIsAskedForAgain() async throws {
+    @Test func `a wrong password causes another challenge`() async throws {
         let origin = DigestOrigin(DigestOrigin.Kind(algorithm: "SHA-256", hasQop: true))
         let server = try await CannedServer.start { origin.answer($0) }
         try await run(from: [server.url("")]) { suite in
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownCertificateIsTrustedByItsFingerprint() async throws {
+    @Test func `an app can trust a certificate by its fingerprint`() async throws {
         let certificate = try TestCertificate(names: ["elsewhere.example"])
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         let url = "https://localhost:\(server.port)"
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: ["sha-256", "sha-512"])
-    func bytesThatAreNotThePromisedOnesFail(algorithm: String) async throws {
+    func `bytes that do not match Repr-Digest fail the task`(algorithm: String) async throws {
         let text = ByteBuffer(string: "in")
         let right =
             algorithm == "sha-256"
@@ -164,8 +164,8 @@ import Testing
         }
     }
 
-    /// Sent to the service's own contents, and fetched from there: what it had of it in memory at once is little.
-    @Test func largeFilesTakeNoMemory() async throws {
+    /// The service sends the file to itself and fetches it again.
+    @Test func `a file of 256 MiB is sent and fetched in less than 48 MiB of memory`() async throws {
         try await runProcess { suite, transfer in
             let bytes = ByteBuffer(repeating: 7, count: 256 << 20)
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/copy"
@@ -180,7 +180,7 @@ import Testing
             #expect(sent["response"]?["status"]?.int == 201 && sent["bytesSent"]?.int == bytes.readableBytes)
             try await download(suite, url)
             let second = Self.session + "/tasks/2"
-            try await eventually(within: 300, describe: "the copy has come") {
+            try await eventually(within: 300, describe: "the copy is downloaded") {
                 try await suite.call(.GET, suite.transferPort, second).json["state"]?.string == "completed"
             }
             let got = try await suite.call(.GET, suite.transferPort, second).json
@@ -190,8 +190,8 @@ import Testing
         }
     }
 
-    /// At EDGE's pace 20 MB take more than ten minutes; then the device comes into another network.
-    @Test func aTransferIsAsSlowAsItsNetwork() async throws {
+    /// At EDGE speed 20 MB take more than ten minutes. Then the device enters a faster network.
+    @Test func `a download is as slow as the network of its device`() async throws {
         try await run { suite in
             let bytes = ByteBuffer(randomBytes: 20 << 20)
             _ = try await suite.send(.PUT, suite.transferPort, "/content/big", bytes)
@@ -205,7 +205,7 @@ import Testing
                 ).hasPrefix("1")
             }
             try await download(suite, "http://127.0.0.1:\(suite.proxy.port)/content/big")
-            try await eventually(within: 60, describe: "something has come") {
+            try await eventually(within: 60, describe: "some bytes are received") {
                 try await document(suite)["bytesReceived"]?.int ?? 0 > 0
             }
             let early = try await document(suite)
@@ -215,7 +215,7 @@ import Testing
                 #"{"network":{"kind":"cellular","shape":"5g"}}"#)
             let done = try await completed(suite)
             #expect(done["sha256"]?.string == Self.sha256(bytes))
-            #expect((done["attempts"]?.items ?? []).count == 1, "the same attempt went on")
+            #expect((done["attempts"]?.items ?? []).count == 1, "the same attempt continued")
         }
     }
 }

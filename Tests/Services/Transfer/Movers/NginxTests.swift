@@ -7,7 +7,7 @@ import Testing
 
 @testable import TransferService
 
-/// A server that nobody here wrote lets the movers in.
+/// Transfers with nginx, an independent server.
 @Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx"), "apt-get install nginx-light"))
 struct NginxOrigins {
     private static let configuration = """
@@ -36,7 +36,7 @@ struct NginxOrigins {
         try write("in", "files/open")
         try write("J\u{E4}s\u{F8}n:{PLAIN}p \u{E4}ss\n", "users")
         try write(Self.configuration.replacing("PORT", with: "\(port)"), "nginx.conf")
-        // Its children have no rights of ours.
+        // The worker processes of nginx have another user.
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.url.path)
         let nginx = try ChildProcess.start(
             "/usr/sbin/nginx", ["-p", folder.url.path, "-c", folder.url.path + "/nginx.conf", "-e", "stderr"])
@@ -54,7 +54,7 @@ struct NginxOrigins {
         return fetching
     }
 
-    @Test func basicOpensWhatIsClosed() async throws {
+    @Test func `a password opens a location of nginx that requires Basic`() async throws {
         try await run { port, origins in
             var fetching = try fetching("/closed", port, origins)
             fetching.decide = { _ in .use(.password(user: "J\u{E4}s\u{F8}n", password: "p \u{E4}ss")) }
@@ -67,11 +67,11 @@ struct NginxOrigins {
         }
     }
 
-    @Test func itsEarlyAnswerCounts() async throws {
+    @Test func `an early 413 of nginx is the response of an upload`() async throws {
         try await run { port, origins in
             var fetching = try fetching("/small", port, origins)
             fetching.request.method = .PUT
-            // As movers read it: from a file.
+            // Transfer workers also read bodies from files.
             let folder = try Folder()
             let storage = try DirectoryStorage(folder.url.path)
             try await storage.create("film", in: .segments).write(ByteBuffer(repeating: 0, count: 8 << 20), at: 0)

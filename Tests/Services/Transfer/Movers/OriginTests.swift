@@ -13,7 +13,7 @@ import TransferMachine
         ("http://a:8084/x", "http://a:8084"), ("http://[::1]:80/", "http://[::1]"), ("HTTP://a/", "http://a"),
         ("https://a:80/", "https://a:80"),
     ])
-    func areReadFromURLs(url: String, want: String) { #expect(WebOrigin(url: url)?.description == want) }
+    func `origins are read from URLs`(url: String, want: String) { #expect(WebOrigin(url: url)?.description == want) }
 
     @Test(arguments: [
         "ftp://a/", "file:///etc/passwd", "http://", "http:///x", "http://a:0/", "http://a:65536/", "http://a:b/",
@@ -21,9 +21,9 @@ import TransferMachine
         "http://[::1", "http://[::1]x/", "http://a\\@b/", "http://a:+80/", "http://[fe80::1%25eth0]/",
         "http://[fe80::1%eth0]/", "http://127.0.0.1%00.example/", "http://a%2eb/",
     ])
-    func areNotMadeOutOfAnythingElse(url: String) { #expect(WebOrigin(url: url) == nil) }
+    func `other texts have no origin`(url: String) { #expect(WebOrigin(url: url) == nil) }
 
-    @Test func onlyListedOnesMayBeFetchedFrom() throws {
+    @Test func `only listed origins may be fetched from`() throws {
         let origins = try AllowedOrigins("http://127.0.0.1:8084, https://files.example")
         #expect(origins.mayFetch(try #require(WebOrigin(url: "http://127.0.0.1:8084/content/x"))))
         #expect(origins.mayFetch(try #require(WebOrigin(url: "https://files.example/"))))
@@ -33,7 +33,7 @@ import TransferMachine
         #expect(throws: (any Error).self) { try AllowedOrigins("http://files.example/path") }
     }
 
-    @Test func withAStarListedOnesMayStillBeAnywhere() async throws {
+    @Test func `with a star, listed origins may have private addresses`() async throws {
         let origins = try AllowedOrigins("*,http://127.0.0.1:1")
         #expect(try await origins.way(to: try #require(WebOrigin(url: "http://127.0.0.1:1/"))) == .direct)
         #expect(
@@ -41,16 +41,16 @@ import TransferMachine
                 == .pinned(["93.184.216.34"]))
     }
 
-    /// Every way to write an address inside that the system would connect to.
+    /// Every notation of a private address that the system would connect to.
     @Test(arguments: [
         "127.0.0.1:2", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0X7F.0.0.1", "0177.0.0.1",
         "017700000001", "127.0.0.1.", "0", "0.0.0.0", "localhost", "LOCALHOST", "localhost.", "[::1]", "[::]",
         "[0:0:0:0:0:0:0:1]", "[::127.0.0.1]", "[::ffff:127.0.0.1]", "[::FFFF:7F00:1]", "[::ffff:a00:1]",
         "[64:ff9b::7f00:1]", "[fd00::1]", "[fe80::1]", "3232235777", "0xA9FEA9FE", "169.254.169.254",
     ])
-    func noNotationLeadsInside(host: String) async throws {
+    func `no notation of a private address is allowed`(host: String) async throws {
         let way = try await AllowedOrigins("*").way(to: try #require(WebOrigin(url: "http://\(host)/")))
-        // Not every system knows names with a dot at their end.
+        // Not every system resolves names with a dot at their end.
         #expect(way == .refused || host.hasSuffix(".") && way == .unresolvable)
     }
 
@@ -58,14 +58,14 @@ import TransferMachine
         (["8.8.8.8"], AllowedOrigins.Way.pinned(["8.8.8.8"])), (["8.8.8.8", "10.0.0.1"], .refused),
         (["10.0.0.1", "8.8.8.8"], .refused), (["2606:4700::1111", "::1"], .refused), ([], .unresolvable),
     ])
-    func allAddressesOfANameMustBePublic(addresses: [String], want: AllowedOrigins.Way) async throws {
+    func `all addresses of a name must be public`(addresses: [String], want: AllowedOrigins.Way) async throws {
         let resolved = try addresses.map { try SocketAddress(ipAddress: $0, port: 0) }
         let origins = try AllowedOrigins("*", resolve: { _ in resolved })
         #expect(try await origins.way(to: try #require(WebOrigin(url: "http://files.example/"))) == want)
     }
 
-    /// A name that is one address when it is looked at and another when it is connected to, by TLS and by its own name.
-    @Test func theAddressThatWasLookedAtIsTheOneThatIsConnectedTo() async throws {
+    /// DNS rebinding: the name resolves to another address at each look-up. The request uses TLS and the name.
+    @Test func `the checked address is the one that is connected to`() async throws {
         let certificate = try TestCertificate(names: ["files.example"])
         let (looked, other) = try await twins(certificate)
         let answers = Tally()
@@ -85,7 +85,7 @@ import TransferMachine
         #expect(other.requests == 0)
     }
 
-    /// Two servers at the same port of two addresses. The other address may have it taken: then another port is tried.
+    /// Starts two servers at the same port of two addresses. It tries another port if one is taken.
     private func twins(_ certificate: TestCertificate) async throws -> (looked: CannedServer, other: CannedServer) {
         for _ in 0..<20 {
             let port = try freePort()
@@ -100,7 +100,7 @@ import TransferMachine
         throw Unexpected(description: "no port is free on both addresses")
     }
 
-    @Test func anAddressAtWhichNobodyIsIsPassedOver() async throws {
+    @Test func `an address without a server is skipped`() async throws {
         let server = try await CannedServer.start(host: "127.0.0.2") { ok($0.host) }
         var fetching = try Fetching("http://files.example:\(server.port)/")
         func resolved(to addresses: String...) throws -> AllowedOrigins {
@@ -115,7 +115,7 @@ import TransferMachine
     }
 
     @Test(arguments: [
-        // The registries of RFC 6890, at their edges.
+        // The edges of the ranges in the registries of RFC 6890.
         ("8.8.8.8", true), ("0.0.0.0", false), ("0.1.2.3", false), ("1.0.0.0", true), ("9.255.255.255", true),
         ("10.0.0.1", false), ("11.0.0.0", true), ("100.63.255.255", true), ("100.64.0.1", false),
         ("100.127.255.255", false), ("100.128.0.1", true), ("127.1.2.3", false), ("128.0.0.0", true),
@@ -136,7 +136,7 @@ import TransferMachine
         ("5f00::1", false), ("fc00::1", false), ("fd00::1", false), ("fe80::1", false), ("fec0::1", false),
         ("ff02::1", false),
     ])
-    func knowPublicAddresses(text: String, isPublic: Bool) throws {
+    func `public addresses are told apart from special ones`(text: String, isPublic: Bool) throws {
         #expect(try SocketAddress(ipAddress: text, port: 0).isPublic == isPublic, "\(text)")
     }
 }

@@ -5,12 +5,12 @@ import Records
 import TestSupport
 import Testing
 
-/// Movers that fetch from their own service, and send to it.
+/// Transfers from and to the own service.
 @Suite(.serialized) struct OwnContents {
     private static let app = "/v1/devices/phone/apps/app"
 
-    /// Of a service to which nobody has said where else it may fetch from.
-    @Test func areAllThatMayBeFetchedByDefault() async throws {
+    /// The service runs without `ALLOWED_ORIGINS`.
+    @Test func `only the own service may be fetched from by default`() async throws {
         let (suite, transfer) = try await TransferSuite.start(origins: nil)
         defer { transfer.signal(SIGTERM) }
         _ = try await suite.send(.PUT, suite.transferPort, "/content/film", ByteBuffer(string: "film"))
@@ -30,8 +30,8 @@ import Testing
         }
     }
 
-    /// At EDGE's pace 8 MB take more than five minutes; then the device comes into another network.
-    @Test func areSentAsSlowlyAsTheNetworkIs() async throws {
+    /// At EDGE speed 8 MB take more than five minutes. Then the device enters a faster network.
+    @Test func `an upload is as slow as the network of its device`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await suite.prepare("phone")
@@ -52,13 +52,13 @@ import Testing
         #expect(early["bytesSent"]?.int ?? 0 < 2 << 20)
         try await enter("5g")
         let done = try await suite.completed(1)
-        #expect(done["error"] == .null && done.ends == ["finished"], "the same attempt went on")
+        #expect(done["error"] == .null && done.ends == ["finished"], "the same attempt continued")
         let arrived = try await suite.send(.GET, suite.transferPort, "/content/film")
         #expect(sha256(arrived.body) == sha256(bytes))
     }
 
-    /// A task sends what was uploaded by one of the protocols: several files, where it was put together from parts.
-    @Test(arguments: ["/files/", "/uploads/"]) func areSentFromUploadsOfSeveralParts(prefix: String) async throws {
+    /// The source of the task is a concatenated upload of several files, named by one of the protocols.
+    @Test(arguments: ["/files/", "/uploads/"]) func `a task sends a concatenated upload`(prefix: String) async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await suite.prepare("phone")

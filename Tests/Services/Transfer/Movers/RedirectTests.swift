@@ -6,9 +6,9 @@ import TransferMachine
 
 @testable import TransferService
 
-/// Redirects are followed without asking.
+/// Background sessions follow redirects without asking the app.
 @Suite struct Redirects {
-    /// Tells what came of the request at the end.
+    /// Returns a response that describes the last request.
     private static func echo(_ request: CannedRequest) -> String {
         let secrets = ["Authorization", "Cookie", "Proxy-Authorization"].compactMap { request.headers.first(name: $0) }
         let type = request.headers.first(name: "Content-Type") ?? ""
@@ -24,7 +24,7 @@ import TransferMachine
         (302, .DELETE, "DELETE body"), (303, .POST, "GET"), (303, .PUT, "GET"), (307, .POST, "POST body"),
         (308, .PUT, "PUT body"), (308, .GET, "GET"),
     ])
-    func methodsAndBodiesFollowTheStatus(code: Int, method: HTTPMethod, want: String) async throws {
+    func `the status decides method and body`(code: Int, method: HTTPMethod, want: String) async throws {
         let server = try await CannedServer.start { request in
             request.path == "/" ? status(code, "Location: there") : Self.echo(request)
         }
@@ -33,7 +33,7 @@ import TransferMachine
         let outcome = try await fetching.run()
         #expect(outcome.body.hasPrefix(want))
         let isDropped = want == "GET" && method != .GET
-        #expect(outcome.body.contains("text/plain") != isDropped, "a type without a body says nothing")
+        #expect(outcome.body.contains("text/plain") != isDropped, "the content type is dropped with the body")
         let next = String(want.prefix { $0 != " " })
         #expect(
             outcome.redirects == [
@@ -41,13 +41,13 @@ import TransferMachine
             ])
     }
 
-    @Test func aHeadStaysAHead() throws {
+    @Test func `a redirected HEAD stays a HEAD`() throws {
         let request = FetchRequest(url: "http://a/", method: .HEAD)
         let redirect = try #require(Redirect(status: 303, headers: ["Location": "/b"], to: request))
         #expect(redirect.method == "HEAD")
     }
 
-    @Test func credentialsStayAtHomeAndDoNotComeBack() async throws {
+    @Test func `credentials are dropped at another origin and stay dropped on the way back`() async throws {
         let first = try await CannedServer.start { request in
             switch request.path {
             case "/away": status(302, "Location: \(request.headers.first(name: "X-Away") ?? "")")
@@ -74,7 +74,7 @@ import TransferMachine
         ("https://a/", "http://a/x", true), ("http://a/", "https://a/x", true), ("http://a/", "http://a:80/x", false),
         ("http://a/", "//b/x", true), ("http://a/", "http://A/x", false), ("http://a/", "http://a:81/x", true),
     ])
-    func anotherSchemeHostOrPortIsAnotherOrigin(from: String, to: String, crosses: Bool) throws {
+    func `another scheme, host or port is another origin`(from: String, to: String, crosses: Bool) throws {
         let redirect = try #require(
             Redirect(status: 302, headers: ["Location": to], to: FetchRequest(url: from, headers: Self.secrets)))
         #expect(redirect.crossesOrigins == crosses)
@@ -87,18 +87,18 @@ import TransferMachine
         ("http://a/b/c?d", "e", "http://a/b/e"), ("http://a/b/c", "/e?f", "http://a/e?f"),
         ("http://a/b", "?x=1", "http://a/b?x=1"), ("http://a/b/c", "../e", "http://a/e"),
     ])
-    func relativeLocationsAreRelativeToTheRequest(from: String, location: String, want: String) {
+    func `a relative location is resolved against the request`(from: String, location: String, want: String) {
         #expect(Redirect(status: 302, headers: ["Location": location], to: FetchRequest(url: from))?.url == want)
     }
 
     @Test(arguments: ["Location: http://[", "Location:", "X: y"])
-    func withoutATargetTheAnswerIsTheLast(field: String) async throws {
+    func `a redirect without a valid target is the response`(field: String) async throws {
         let server = try await CannedServer.start { _ in status(302, field) }
         let outcome = try await Fetching(server.url(), from: server).run()
         #expect(outcome.status == 302 && outcome.redirects.isEmpty)
     }
 
-    @Test func twentyAreFollowedAndNotOneMore() async throws {
+    @Test func `twenty redirects are followed and not one more`() async throws {
         let server = try await CannedServer.start { request in
             let number = Int(request.path.dropFirst()) ?? 0
             return number == 0 ? ok("there") : status(301, "Location: /\(number - 1)")
@@ -106,11 +106,11 @@ import TransferMachine
         let outcome = try await Fetching(server.url("/20"), from: server).run()
         #expect(outcome.body == "there" && outcome.redirects.count == 20)
         #expect(try await Fetching(server.url("/21"), from: server).failure() == FetchFailure(.tooManyRedirects))
-        #expect(server.requests == 42, "20 redirects and the end; 20 redirects and the one too many")
+        #expect(server.requests == 42, "20 redirects and a response, then 21 redirects")
     }
 
     @Test(arguments: ["http://127.0.0.1:1/", "http://127.1/", "ftp://files.example/", "http://user:x@a/"])
-    func noRedirectLeadsWhereNoRequestMay(location: String) async throws {
+    func `a redirect to a forbidden origin fails`(location: String) async throws {
         let server = try await CannedServer.start { _ in status(302, "Location: \(location)") }
         var fetching = try Fetching(server.url(), from: server)
         fetching.origins = try AllowedOrigins("*,http://127.0.0.1:\(server.port)")

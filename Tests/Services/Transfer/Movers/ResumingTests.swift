@@ -7,7 +7,7 @@ import Records
 import TestSupport
 import Testing
 
-/// How interrupted downloads ask for the rest, and what they take for it: real movers, and a server that says what a test wants.
+/// Interrupted downloads: the requests for the rest, and the responses to them. Workers are real, the server is scripted.
 @Suite(.serialized) struct ResumingDownloads {
     private static let old = String(repeating: "0123456789", count: 4)
     private static let new = String(repeating: "abcdef", count: 5)
@@ -16,7 +16,7 @@ import Testing
     private static let ranges = "Accept-Ranges: bytes"
     private static let range = "Content-Range: bytes 20-39/40"
 
-    /// Runs the tasks of a script's paths to their ends.
+    /// Downloads every path of a script and checks the results.
     private func run(
         _ script: [String: [String]],
         _ body: (_ path: String, _ done: JSON, _ file: HTTPAnswer, _ requests: [CannedRequest]) throws -> Void
@@ -45,11 +45,11 @@ import Testing
     }
 
     /// RFC 9110 sections 8.8.2.2, 13.1.5 and 14.3.
-    @Test func askForTheRestOfTheSameOnly() async throws {
+    @Test func `a download is resumed only with a strong validator and byte ranges`() async throws {
         let early = "Mon, 06 Jan 2025 08:00:00 GMT"
         let late = "Mon, 06 Jan 2025 08:00:01 GMT"
         let (tag, date) = ("ETag: \"a\"", "Last-Modified: \(early)")
-        /// The fields of the first answer, and what the next request names in `If-Range`; nil where it asks for the whole.
+        /// The fields of the first response, and `If-Range` of the next request; nil if it asks for the whole file.
         let cases: [String: ([String], String?)] = [
             "/tag": ([tag, Self.ranges], "\"a\""), "/both": ([tag, date, "Date: \(late)", Self.ranges], "\"a\""),
             "/date": ([date, "Date: \(late)", Self.ranges], early), "/undated": ([date, Self.ranges], early),
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func takeTheWholeOfWhatHasChanged() async throws {
+    @Test func `a download restarts if its file has changed`() async throws {
         let first = answer(200, ["ETag: \"a\"", Self.ranges], Self.half, of: 40)
         let changed = answer(200, ["ETag: \"b\"", Self.ranges], Self.new)
         let script = [
@@ -96,8 +96,8 @@ import Testing
         }
     }
 
-    /// Whose length nobody has told may be all there when its connection is cut; what the server says to that is no part of it.
-    @Test func areWholeWhereNothingIsBehindTheirLastByte() async throws {
+    /// A file of unknown length can be complete when its connection is cut. The body of the 416 is not part of it.
+    @Test func `a download completes if no bytes follow the stored ones`() async throws {
         let chunked = [
             "HTTP/1.1 200 OK", "ETag: \"a\"", Self.ranges, "Transfer-Encoding: chunked", "", "28", Self.old, "",
         ].joined(separator: "\r\n")
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    /// RFC 9530 section 3: what is promised is the whole, also in an answer that brings a part.
-    @Test func areHeldToTheDigestOfTheWhole() async throws {
+    /// RFC 9530 section 3: `Repr-Digest` is about the whole file, also in a partial response.
+    @Test func `a resumed download must match the digest of the whole file`() async throws {
         let whole = Data(Self.old.utf8)
         var script: [String: [String]] = [:]
         let hashes = ["sha-256": Data(SHA256.hash(data: whole)), "sha-512": Data(SHA512.hash(data: whole))]

@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// Gives the answers that each path has in turn, the last one again and again, and remembers what it was asked.
+/// A server with a list of responses for each path. It repeats the last response and records the requests.
 final class ScriptedServer: Sendable {
     private let server: CannedServer
     private let log: Log
-    /// What may be fetched from.
+    /// The origin for the list of allowed origins.
     var origin: String { server.url("") }
 
-    /// - Parameter script: the answers, by the path.
+    /// - Parameter script: The responses by path.
     static func start(_ script: [String: [String]]) async throws -> ScriptedServer {
         let log = Log()
         let server = try await CannedServer.start { request in
@@ -34,7 +34,7 @@ final class ScriptedServer: Sendable {
     private final class Log: Sendable { let requests = Mutex<[String: [CannedRequest]]>([:]) }
 }
 
-/// An answer whose connection is cut where its body is shorter than it says.
+/// Returns a response. The connection is cut after a body that is shorter than `length`.
 func answer(_ status: Int, _ fields: [String], _ body: String, of length: Int? = nil) -> String {
     let length = length ?? body.utf8.count
     let head = ["HTTP/1.1 \(status) Answer"] + fields + ["Content-Length: \(length)"]

@@ -7,13 +7,13 @@ import Testing
 
 @testable import TransferService
 
-/// Servers whose certificates the system does not trust.
+/// Servers with certificates that the system does not trust.
 @Suite struct ServerTrusts {
     private func fetching(_ server: CannedServer, host: String = "localhost") throws -> Fetching {
         try Fetching("https://\(host):\(server.port)/", from: server)
     }
 
-    @Test func whatTheSystemTrustsIsNoQuestion() async throws {
+    @Test func `a certificate that the system trusts causes no challenge`() async throws {
         let certificate = try TestCertificate(names: ["localhost"])
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         var fetching = try fetching(server)
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func anUnknownOneIsAskedAboutByItsFingerprint(isSelfSigned: Bool) async throws {
+    func `an untrusted certificate causes a challenge with its fingerprint`(isSelfSigned: Bool) async throws {
         let certificate = try TestCertificate(names: ["elsewhere.example"], isSelfSigned: isSelfSigned)
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         var fetching = try fetching(server)
@@ -36,7 +36,7 @@ import Testing
         challenge.port = server.port
         challenge.fingerprint = try certificate.fingerprint
         #expect(outcome.asked == [challenge])
-        #expect(server.requests == 1, "nothing was sent before it was trusted")
+        #expect(server.requests == 1, "no request was sent before the certificate was trusted")
 
         fetching.decide = { _ in .ask }
         #expect(try await fetching.failure() == FetchFailure(.authenticationRequired, challenge))
@@ -47,8 +47,8 @@ import Testing
         #expect(server.requests == 1)
     }
 
-    /// Trusted by the system's roots, but not under this name.
-    @Test func anotherServersCertificateIsAskedAboutToo() async throws {
+    /// The roots trust the certificate, but it has another host name.
+    @Test func `a certificate of another host causes a challenge`() async throws {
         let certificate = try TestCertificate(names: ["elsewhere.example"])
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         var fetching = try fetching(server)
@@ -59,7 +59,7 @@ import Testing
         #expect(try await fetching.run().body == "in")
     }
 
-    @Test func anAddressHasACertificateLikeAName() async throws {
+    @Test func `a certificate can be trusted for a host without a name`() async throws {
         let certificate = try TestCertificate(names: ["elsewhere.example"])
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         var fetching = try fetching(server, host: "127.0.0.1")
@@ -67,8 +67,8 @@ import Testing
         #expect(try await fetching.run().body == "in")
     }
 
-    /// The one that was vouched for is gone before the request goes: another takes its place, and gets nothing.
-    @Test func aChangedOneIsAskedAboutAnew() async throws {
+    /// Another server with another certificate replaces the trusted one before the request.
+    @Test func `a changed certificate causes a new challenge and gets no request`() async throws {
         let (first, second) = (try TestCertificate(names: ["a"]), try TestCertificate(names: ["b"]))
         let server = Replacement()
         let old = try await CannedServer.start(tls: first.server) { _ in ok("old") }
@@ -91,7 +91,7 @@ import Testing
         func set(_ next: CannedServer) { server.withLock { $0 = next } }
     }
 
-    @Test func anExpiredOneIsNobodysQuestion() async throws {
+    @Test func `an expired certificate fails without a challenge`() async throws {
         let certificate = try TestCertificate(names: ["localhost"], age: 100_000)
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         var fetching = try fetching(server)
@@ -100,8 +100,8 @@ import Testing
         #expect(server.requests == 0)
     }
 
-    /// App Transport Security wants TLS 1.2 at least.
-    @Test func oldVersionsOfTLSAreNotSpoken() async throws {
+    /// App Transport Security requires TLS 1.2 or later.
+    @Test func `old versions of TLS are refused`() async throws {
         var tls = try TestCertificate(names: ["localhost"]).server
         tls.minimumTLSVersion = .tlsv1
         tls.maximumTLSVersion = .tlsv11

@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// What a session's configuration makes of its tasks' requests, as the server sees them.
+/// The effect of a session's configuration on the requests of its tasks.
 @Suite(.serialized) struct SessionsOnTheWire {
-    /// Runs with a session of this configuration.
+    /// Runs with a session that has this configuration.
     private func run(
         _ configuration: String, _ script: [String: [String]],
         _ body: (TransferSuite, ScriptedServer) async throws -> Void
@@ -19,8 +19,8 @@ import Testing
         try await body(suite, server)
     }
 
-    /// Nothing is kept of an answer for a later request: each goes out as if it were the first.
-    @Test func headersAreSentAndNothingIsCached() async throws {
+    /// Responses are not cached: each request is sent like the first.
+    @Test func `requests have the headers of session and task and no cache validators`() async throws {
         let fields = ["ETag: \"a\"", "Cache-Control: max-age=3600", "Last-Modified: Mon, 06 Jan 2025 08:00:00 GMT"]
         let configuration = """
             {"httpAdditionalHeaders":{"X-Session":"s","X-Both":"session","User-Agent":"app/1"}}
@@ -36,7 +36,7 @@ import Testing
             #expect(requests.count == 2)
             for headers in requests.map(\.headers) {
                 #expect(headers["X-Session"] == ["s"] && headers["X-Task"] == ["t"])
-                #expect(headers["X-Both"] == ["task"], "a task's own win")
+                #expect(headers["X-Both"] == ["task"], "headers of the task win")
                 #expect(headers["User-Agent"] == ["app/1"])
                 #expect(headers["Accept-Encoding"] == ["identity"])
                 for name in ["If-None-Match", "If-Modified-Since", "If-Range", "Range"] {
@@ -46,12 +46,12 @@ import Testing
         }
     }
 
-    @Test func silenceEndsAnAttempt() async throws {
+    @Test func `timeoutIntervalForRequest without a byte ends an attempt`() async throws {
         try await run(#"{"timeoutIntervalForRequest":1}"#, ["/": ["", ok("in")]]) { suite, server in
             try await suite.download(server.url("/"))
             let done = try await suite.completed(1)
             #expect(done["error"] == .null && done.ends.last == "finished")
-            // A machine that is slow may be silent for a second too.
+            // On a slow machine more than one attempt may time out.
             #expect(Set(done.ends.dropLast()) == ["timedOut"])
         }
     }

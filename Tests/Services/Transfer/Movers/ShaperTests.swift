@@ -5,25 +5,25 @@ import Testing
 
 @testable import TransferService
 
-/// Bytes take the time that their network takes.
+/// Bandwidth, latency and loss of shaped networks.
 @Suite struct Shaping {
     @Test(arguments: [
         (NetworkShape.edge, Shaper.Direction.down, 30_000), (.edge, .up, 25_000), (.thirdGeneration, .down, 97_500),
         (.thirdGeneration, .up, 41_250), (.lte, .down, 6_250_000), (.lte, .up, 1_250_000),
         (.fifthGeneration, .down, 37_500_000), (.wifi, .up, 4_125_000),
     ])
-    func aSecondTakesWhatItsProfileSays(shape: NetworkShape, direction: Shaper.Direction, rate: Int) async throws {
+    func `the rate is that of the profile`(shape: NetworkShape, direction: Shaper.Direction, rate: Int) async throws {
         let time = VirtualTime()
         let shaper = Shaper(shape, clock: time.clock)
         for second in 1...10 {
-            // In chunks as they come.
+            // In several chunks.
             for part in 0..<5 { try await shaper.pass(rate / 5 + (part == 0 ? rate % 5 : 0), direction) }
             let late = (time.now - .seconds(second)) / .microseconds(1)
             #expect(abs(late) < 10)
         }
     }
 
-    @Test func directionsAreApart() async throws {
+    @Test func `the two directions do not share bandwidth`() async throws {
         let time = VirtualTime()
         let shaper = Shaper(.edge, clock: time.clock)
         try await shaper.pass(30_000, .down)
@@ -32,13 +32,13 @@ import Testing
         #expect(time.now == .seconds(1), "the other direction was idle")
     }
 
-    @Test func aNewConnectionTakesARoundTrip() async throws {
+    @Test func `a new connection takes one round trip`() async throws {
         let time = VirtualTime()
         try await Shaper(.edge, clock: time.clock).connect()
         #expect(time.now == .milliseconds(840))
     }
 
-    @Test func whatWasNotUsedIsMadeUpForAMomentOnly() async throws {
+    @Test func `an idle network saves up at most one portion`() async throws {
         let time = VirtualTime()
         let shaper = Shaper(.edge, clock: time.clock)
         try await time.sleep(.seconds(60))
@@ -46,7 +46,7 @@ import Testing
         #expect(time.now == .seconds(61) - Shaper.portion)
     }
 
-    @Test func withoutAShapeNothingWaits() async throws {
+    @Test func `without a shape nothing waits`() async throws {
         let time = VirtualTime()
         let shaper = Shaper(nil, clock: time.clock)
         try await shaper.connect()
@@ -55,11 +55,11 @@ import Testing
         #expect(shaper.portion(.up) == .max)
     }
 
-    @Test func transfersShareFairly() async throws {
+    @Test func `concurrent transfers get equal shares`() async throws {
         let time = VirtualTime(sleepers: 3)
         let shaper = Shaper(.thirdGeneration, clock: time.clock)
         let counts = Counts()
-        // However differently their bytes come in.
+        // The sizes of their chunks differ.
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (transfer, chunk) in [4_000, 65_536, 16_384].enumerated() {
                 group.addTask {
@@ -81,7 +81,7 @@ import Testing
 
     private final class Counts: Sendable { let all = Mutex([0, 0, 0]) }
 
-    @Test func anotherNetworkIsFeltAtOnce() async throws {
+    @Test func `a change of network takes effect at once`() async throws {
         let time = VirtualTime(sleepers: 2)
         let shaper = Shaper(.edge, clock: time.clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -98,11 +98,11 @@ import Testing
             }
             try await group.waitForAll()
         }
-        #expect(time.now >= .seconds(15) && time.now < .seconds(16), "an hour at the first network's pace")
+        #expect(time.now >= .seconds(15) && time.now < .seconds(16), "the first network needs an hour")
     }
 
-    /// Whoever waits in a long queue does not wait on for what the last network would have taken.
-    @Test func aQueueEndsWithItsNetwork() async throws {
+    /// A transfer in a long queue must not wait for the time that the former network would take.
+    @Test func `a queue ends with its network`() async throws {
         let time = VirtualTime(sleepers: 101)
         let shaper = Shaper(.edge, clock: time.clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -119,10 +119,10 @@ import Testing
             }
             try await group.waitForAll()
         }
-        #expect(time.now >= .seconds(1) && time.now < .milliseconds(1500), "5 s at the first network's pace")
+        #expect(time.now >= .seconds(1) && time.now < .milliseconds(1500), "the first network needs 5 s")
     }
 
-    @Test func aDevicesTransfersShareItsNetworkWithNobodyElse() async throws {
+    @Test func `transfers share the network of their own device only`() async throws {
         let shapers = Shapers()
         let (phone, tablet) = (AggregateKey.device("phone"), AggregateKey.device("tablet"))
         await shapers.share(phone) { first in
@@ -136,11 +136,11 @@ import Testing
                 #expect(first.portion(.up) > edge && other.portion(.up) == edge)
             }
         }
-        await shapers.share(phone) { #expect($0.portion(.up) == .max, "nobody had a use for the old one") }
+        await shapers.share(phone) { #expect($0.portion(.up) == .max, "an unused shaper is dropped") }
     }
 
-    /// One portion in ten waits for its retransmission; the link itself goes on.
-    @Test func lossCostsTimeOuts() async throws {
+    /// One portion in ten waits for its retransmission. The link continues meanwhile.
+    @Test func `a lost portion costs a retransmission timeout`() async throws {
         let (portions, portion) = (2000, 6250)
         func time(seed: UInt64) async throws -> Duration {
             let time = VirtualTime()
@@ -150,15 +150,15 @@ import Testing
             return time.now
         }
         let once = try await time(seed: 7)
-        #expect(try await time(seed: 7) == once, "the same seed, the same losses")
+        #expect(try await time(seed: 7) == once, "the same seed gives the same losses")
         #expect(try await time(seed: 8) != once)
-        // 50 ms each; a loss costs the time-out and one portion's time, of which the pause makes up one.
+        // A portion takes 50 ms. A loss costs the timeout and one portion, of which the idle time makes up one.
         let losses = (once - .milliseconds(50 * portions)) / .seconds(1)
         #expect((0.07...0.13).contains(losses / Double(portions)), "\(losses)")
     }
 }
 
-/// Time that passes only while all who live by it sleep.
+/// A clock that advances only while all its tasks sleep.
 final class VirtualTime: Sendable {
     private struct State {
         var now = Duration.zero
@@ -169,7 +169,7 @@ final class VirtualTime: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter sleepers: how many tasks live by it.
+    /// - Parameter sleepers: The number of tasks that use the clock.
     init(sleepers: Int = 1) { state = Mutex(State(sleepers: sleepers)) }
 
     var now: Duration { state.withLock(\.now) }
@@ -186,7 +186,7 @@ final class VirtualTime: Sendable {
         try Task.checkCancellation()
     }
 
-    /// One of them is done.
+    /// Removes one task from the clock.
     func leave() { wake { $0.sleepers -= 1 } }
 
     private func wake(_ change: (inout State) -> Void) {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TransferService
 
-/// Holds the first connections until all of them are there; then closes one, and lets the others speak.
+/// A server that holds the first connections until all have arrived. Then it closes one and serves the others.
 private final class MoodyServer: Sendable {
     private struct State {
         var held: [EventLoopPromise<Bool>] = []
@@ -65,9 +65,9 @@ private final class MoodyServer: Sendable {
     }
 }
 
-/// Secure connections that are made in the same client.
+/// Secure connections that share a client.
 @Suite struct SharedClients {
-    @Test func oneFailureIsNotAllOthers() async throws {
+    @Test func `a failed connection of a shared client does not fail the others`() async throws {
         let count = 2 * HTTPClients.secureLimit
         let certificate = try TestCertificate(names: ["localhost"])
         let server = try await MoodyServer.start(certificate.server, holding: count)
@@ -79,11 +79,11 @@ private final class MoodyServer: Sendable {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(answers == Array(repeating: "yes", count: count))
-        #expect(server.connections.count > count, "two waited for the one that was closed")
+        #expect(server.connections.count > count, "the closed connection was opened again")
     }
 
-    /// Answers may take hours; whoever makes a connection alone waits for connections only.
-    @Test func whoHasConnectedIsNotWaitedFor() async throws {
+    /// Responses may take hours, so an exclusive connection waits only until the others are established.
+    @Test func `an exclusive connection does not wait for established connections`() async throws {
         let kind = HTTPClients.Kind(
             host: "alone.example", isSecure: true, verification: .system, idleTimeout: .seconds(60),
             trustRoots: .default)
@@ -104,7 +104,7 @@ private final class MoodyServer: Sendable {
         }
     }
 
-    @Test func whoConnectsAloneIsAlone() async throws {
+    @Test func `an exclusive connection is the only one that its client establishes`() async throws {
         let kind = HTTPClients.Kind(
             host: "crowd.example", isSecure: true, verification: .system, idleTimeout: .seconds(60),
             trustRoots: .default)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TransferService
 
-/// An address at which packets are swallowed: it listens, but takes in nobody more.
+/// An address that drops packets: it listens with a full backlog.
 private final class SilentAddress: Sendable {
     private let listener: Int32
     private let guest: Int32
@@ -22,7 +22,7 @@ private final class SilentAddress: Sendable {
         let (listener, guest) = (listener, guest)
         let isFull = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                // There is room for one that nobody accepts.
+                // The backlog has room for one connection, which is never accepted.
                 bind(listener, address, size) == 0 && listen(listener, 0) == 0 && connect(guest, address, size) == 0
             }
         }
@@ -35,7 +35,7 @@ private final class SilentAddress: Sendable {
     }
 }
 
-/// Hosts that have several addresses.
+/// Hosts with several addresses, some of which do not respond.
 @Suite struct SilentAddresses {
     private func fetching(_ port: Int, at addresses: String...) throws -> Fetching {
         let resolved = try addresses.map { try SocketAddress(ipAddress: $0, port: 0) }
@@ -45,7 +45,7 @@ private final class SilentAddress: Sendable {
         return fetching
     }
 
-    @Test func arePassedOver() async throws {
+    @Test func `a silent address is skipped if another address answers`() async throws {
         let server = try await CannedServer.start(host: "127.0.0.6") { _ in ok("here") }
         let silent = try SilentAddress("127.0.0.5", port: server.port)
         let outcome = try await fetching(server.port, at: "127.0.0.5", "127.0.0.6").run()
@@ -53,9 +53,9 @@ private final class SilentAddress: Sendable {
         withExtendedLifetime(silent) {}
     }
 
-    /// Whoever is silent may be there; so the other's refusal is not the whole of it.
+    /// The silent address may have a server, so the refusal of the other address does not decide.
     @Test(arguments: [["127.0.0.7"], ["127.0.0.7", "127.0.0.8"], ["127.0.0.8", "127.0.0.7"]])
-    func whereNobodyElseIsTimeRunsOut(addresses: [String]) async throws {
+    func `a silent address without an answering one is a timeout`(addresses: [String]) async throws {
         let taken = try await CannedServer.start(host: "127.0.0.9") { _ in ok("") }
         let silent = try SilentAddress("127.0.0.7", port: taken.port)
         let resolved = try addresses.map { try SocketAddress(ipAddress: $0, port: 0) }

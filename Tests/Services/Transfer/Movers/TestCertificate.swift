@@ -6,14 +6,14 @@ import X509
 
 @testable import TransferService
 
-/// A server's certificate, with its key.
+/// A certificate of a server with its key.
 struct TestCertificate {
     private let certificate: Certificate
     private let key: Certificate.PrivateKey
 
-    /// One that signs itself, or that nobody's authority has signed.
+    /// Creates a self-signed certificate, or one of an unknown authority.
     ///
-    /// - Parameter age: how many seconds ago it began to be valid; it is for a day.
+    /// - Parameter age: The seconds since it became valid. It is valid for a day.
     init(names: [String], age: TimeInterval = 3600, isSelfSigned: Bool = true) throws {
         key = Certificate.PrivateKey(P256.Signing.PrivateKey())
         let subject = try DistinguishedName { CommonName("server \(names.first ?? "")") }
@@ -29,7 +29,7 @@ struct TestCertificate {
         get throws { try NIOSSLCertificate.fromPEMBytes(Array(certificate.serializeAsPEM().pemString.utf8)) }
     }
 
-    /// For a server that shows it.
+    /// The configuration of a server with this certificate.
     var server: TLSConfiguration {
         get throws {
             let key = try NIOSSLPrivateKey(bytes: Array(key.serializeAsPEM().pemString.utf8), format: .pem)
@@ -38,10 +38,10 @@ struct TestCertificate {
         }
     }
 
-    /// For a client that trusts it.
+    /// The trust roots of a client that trusts it.
     var roots: NIOSSLTrustRoots { get throws { .certificates(try chain) } }
 
-    /// SHA-256 of its DER, worked out by the other library.
+    /// The SHA-256 digest of its DER form, computed by a library that the product does not use for this.
     var fingerprint: String {
         get throws {
             var serializer = DER.Serializer()
