@@ -6,12 +6,12 @@ import Records
 import TestSupport
 import Testing
 
-/// Attempts that nobody can carry out, and those that nobody does.
+/// Attempts that no worker can carry out while their device is parked.
 @Suite(.serialized) struct AbandonedAttempts {
     private static let bytes = ByteBuffer(repeating: 7, count: 3 << 20)
     private static let partitions = 16
 
-    /// Two devices in the order in which the movers look at them.
+    /// Two devices in the order in which workers scan them.
     private static let devices: [String] = {
         let places = (0..<50).map { "phone-\($0)" }.sorted {
             let (a, b) = (AggregateKey.device($0), AggregateKey.device($1))
@@ -20,7 +20,7 @@ import Testing
         return [places[0], places[49]]
     }()
 
-    /// Downloads that wait for their first byte, one on each device, in a process that looks for work each second.
+    /// Runs with a download on each device that waits for its first byte. The process scans for work each second.
     private func run(
         on devices: [String], _ body: (TransferSuite, ChildProcess) async throws -> Void
     ) async throws {
@@ -31,12 +31,12 @@ import Testing
         for device in devices {
             try await suite.prepare(device)
             try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/film", on: device)
-            try await suite.task(1, of: device, until: "is under way") { $0.ends == [nil] }
+            try await suite.task(1, of: device, until: "is in progress") { $0.ends == [nil] }
         }
         try await body(suite, transfer)
     }
 
-    @Test func ofAParkedDeviceKeepNobodyWaiting() async throws {
+    @Test func `a parked device does not delay the transfers of others`() async throws {
         let (sick, well) = (Self.devices[0], Self.devices[1])
         try await run(on: Self.devices) { suite, first in
             first.signal(SIGKILL)
@@ -50,7 +50,7 @@ import Testing
             try await second.waitForLine(containing: "failed to take over an attempt", within: 60)
             #expect(try await suite.completed(1, of: well).ends == ["moverLost", "finished"])
             #expect(try await suite.task(1, of: sick).ends == [nil])
-            // Also what comes later.
+            // Later tasks are not delayed either.
             let next = try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/film", on: well)
             #expect(try await suite.completed(next, of: well).ends == ["finished"])
             try await suite.free(sick)
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    /// A mover that hears that its device is parked gives up; its lease goes on, since it has others to care for.
-    @Test func ofALivingMoverAreTakenUpAgain() async throws {
+    /// A worker gives up the attempt of a parked device but keeps its lease, so no other worker takes over.
+    @Test func `a living worker retries an attempt after its device was parked`() async throws {
         try await run(on: ["phone"]) { suite, transfer in
             try await suite.park("phone")
             suite.proxy.resume()

@@ -11,7 +11,7 @@ import Timeline
 
 @testable import TransferService
 
-/// The files of apps, over real HTTP.
+/// The files of apps over HTTP.
 @Suite(.serialized) struct AppFilesTests {
     private static let files = "/v1/devices/phone/apps/app/files"
     private static let session = "/v1/devices/phone/apps/app/sessions/s"
@@ -23,7 +23,7 @@ import Timeline
         try await body(suite)
     }
 
-    @Test func areThereUntilTheyAreRemoved() async throws {
+    @Test func `a file of an app can be read, replaced and removed`() async throws {
         try await run { suite in
             let port = suite.transferPort
             let text = ByteBuffer(string: "0123456789")
@@ -48,7 +48,7 @@ import Timeline
         }
     }
 
-    @Test func badOnesAreRefusedAndLeaveNothing() async throws {
+    @Test func `refused files take no space`() async throws {
         try await run { suite in
             let port = suite.transferPort
             let text = ByteBuffer(string: "x")
@@ -63,8 +63,8 @@ import Timeline
             #expect(full.status == 409 && full.json["code"]?.string == "too_many_files")
             let folder = suite.directory.appendingPathComponent("segments")
             let kept = try FileManager.default.contentsOfDirectory(atPath: folder.path).count
-            #expect(kept == 64, "what was refused takes no room")
-            #expect(try await suite.send(.PUT, port, Self.files + "/f64", text).status == 201, "one may be replaced")
+            #expect(kept == 64, "refused files take no space")
+            #expect(try await suite.send(.PUT, port, Self.files + "/f64", text).status == 201, "a file can be replaced")
 
             let upload = try await suite.send(
                 .POST, port, Self.session + "/uploads", headers: ["Content-Type": "application/json"],
@@ -77,7 +77,7 @@ import Timeline
         }
     }
 
-    @Test func whatKeepsTransfersIsExplained() async throws {
+    @Test func `explain lists the reasons against transfers and wakes`() async throws {
         try await run { suite in
             let port = suite.transferPort
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/none"
@@ -105,7 +105,7 @@ import Timeline
         }
     }
 
-    @Test func bytesThatNothingNamesAreSweptAndNoOthers() async throws {
+    @Test func `only unreferenced files are swept`() async throws {
         try await run { suite in
             let port = suite.transferPort
             let folder = suite.directory.appendingPathComponent("segments")
@@ -124,7 +124,7 @@ import Timeline
                 storage: try DirectoryStorage(suite.directory.path), folder: .segments, logger: logger
             ) { try await states.pieces(of: $0) }
             try await sweep.sweep()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3, "they are young")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).count == 3, "young files stay")
             sweep.age = .zero
             try await sweep.sweep()
             await pool.close()

@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// `/metrics` tells of every byte that has streamed through.
+/// `/metrics` counts every transferred byte.
 @Suite struct ByteCounting {
-    @Test func everyStreamCountsInBothDirections() async throws {
+    @Test func `every stream is counted in both directions`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await suite.prepare("phone")
@@ -37,7 +37,7 @@ import Testing
             #"direction="sent",stream="content"} 1100"#, #"direction="sent",stream="files"} 300"#,
             #"direction="sent",stream="movers"} 300"#, #"direction="sent",stream="uploads"} 50"#,
         ]
-        // What was sent counts when it has been taken: whoever took it may ask sooner.
+        // Sent bytes count after the client has received them, so the count may lag.
         try await eventually(describe: "the metrics are \(want)") {
             let text = String(buffer: try await suite.send(.GET, port, "/metrics").body)
             let name = "dormouse_transfer_bytes_total{"

@@ -5,7 +5,7 @@ import Records
 import TestSupport
 import Testing
 
-/// Answers that apps give to challenges over REST.
+/// Answers of apps to challenges over REST.
 @Suite(.serialized) struct ChallengeAnswers {
     private static let password = #"{"user":"Aladdin","password":"open sesame"}"#
 
@@ -13,7 +13,7 @@ import Testing
         #"{"disposition":"useCredential","credential":\#(credential)}"#
     }
 
-    /// Runs with an app that is asked for a password of Basic, while no time passes.
+    /// Runs with an app that has a Basic challenge, while the clock stands still.
     private func run(
         _ body: (TransferSuite, _ server: CannedServer, _ challenge: String) async throws -> Void
     ) async throws {
@@ -33,7 +33,7 @@ import Testing
         try await suite.sql("SELECT count(*) FROM transfer.credentials")
     }
 
-    @Test func mustBeOfTheKindThatIsAskedFor() async throws {
+    @Test func `a credential of another kind is refused`() async throws {
         try await run { suite, server, challenge in
             for credential in [
                 #"{"token":"x"}"#, #"{"fingerprint":"\#(String(repeating: "ab", count: 32))"}"#,
@@ -50,17 +50,17 @@ import Testing
                 #expect(answer.status == 422 && answer.code == "invalid_document", "\(document)")
             }
             #expect(try await credentials(suite) == "0")
-            #expect(try await suite.challenge(of: 1) == challenge, "it waits for the right one")
+            #expect(try await suite.challenge(of: 1) == challenge, "the challenge still waits")
             #expect(try await suite.answer(challenge, Self.use(Self.password)).status == 200)
             let done = try await suite.completed(1)
             #expect(done["response"]?["status"]?.int == 200 && server.requests == 3)
         }
     }
 
-    @Test func countOnce() async throws {
+    @Test func `a challenge is answered once`() async throws {
         try await run { suite, server, challenge in
             let other = try await suite.answer(challenge, Self.use(Self.password), app: "other")
-            #expect(other.status == 404, "it is another app's")
+            #expect(other.status == 404, "it belongs to another app")
             let key = ["Idempotency-Key": "k"]
             let first = try await suite.answer(challenge, Self.use(Self.password), headers: key)
             #expect(first.status == 200)
@@ -79,11 +79,11 @@ import Testing
         }
     }
 
-    @Test func comeTooLateWhenTheTimeIsOver() async throws {
+    @Test func `an answer after the time limit is refused`() async throws {
         try await run { suite, server, challenge in
             try await suite.stepClock(by: 31)
             let done = try await suite.completed(1)
-            #expect(done["error"] == .null && done["response"]?["status"]?.int == 401, "the answer is the server's")
+            #expect(done["error"] == .null && done["response"]?["status"]?.int == 401, "the 401 is the response")
             let late = try await suite.answer(challenge, Self.use(Self.password))
             #expect(late.status == 404 && late.code == "unknown_challenge")
             #expect(try await credentials(suite) == "0")
@@ -97,8 +97,8 @@ import Testing
         }
     }
 
-    /// Nobody else's certificate is trusted by an answer, and nothing is asked of the server meanwhile.
-    @Test func trustThatVeryCertificateOnly() async throws {
+    /// The server gets no request before its certificate is trusted.
+    @Test func `only the presented certificate can be trusted`() async throws {
         let certificate = try TestCertificate(names: ["elsewhere.example"])
         let server = try await CannedServer.start(tls: certificate.server) { _ in ok("in") }
         let url = "https://localhost:\(server.port)"
@@ -119,8 +119,8 @@ import Testing
         #expect(try await suite.completed(1)["response"]?["status"]?.int == 200 && server.requests == 1)
     }
 
-    /// `rejectProtectionSpace`: the next way that the server offers is asked about, and where none is left that is the end.
-    @Test func ofWhichAllAreRejectedEndTheTask() async throws {
+    /// `rejectProtectionSpace` leads to the next offered scheme, and to −1013 after the last one.
+    @Test func `a task fails when its app rejects all offered schemes`() async throws {
         let server = try await CannedServer.start { _ in
             status(
                 401, #"WWW-Authenticate: Basic realm="files""#,
@@ -132,7 +132,7 @@ import Testing
         try await suite.freezeClock()
         try await suite.download(server.url())
         for method in ["digest", "basic"] {
-            let asked = try await suite.task(1, until: "its app is asked for \(method)") {
+            let asked = try await suite.task(1, until: "has a \(method) challenge") {
                 $0["challenge"]?["authenticationMethod"]?.string == method
             }
             let challenge = try #require(asked["challenge"]?["id"]?.string)

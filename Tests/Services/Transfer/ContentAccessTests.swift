@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Who may change what is at `/content`.
+/// Access to `/content`.
 @Suite struct ContentAccess {
-    @Test func isForOperatorsAlone() async throws {
+    @Test func `only operators may change content and everybody may read it`() async throws {
         let folder = try Folder()
         let keys = folder.url.appendingPathComponent("keys")
         let lines = [
@@ -40,13 +40,13 @@ import Timeline
             for (bearer, status) in refusals {
                 #expect(try await send(.PUT, path, as: bearer, "other") == status, "\(bearer ?? "nobody")")
             }
-            #expect(try await send(.GET, path, as: nil) == 404, "nothing was put there")
+            #expect(try await send(.GET, path, as: nil) == 404, "no refused PUT has stored a file")
             #expect(try await send(.PUT, path, as: "operator-key", "film") == 201)
             for (bearer, status) in refusals {
                 #expect(try await send(.PUT, path, as: bearer, "other") == status, "\(bearer ?? "nobody")")
                 #expect(try await send(.DELETE, path, as: bearer) == status, "\(bearer ?? "nobody")")
             }
-            #expect(String(buffer: try await closed.send(.GET, path).body) == "film", "to read it is everybody's right")
+            #expect(String(buffer: try await closed.send(.GET, path).body) == "film", "everybody may read it")
             #expect(try await send(.DELETE, path, as: "operator-key") == 204)
         }
     }

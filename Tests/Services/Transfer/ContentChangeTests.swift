@@ -6,7 +6,7 @@ import Records
 import TestSupport
 import Testing
 
-/// `PUT` and `DELETE`, and what a path may be.
+/// `PUT` and `DELETE` of content, and its paths.
 @Suite(.serialized) struct ContentChanges {
     private struct Service: Sendable {
         let suite: TransferSuite
@@ -28,9 +28,7 @@ import Testing
             try await suite.send(.DELETE, suite.transferPort, "/content/" + path, headers: headers)
         }
 
-        /// Sixteen who put a file at the same place at once.
-        ///
-        /// - Returns: the statuses, in order.
+        /// Puts sixteen files at the same path at once and returns the sorted statuses.
         func race(_ headers: [String: String]) async throws -> [Int] {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for index in 0..<16 { group.addTask { try await put("raced", "\(index)", headers).status } }
@@ -38,7 +36,7 @@ import Testing
             }
         }
 
-        /// How many files there are on disk.
+        /// The number of files on disk.
         var files: Int {
             get throws {
                 let folder = suite.directory.appendingPathComponent("contents").path
@@ -46,9 +44,7 @@ import Testing
             }
         }
 
-        /// Sends bytes as they are, then nothing more.
-        ///
-        /// - Returns: what comes until the service closes the connection.
+        /// Sends raw bytes and returns the response until the service closes the connection.
         func exchange(_ text: String) async throws -> String {
             let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .channelOption(.allowRemoteHalfClosure, value: true)
@@ -69,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func pathsHaveSegments() async throws {
+    @Test func `a path can have several segments`() async throws {
         try await Service.run { service in
             for path in ["a", "a/b", "a/b/c.txt", "films/2026/%C3%A9t%C3%A9%20%25.mp4", "v1/devices/x", "...", "a/.b"] {
                 #expect(try await service.put(path, path).status == 201, "\(path)")
@@ -85,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func badPathsAreRefused() async throws {
+    @Test func `invalid paths are refused`() async throws {
         try await Service.run { service in
             let long = String(repeating: "x", count: 256)
             let many = [String](repeating: String(repeating: "y", count: 255), count: 5).joined(separator: "/")
@@ -104,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func preconditionsHoldForChanges() async throws {
+    @Test func `PUT and DELETE obey preconditions`() async throws {
         try await Service.run { service in
             #expect(try await service.put("x", "1", ["If-Match": "*"]).status == 412)
             #expect(try await service.put("x", "1", ["If-Match": "\"a\""]).status == 412)
@@ -132,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func ofManyWhoCreateOneDoes() async throws {
+    @Test func `of concurrent PUTs with If-None-Match one succeeds`() async throws {
         try await Service.run { service in
             let created = try await service.race(["If-None-Match": "*"])
             #expect(created == [201] + [Int](repeating: 412, count: 15))
@@ -144,10 +140,10 @@ import Testing
     }
 
     @Test(arguments: ["Content-Length: 9\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"])
-    func aBodyThatIsCutIsNoFile(_ rest: String) async throws {
+    func `a cut body leaves no file`(_ rest: String) async throws {
         try await Service.run { service in
             _ = try? await service.exchange("PUT /content/x HTTP/1.1\r\nHost: a\r\n" + rest)
-            try await eventually(describe: "what has come is removed") { try service.files == 0 }
+            try await eventually(describe: "the received bytes are removed") { try service.files == 0 }
             #expect(try await service.get("x").status == 404)
         }
     }

@@ -5,12 +5,12 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// Clients that nobody here wrote get every byte, however often they are cut.
+/// Downloads with independent clients over connections that are cut.
 @Suite(.serialized) struct StockDownloaders {
     private static let sizes = [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 4 << 20]
 
     @Test(arguments: [Downloader.curl, .wget, .aria2])
-    func resumeWhatWasCut(_ downloader: Downloader) async throws {
+    func `a client resumes a cut download`(_ downloader: Downloader) async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let folder = try Folder()
@@ -19,7 +19,7 @@ import Testing
             let content = random(size)
             _ = try await suite.send(.PUT, suite.transferPort, path, content)
             try await propertyTest(seedsFrom: UInt64(size), count: 2) { generator in
-                // Behind the head of the answer, and together less than the file: all three cuts happen.
+                // Each cut is after the head, and all rations together are less than the file, so all three cuts happen.
                 let rations = size < 4096 ? [] : (0..<3).map { _ in Int.random(in: 1000...size / 4, using: &generator) }
                 let file = "\(size)"
                 try? FileManager.default.removeItem(at: folder.url.appendingPathComponent(file))
@@ -27,9 +27,9 @@ import Testing
                     try await downloader.download(
                         "http://127.0.0.1:\(proxy.port)\(path)", to: folder.url, as: file)
                     try #require(proxy.connections.count > rations.count, "it was cut")
-                    // Heads of answers have less than a thousand bytes.
+                    // The head of a response has less than 1,000 bytes.
                     let most = size + 1000 * proxy.connections.count
-                    try #require(!downloader.isFrugal || proxy.bytes <= most, "it went on, not back")
+                    try #require(!downloader.isFrugal || proxy.bytes <= most, "no byte is sent twice")
                 }
                 let got = try Data(contentsOf: folder.url.appendingPathComponent(file))
                 try #require(SHA256.hash(data: got) == SHA256.hash(data: Data(content.readableBytesView)))
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func curlGetsTheRangesThatItAsksFor() async throws {
+    @Test func `curl gets the ranges that it requests`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let url = "http://127.0.0.1:\(suite.transferPort)/content/digits"
@@ -49,7 +49,7 @@ import Testing
         #expect(parts.contains("Content-Range: bytes 5-6/10\r\n\r\n56"))
     }
 
-    @Test func whatChangedBetweenTwoPartsIsSentAsAWhole() async throws {
+    @Test func `If-Range with an old validator gets the whole changed file`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let url = "http://127.0.0.1:\(suite.transferPort)/content/changing"
@@ -59,7 +59,7 @@ import Testing
         try await put("old old old")
         let old = try await suite.send(.GET, suite.transferPort, "/content/changing", headers: ["Range": "bytes=0-3"])
         let validators = ["ETag", "Last-Modified"].map { old.headers.first(name: $0) ?? "" }
-        // Within the same second: the date alone tells them apart, too.
+        // The change is within the same second, but the dates differ.
         try await put("new new new")
         for validator in validators {
             let rest = ["-sS", "-f", "--noproxy", "*", "-r", "4-", "-H", "If-Range: \(validator)", url]
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func twoGiBPassInBoundedMemory() async throws {
+    @Test func `a download of 2 GiB needs bounded memory`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let folder = try Folder()

@@ -8,14 +8,14 @@ import Testing
 
 /// RFC 9110 and RFC 9530 over HTTP, by the table `Conformance/content.json`.
 ///
-/// A row has the `size` of a file whose bytes are told by their places, the headers to `send`, and what must come: the `status`,
-/// the headers to `get` (null for none), and as `body` or `parts` the places of the bytes.
+/// A row has the `size` of a file and the headers to `send`. The expectations are the `status`, the headers to `get` (null
+/// for none), and the offsets of the bytes in `body` or `parts`.
 @Suite struct ContentConformance {
-    @Test func everyRowOfTheTableComesOutExactly() async throws {
+    @Test func `every row of the table gets its response`() async throws {
         let url = try #require(
             Bundle.module.url(forResource: "content", withExtension: "json", subdirectory: "Conformance"))
         let rows = try #require(try JSON(parsing: Array(try Data(contentsOf: url))).items)
-        #expect(rows.count >= 130, "rows were lost")
+        #expect(rows.count >= 130, "rows are missing")
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         var files: [Int: ContentFile] = [:]
@@ -35,7 +35,7 @@ import Testing
     }
 }
 
-/// What an answer has of what a row of the table says.
+/// The differences between a response and a row of the table.
 private struct ContentRow {
     private(set) var faults: [String] = []
 
@@ -55,14 +55,14 @@ private struct ContentRow {
             check(answer.headers.first(name: "Content-Length") == "\(body.count)", "another length")
         }
         if let want = row["body"]?.items, let from = want[0].int, let to = want[1].int {
-            check(body == Array(file.bytes[from..<to]), "\(body.count) bytes, and not those")
+            check(body == Array(file.bytes[from..<to]), "\(body.count) bytes that differ")
         }
         if let parts = row["parts"]?.items { checkParts(parts, file, answer, body) }
     }
 
     private mutating func check(_ holds: Bool, _ fault: String) { if !holds { faults.append(fault) } }
 
-    /// Written down as RFC 2046 has it, byte for byte, but for the boundary.
+    /// Compares the parts byte for byte with RFC 2046. Only the boundary is free.
     private mutating func checkParts(_ parts: [JSON], _ file: ContentFile, _ answer: HTTPAnswer, _ body: [UInt8]) {
         let type = answer.headers.first(name: "Content-Type") ?? ""
         let head = "multipart/byteranges; boundary="
@@ -75,11 +75,11 @@ private struct ContentRow {
             want += Array("Content-Range: bytes \(from)-\(to - 1)/\(file.bytes.count)\r\n\r\n".utf8)
             want += file.bytes[from..<to]
         }
-        check(body == want + Array("\r\n--\(boundary)--\r\n".utf8), "\(body.count) bytes, and not those parts")
+        check(body == want + Array("\r\n--\(boundary)--\r\n".utf8), "\(body.count) bytes that differ from the parts")
     }
 }
 
-/// A file that the service has, and what is told of it.
+/// A file of the service with its validators.
 private struct ContentFile {
     let path: String
     let bytes: [UInt8]
@@ -109,7 +109,7 @@ private struct ContentFile {
         return formatter
     }
 
-    /// A text of the table with the words in braces replaced.
+    /// Replaces the words in braces in a text of the table.
     func filled(_ text: String, body: [UInt8] = []) -> String {
         var text = text
         let words: [(String, () -> String)] = [
@@ -131,7 +131,7 @@ private struct ContentFile {
         Self.format(pattern).string(from: modified.addingTimeInterval(seconds))
     }
 
-    /// A day of one digit has a blank before it.
+    /// The asctime form, which pads a day of one digit with a space.
     private var asctime: String {
         let day = Int(date("d")) ?? 0
         return date("EEE MMM ") + (day < 10 ? " \(day)" : "\(day)") + date(" HH:mm:ss yyyy")

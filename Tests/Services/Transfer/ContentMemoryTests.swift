@@ -6,17 +6,17 @@ import NIOPosix
 import TestSupport
 import Testing
 
-/// What Linux tells of a process, in bytes.
+/// Memory of a process in bytes, from Linux.
 enum Memory {
-    /// The most that it had in memory since it began, or since ``forgetMost(of:)``.
+    /// Returns the peak since the start of the process or the last ``forgetMost(of:)``.
     static func most(of pid: pid_t) throws -> Int { try read("VmHWM", pid) }
-    /// Lets what it has now be the most for the time being.
+    /// Resets the peak to the current use.
     static func forgetMost(of pid: pid_t) throws {
         let file = try FileHandle(forWritingTo: URL(fileURLWithPath: "/proc/\(pid)/clear_refs"))
         try file.write(contentsOf: Data("5".utf8))
         try file.close()
     }
-    /// What it has now.
+    /// Returns the current use.
     static func now(of pid: pid_t) throws -> Int { try read("VmRSS", pid) }
 
     private static func read(_ name: String, _ pid: pid_t) throws -> Int {
@@ -27,8 +27,8 @@ enum Memory {
 }
 
 @Suite struct SlowReaders {
-    /// If the service read ahead of them, it would have 2 GiB in memory.
-    @Test func takeNoMemory() async throws {
+    /// If the service read ahead, it would need 2 GiB of memory.
+    @Test func `slow readers take no memory`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let size = 64 << 20
@@ -41,7 +41,7 @@ enum Memory {
             let range = index.isMultiple(of: 2) ? "bytes=0-" : "bytes=0-33554430,33554432-67108863"
             readers.append(try await begin(suite.transferPort, range))
         }
-        // Whoever does read gets all of it, while the others stand still.
+        // Fast readers get the whole file while the slow ones wait.
         for _ in 0..<3 {
             let whole = try await suite.send(.GET, suite.transferPort, "/content/large")
             #expect(whole.body == content)
@@ -51,7 +51,7 @@ enum Memory {
         for reader in readers { try? await reader.close().get() }
     }
 
-    /// Asks, takes the first bytes of the answer, and no more.
+    /// Sends a request and reads only the first bytes of the response.
     private func begin(_ port: Int, _ range: String) async throws -> any Channel {
         let begun = Signal<Void>()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -66,7 +66,7 @@ enum Memory {
             ByteBuffer(string: "GET /content/large HTTP/1.1\r\nHost: a\r\nRange: \(range)\r\n\r\n")
         ).get()
         channel.read()
-        try await withTimeout(seconds: 60, "an answer begins") { try await begun.value() }
+        try await withTimeout(seconds: 60, "a response begins") { try await begun.value() }
         return channel
     }
 
@@ -77,7 +77,7 @@ enum Memory {
         init(_ begun: Signal<Void>) { self.begun = begun }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            // One read takes a few buffers.
+            // One read can deliver several buffers.
             let buffer = unwrapInboundIn(data)
             guard begun.fire() else { return }
             #expect(String(buffer: buffer).hasPrefix("HTTP/1.1 206 "))

@@ -5,7 +5,7 @@ import Timeline
 
 @testable import TransferService
 
-/// RFC 9110 section 14, by examples.
+/// Parsing of ranges (RFC 9110 section 14).
 @Suite struct Ranges {
     static let cases: [(header: String?, size: Int, want: ByteRanges)] = [
         (nil, 10, .whole),
@@ -43,13 +43,13 @@ import Timeline
     ]
 
     @Test(arguments: cases.indices)
-    func areReadByTheBook(index: Int) {
+    func `ranges are parsed and merged`(index: Int) {
         let (header, size, want) = Self.cases[index]
         #expect(ByteRanges(header: header, size: size) == want, "\(header ?? "none") of \(size)")
     }
 }
 
-/// RFC 9110 section 13, by examples.
+/// Evaluation of preconditions (RFC 9110 section 13).
 @Suite struct Preconditions {
     static let modified = Instant("1994-11-06T08:49:37.000Z") ?? .epoch
     static let current = Conditions.Validators(etag: "\"a\"", modifiedAt: modified)
@@ -119,14 +119,14 @@ import Timeline
     ]
 
     @Test(arguments: cases.indices)
-    func decideInTheirOrder(index: Int) {
+    func `preconditions are evaluated in the order of the RFC`(index: Int) {
         var conditions = Conditions()
         Self.cases[index].change(&conditions)
         let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: false, now: Self.now)
         #expect(answer == Self.cases[index].want, "case \(index)")
     }
 
-    @Test func headKnowsNoRanges() {
+    @Test func `HEAD ignores ranges`() {
         var conditions = Conditions()
         conditions.range = "bytes=1-2"
         let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: true, now: Self.now)
@@ -134,11 +134,11 @@ import Timeline
     }
 }
 
-/// RFC 9110 section 5.6.7.
+/// HTTP dates (RFC 9110 section 5.6.7).
 @Suite struct Dates {
     private static let now = Preconditions.now
 
-    @Test func goThereAndBack() {
+    @Test func `dates are printed in the preferred form`() {
         #expect(HTTPDate.text(Preconditions.modified) == Preconditions.date)
         #expect(HTTPDate.text(Instant(milliseconds: 951_782_400_000)) == "Tue, 29 Feb 2000 00:00:00 GMT")
         #expect(HTTPDate.text(Instant(milliseconds: .min)) == "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -148,11 +148,11 @@ import Timeline
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func areReadInAllThreeForms(text: String) {
+    func `dates are read in all three forms`(text: String) {
         #expect(HTTPDate.instant(text, now: Self.now) == Preconditions.modified)
     }
 
-    @Test func ofTwoDigitsAreNotFarAhead() {
+    @Test func `a year of two digits is at most 50 years ahead`() {
         let near = Instant("2076-11-06T08:49:37.000Z"), past = Instant("1977-11-06T08:49:37.000Z")
         #expect(HTTPDate.instant("Friday, 06-Nov-76 08:49:37 GMT", now: Self.now) == near)
         #expect(HTTPDate.instant("Sunday, 06-Nov-77 08:49:37 GMT", now: Self.now) == past)
@@ -163,10 +163,10 @@ import Timeline
         "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Noo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sunday, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT",
     ])
-    func areNotMadeOutOfAnythingElse(text: String) { #expect(HTTPDate.instant(text, now: Self.now) == nil) }
+    func `other texts are no dates`(text: String) { #expect(HTTPDate.instant(text, now: Self.now) == nil) }
 }
 
-/// RFC 9110 section 8.8.3.
+/// Parsing of entity tags (RFC 9110 section 8.8.3).
 @Suite struct Tags {
     @Test(arguments: [
         ("*", EntityTags.any), (" * ", .any), ("", .listed([])),
@@ -179,12 +179,12 @@ import Timeline
         ),
         ("\"open", .listed([])),
     ])
-    func areReadByTheBook(text: String, want: EntityTags) { #expect(EntityTags(text) == want) }
+    func `lists of entity tags are parsed`(text: String, want: EntityTags) { #expect(EntityTags(text) == want) }
 }
 
-/// No header and no path, however odd, ends the process.
+/// Random headers and paths.
 @Suite struct OddHeaders {
-    @Test func areReadOrPassedOver() async throws {
+    @Test func `random headers and paths are parsed without a crash`() async throws {
         let words = [
             "bytes=", "0", "-", ",", "9", "W/", "\"", "a", "*", " ", "\t", "=", ";", "sha-256", "99999999999999999999",
             "Sun,", "GMT", "é", "\u{301}", "%", "2f", "/", "..", "\u{0}",
@@ -195,7 +195,7 @@ import Timeline
             let size = Int.random(in: 0...20, using: &generator)
             if case .some(let ranges) = ByteRanges(header: "bytes=" + text, size: size) {
                 try #require(ranges.allSatisfy { !$0.isEmpty && $0.lowerBound >= 0 && $0.upperBound <= size })
-                try #require(ranges.reduce(0) { $0 + $1.count } <= size, "no byte twice")
+                try #require(ranges.reduce(0) { $0 + $1.count } <= size, "no byte is sent twice")
             }
             _ = EntityTags(text)
             _ = DigestAlgorithm(wanted: text)

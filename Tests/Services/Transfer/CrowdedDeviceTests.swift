@@ -8,7 +8,7 @@ import Testing
 import Timeline
 import TransferMachine
 
-/// Devices with as much on them as they take: what is there grows no further than a state may.
+/// Full devices: the growth of existing tasks never exceeds the size limit of a state.
 @Suite(.aside) struct CrowdedDevices {
     private static let limit = 65_536
     private static let long = String(repeating: "x", count: 250)
@@ -21,7 +21,7 @@ import TransferMachine
         return life
     }
 
-    /// Downloads until the device takes no more, in sessions of 64.
+    /// Creates downloads, 64 in a session, until the device is full.
     private func fill(_ life: inout TransferLife, headers: Int) throws -> [TaskPlace] {
         var places: [TaskPlace] = []
         do {
@@ -54,20 +54,20 @@ import TransferMachine
         try life.submit(.report(claim, total: 500))
     }
 
-    @Test func haveRoomForResumeData() throws {
+    @Test func `a full device stores resume data only while there is room`() throws {
         var life = try life()
         let places = try fill(&life, headers: 4000)
         let begun = places.prefix(4)
         for place in begun { try receive(&life, place) }
-        // All of them time out at once.
+        // All tasks time out at once.
         try life.pass(until: life.now + .days(8))
         #expect(life.device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })
         let data = places.compactMap { life.device.task($0)?.error?.resumeData }
-        #expect(!data.isEmpty && data.count < begun.count, "only as many as there is room for")
+        #expect(!data.isEmpty && data.count < begun.count, "only some fit")
         #expect(life.device.binary.count <= Self.limit)
     }
 
-    @Test func takeNoMoreSessions() throws {
+    @Test func `a full device refuses another session`() throws {
         var life = try life()
         var configuration = SessionConfiguration()
         configuration.httpAdditionalHeaders = ["X": String(repeating: "y", count: 4000)]
@@ -79,13 +79,13 @@ import TransferMachine
         #expect(life.device.binary.count <= Self.limit)
     }
 
-    @Test func hearWhatServersSay() throws {
+    @Test func `a full device stores validators only while there is room`() throws {
         var life = try life()
         let places = try fill(&life, headers: 0)
         for place in places { try receive(&life, place) }
         #expect(places.count > 64)
         #expect(life.device.binary.count <= Self.limit)
         let kept = places.compactMap { life.device.task($0)?.response?.etag }
-        #expect(kept.count > 10 && kept.count < places.count, "only as many as there is room for")
+        #expect(kept.count > 10 && kept.count < places.count, "only some fit")
     }
 }

@@ -5,11 +5,11 @@ import Records
 import TestSupport
 import Testing
 
-/// The database goes away and comes back while bytes move: they go on moving, and all of them count.
+/// Transfers continue through a restart of the database, and all their bytes count.
 @Suite(.serialized) struct DatabaseRestarts {
     private static let bytes = noise(20 << 20, seed: 15)
 
-    @Test(arguments: [false, true]) func downloadsGoOn(isKilled: Bool) async throws {
+    @Test(arguments: [false, true]) func `a download survives a database restart`(isKilled: Bool) async throws {
         let cluster = try await PrivateCluster.make()
         let (suite, transfer) = try await TransferSuite.start(on: cluster)
         defer { transfer.signal(SIGTERM) }
@@ -19,8 +19,8 @@ import Testing
         try await suite.downloadSome(of: "big")
         if isKilled { try await cluster.kill() } else { try await cluster.stop(.fast) }
         suite.proxy.resume()
-        try await eventually(describe: "all is there, and nobody was told") { suite.bytesOnDisk == 20 << 20 }
-        // Asked behind what the mover has told, so that this was refused too.
+        try await eventually(describe: "all bytes are on disk, unreported") { suite.bytesOnDisk == 20 << 20 }
+        // The call is queued behind the report of the worker, so the report has failed too.
         let refused = try await suite.send(
             .PUT, suite.transferPort, "/v1/devices/phone/apps/app/sessions/other",
             headers: ["Content-Type": "application/json"], ByteBuffer(string: "{}"))
@@ -37,8 +37,8 @@ import Testing
         try await cluster.destroy()
     }
 
-    /// - Parameter endsMeanwhile: whether the request ends while there is no database, so that nothing can be told of its bytes.
-    @Test(arguments: [false, true]) func uploadsGoOn(endsMeanwhile: Bool) async throws {
+    /// - Parameter endsMeanwhile: Whether the request ends during the outage, so that its last bytes cannot be committed.
+    @Test(arguments: [false, true]) func `an upload survives a database restart`(endsMeanwhile: Bool) async throws {
         let cluster = try await PrivateCluster.make()
         let (suite, replica) = try await UploadsSuite.start(on: cluster)
         defer { suite.stop(replica) }
@@ -50,12 +50,12 @@ import Testing
         let path = try await replica.begin(["Upload-Length": "\(size)"])
         let headers = ["Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"]
         let lines = headers.map { "\($0): \($1)" } + ["Upload-Offset: 0", "Content-Length: \(size)"]
-        // As much as is written at once: when it is on disk, nothing of it is still to be read.
+        // One write of the service. When it is on disk, the service has read the whole part.
         let part = 256 << 10
         let wire = try await replica.half("PATCH", path, lines, try #require(bytes.getSlice(at: 0, length: part)))
         try await eventually(describe: "the part is written") { suite.bytesOnDisk == part }
         try await cluster.stop(.fast)
-        try await eventually(describe: "the service knows") {
+        try await eventually(describe: "the service reports the outage") {
             let answer = try await replica.send(.GET, "/readyz")
             return answer.status == 200 && answer.json["checks"]?["database"] == "failing"
         }

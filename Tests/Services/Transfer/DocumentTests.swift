@@ -7,7 +7,7 @@ import Testing
 
 @testable import TransferService
 
-/// Documents by the names that they are promised with, written out: their description comes of the same code.
+/// The JSON names of documents. They are written out here, because the OpenAPI document comes from the same code.
 @Suite(.serialized) struct Documents {
     private static let app = "/v1/devices/phone/apps/app"
     private static let session = app + "/sessions/s"
@@ -21,7 +21,7 @@ import Testing
 
     private func names(_ document: JSON?) -> [String] { (document?.members ?? []).map(\.name) }
 
-    @Test func ofATaskThatFinished() async throws {
+    @Test func `a finished task has its result and attempts`() async throws {
         try await run { suite in
             let text = ByteBuffer(string: "0123456789")
             let put = try await suite.send(.PUT, suite.transferPort, "/content/digits", text)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func ofATaskThatWaitsAndIsCancelled() async throws {
+    @Test func `a waiting task has its reason and a cancelled one its error`() async throws {
         try await run { suite in
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/none"
             let later = "2999-01-01T00:00:00.000Z"
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func ofASessionHaveItsConfiguration() async throws {
+    @Test func `a session has its configuration with defaults`() async throws {
         let standard: JSON = [
             "allowsCellularAccess": true, "allowsConstrainedNetworkAccess": true, "allowsExpensiveNetworkAccess": true,
             "httpAdditionalHeaders": [:], "httpMaximumConnectionsPerHost": 6, "isDiscretionary": false,
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func ofSessionsAreThoseOfTheApp() async throws {
+    @Test func `the list of sessions has only those of the app`() async throws {
         try await run { suite in
             let other = "/v1/devices/phone/apps/other"
             try await suite.call(.PUT, suite.lifecyclePort, other, "{}")
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func ofDownloadsTakeHints() async throws {
+    @Test func `a download request keeps its hints`() async throws {
         try await run { suite in
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/downloads",
@@ -126,11 +126,11 @@ import Testing
             #expect(request["priority"] == 0.75 && request["headers"]?["X-Own"] == "1")
             #expect(request["countOfBytesClientExpectsToReceive"] == 1000)
             #expect(request["countOfBytesClientExpectsToSend"] == 200)
-            #expect(try await suite.task(1)["bytesExpected"] == .null, "a client's guess is not what the server says")
+            #expect(try await suite.task(1)["bytesExpected"] == .null, "the client's estimate is not used")
         }
     }
 
-    @Test func ofExplanationsTellWhatWakesCost() async throws {
+    @Test func `explain shows the delay that wakes cause`() async throws {
         try await run { suite in
             func session() async throws -> JSON? {
                 try await suite.call(.GET, suite.transferPort, Self.app + "/explain").json["sessions"]?[0]
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func areAtPort8084() async throws {
+    @Test func `the default port is 8084`() async throws {
         #expect(Transfer.port == 8084)
         let help = try ChildProcess.start(ChildProcess.product("transfer"), ["--help"])
         #expect(try await help.exit() == .exited(0))

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A client that nobody here wrote.
+/// An independent download client.
 struct Downloader: Sendable, CustomTestStringConvertible {
     let name: String
-    /// The Debian package that has it.
+    /// The Debian package of the client.
     let package: String
-    /// What makes it go on with the file that is there, and come again by itself where it can.
+    /// The arguments with which it continues an existing file and retries where it can.
     let arguments: @Sendable (_ url: String, _ folder: URL, _ file: String) -> [String]
-    /// Whether it asks for one stretch of bytes at a time, and for none twice.
+    /// Whether it requests one range at a time and no byte twice.
     let isFrugal: Bool
     var testDescription: String { name }
 
@@ -32,9 +32,9 @@ struct Downloader: Sendable, CustomTestStringConvertible {
             ]
         }, isFrugal: false)
 
-    /// Runs it, again and again, until it has the file.
+    /// Runs the client up to ten times until it has the file.
     ///
-    /// - Parameter file: the last segment of the URL; wget calls the file so.
+    /// - Parameter file: The last segment of the URL, which wget uses as the name of the file.
     func download(_ url: String, to folder: URL, as file: String, within seconds: Double = 60) async throws {
         var said = ""
         for _ in 0..<10 {
@@ -45,9 +45,7 @@ struct Downloader: Sendable, CustomTestStringConvertible {
         throw Unexpected(description: "\(name) does not get the file: \(said)")
     }
 
-    /// Runs it with other arguments, which must succeed.
-    ///
-    /// - Returns: what it wrote to standard output, without the last end of line.
+    /// Runs the client with other arguments, which must succeed. Returns its output without the last line break.
     @discardableResult
     func run(_ arguments: [String], within seconds: Double = 60) async throws -> String {
         let process = try start(arguments)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A folder that goes with its test.
+/// A temporary folder that is removed after its test.
 final class Folder: Sendable {
     let url: URL
 
@@ -13,7 +13,7 @@ final class Folder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    /// A file of zeros, which take no space, with a number here and there that tells its place.
+    /// Creates a sparse file of zeros. Every 33 MB it contains its own offset as text.
     func makeSparseFile(_ size: Int) throws -> URL {
         let url = url.appendingPathComponent("source")
         try #require(FileManager.default.createFile(atPath: url.path, contents: nil))
@@ -27,7 +27,7 @@ final class Folder: Sendable {
         return url
     }
 
-    /// The SHA-256 of a file.
+    /// Returns the SHA-256 digest of a file.
     static func hash(_ url: URL) async throws -> String {
         let process = try ChildProcess.start("/usr/bin/sha256sum", [url.path])
         _ = try await process.exit(within: 120)

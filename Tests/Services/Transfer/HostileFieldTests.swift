@@ -10,13 +10,13 @@ import TransferMachine
 
 @testable import TransferService
 
-/// What no decent client or server sends: every parser takes it, passes it over or refuses it by its own word.
+/// Random and almost valid fields. Each parser accepts them, ignores them or refuses them with its own problem.
 @Suite(.aside) struct HostileFields {
-    /// How many random texts each parser gets; a million by hand, with `DORMOUSE_RANDOM_REQUESTS=1000000`.
+    /// The number of random texts for each parser. `DORMOUSE_RANDOM_REQUESTS=1000000` makes it a million.
     private static let count =
         ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 5000
 
-    @Test func tusCreations() async throws {
+    @Test func `tus creations are valid or refused`() async throws {
         let lengths = NearlyRight("0", "5", "999999999999999")
         let metadata = NearlyRight("filename d29ybGQ=,is_confidential", "a YQ==", "key,other dA==")
         let parts = "/files/7d1ee7e4-5a1b-4c5e-9a0e-0d6fdd3a8f00"
@@ -36,11 +36,11 @@ import TransferMachine
             try #require(creation.parts?.isEmpty != true && (creation.parts == nil || creation.length == nil))
             try #require(creation.parts?.allSatisfy { UUID(uuidString: $0) != nil } ?? true, "ids, and never paths")
             let keys = creation.metadata?.split(separator: ",").map { $0.split(separator: " ").first } ?? []
-            try #require(Set(keys).count == keys.count && !keys.contains(nil), "each key once")
+            try #require(Set(keys).count == keys.count && !keys.contains(nil), "each key occurs once")
         }
     }
 
-    @Test func checksums() async throws {
+    @Test func `checksums are valid or refused`() async throws {
         let fields = NearlyRight(
             "sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=", "sha256 uU0nuZNNPgilLlLX2n2r+sSE7+N6U4DukIj3rOLvzek=")
         try await propertyTest(count: Self.count) { random in
@@ -52,7 +52,7 @@ import TransferMachine
         }
     }
 
-    @Test func numbersOfBytes() async throws {
+    @Test func `byte counts are decimal digits`() async throws {
         let numbers = NearlyRight("0", "12", "999999999999999", "007", "-1", "+1", "1e3", "٣", " 1")
         try await propertyTest(count: Self.count) { random in
             let text = numbers.text(&random)
@@ -63,7 +63,7 @@ import TransferMachine
         }
     }
 
-    @Test func versionsOfTheDraft() async throws {
+    @Test func `draft versions are known or refused`() async throws {
         let (versions, truths) = (NearlyRight("3", "5", "6", "8"), NearlyRight("?0", "?1"))
         try await propertyTest(count: Self.count) { random in
             var headers: HTTPFields = [:]
@@ -79,7 +79,7 @@ import TransferMachine
         }
     }
 
-    @Test func promisedDigests() async throws {
+    @Test func `Repr-Digest is checkable or ignored`() async throws {
         let fields = NearlyRight(
             "sha-256=:uU0nuZNNPgilLlLX2n2r+sSE7+N6U4DukIj3rOLvzek=:", "sha-512=:YQ==:, sha-256=:YQ==:;a=1",
             "unixsum=30637, sha-512=?1")
@@ -88,11 +88,11 @@ import TransferMachine
             for _ in 0..<Int.random(in: 0...2, using: &random) {
                 headers.add(name: "Repr-Digest", value: fields.text(&random))
             }
-            try #require(ReprDigest(headers)?.digests.isEmpty != true, "what is promised can be checked")
+            try #require(ReprDigest(headers)?.digests.isEmpty != true, "an accepted digest can be checked")
         }
     }
 
-    @Test func answersToRanges() async throws {
+    @Test func `only a fitting response resumes a download`() async throws {
         let ranges = NearlyRight(
             "bytes 5-9/10", "bytes */10", "bytes 5-9/*", "bytes 0-999999999999999/1000000000000000")
         let tags = NearlyRight("\"a\"", "W/\"a\"", "\"\"")
@@ -112,11 +112,11 @@ import TransferMachine
             guard ResumeRule.decide(head, held: 5, known: known) == .resume else { return }
             let fits =
                 head.status == 416 ? head.completeLength == 5 : head.rangeStart == 5 && head.etag ?? "\"a\"" == "\"a\""
-            try #require(fits, "nothing else goes on where the bytes end")
+            try #require(fits, "the response continues the stored bytes")
         }
     }
 
-    @Test func urls() async throws {
+    @Test func `URLs are valid or refused`() async throws {
         let urls = NearlyRight(
             "http://files.example/a?b#c", "https://a.b:443", "http://[::1]:80/", "http://user:secret@a/",
             "HTTP://A:65535?x"
@@ -126,16 +126,16 @@ import TransferMachine
             guard let origin = WebOrigin(url: url) else { return }
             try #require(
                 (1...65535).contains(origin.port) && !origin.host.isEmpty && origin.host == origin.host.lowercased())
-            try #require(WebOrigin(url: origin.description) == origin, "read again it is the same")
+            try #require(WebOrigin(url: origin.description) == origin, "a printed origin can be read again")
             let destination = try FetchRequest(url: url).destination()
             try #require(destination.origin == origin && destination.target.hasPrefix("/"))
             try #require(
-                !destination.target.contains { "# \r\n".contains($0) }, "it is one word of a request's first line")
+                !destination.target.contains { "# \r\n".contains($0) }, "the target fits into a request line")
             try #require(WebOrigin(url: destination.url) == origin)
         }
     }
 
-    @Test func targetsOfRedirects() async throws {
+    @Test func `credentials do not follow a redirect to another origin`() async throws {
         let targets = NearlyRight(
             "/b", "there?x", "//other.example/x", "https://files.example/", "http://files.example:80/../a", "ftp://a/",
             "#x")
@@ -149,13 +149,13 @@ import TransferMachine
             let next = request.following(redirect)
             let isHome = WebOrigin(url: next.url) == home
             try #require(redirect.crossesOrigins != isHome)
-            try #require(next.headers.contains(name: "Authorization") == isHome, "what is meant for one is no other's")
-            // What is no URL of http is where the task ends.
+            try #require(next.headers.contains(name: "Authorization") == isHome, "credentials stay at their origin")
+            // A target without an http URL ends the task.
             if let destination = try? next.destination() { try #require((destination.origin == home) == isHome) }
         }
     }
 
-    /// - Returns: nil where it is refused by the parser's own word.
+    /// Returns nil if the parser refuses with its own problem.
     private static func unlessRefused<T>(
         as problem: Problem = .invalidHeader, _ read: () throws(Problem) -> T
     ) throws -> T? {
@@ -166,7 +166,7 @@ import TransferMachine
     }
 }
 
-/// Texts that a parser understands, with a few faults; and some of its words in any order.
+/// Valid texts with a few mutations, or their words in any order.
 private struct NearlyRight {
     private static let odd = [
         "\"", "\\", ",", ";", "=", ":", "-", "/", " ", "\t", "*", "%", "@", "[", "]", "#", "?", "0", "9", "a", "é",

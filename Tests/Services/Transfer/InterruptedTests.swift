@@ -5,17 +5,16 @@ import Records
 import TestSupport
 import Testing
 
-/// Whatever ends or interrupts a transfer is felt by its connection at once: the mover closes it while nothing comes that
-/// could tell it so.
+/// Interrupted transfers. The worker closes the connection at once, although no byte arrives that would wake it.
 @Suite(.serialized) struct InterruptedTransfers {
     private static let bytes = noise(20 << 20, seed: 11)
     private static let sha256 = TransferTests.sha256(bytes)
 
-    /// What happens to a transfer under way.
+    /// The cause of an interruption.
     enum Cause: CaseIterable {
         case networkLost, poweredOff, suspended, cancelled, sessionInvalidated, forceQuit, uninstalled
 
-        /// How the attempt ends by it; nil where it is forgotten with its app.
+        /// The end of the attempt; nil if the attempt is removed with its app.
         var end: String? {
             switch self {
             case .networkLost, .poweredOff: "conditionsLost"
@@ -25,11 +24,11 @@ import Testing
             }
         }
 
-        /// Whether the transfer goes on some day.
+        /// Whether the transfer can continue.
         var isPause: Bool { [.networkLost, .poweredOff, .suspended].contains(self) }
     }
 
-    /// Runs with a device for each cause and a large file, through a proxy that lets nothing through.
+    /// Runs with a large file behind a paused proxy.
     private func run(_ body: (TransferSuite) async throws -> Void) async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
@@ -38,16 +37,16 @@ import Testing
         try await body(suite)
     }
 
-    @Test func loseTheirConnectionAtOnce() async throws {
+    @Test func `an interrupted transfer loses its connection at once`() async throws {
         try await run { suite in
             for cause in Cause.allCases {
                 let device = "\(cause)"
-                // An hour of silence would be borne.
+                // The timeout of an hour cannot end the attempt.
                 try await suite.prepare(device, #"{"timeoutIntervalForRequest":3600}"#)
                 try await suite.downloadSome(of: "big", on: device)
                 #expect(suite.proxy.connections == 1)
                 try await suite.strike(device, cause)
-                try await eventually(describe: "\(cause): the connection is closed, and nothing came") {
+                try await eventually(describe: "\(cause): the connection is closed") {
                     suite.proxy.connections == 0
                 }
                 let ends = try await suite.sql(
@@ -59,7 +58,7 @@ import Testing
                 let done = try await suite.completed(1, of: device)
                 let attempts = done["attempts"]?.items ?? []
                 #expect(done.ends == [cause.end, "finished"])
-                #expect(attempts.last?["from"]?.int ?? 0 > 0, "\(cause): it goes on by range")
+                #expect(attempts.last?["from"]?.int ?? 0 > 0, "\(cause): it resumes by range")
                 #expect(attempts.last?["from"] == attempts.first?["to"], "\(cause)")
                 #expect(done["sha256"]?.string == Self.sha256 && done["bytesReceived"]?.int == 20 << 20, "\(cause)")
                 try await suite.proxy.pause()
@@ -67,8 +66,8 @@ import Testing
         }
     }
 
-    /// What was there is gone: the whole comes anew.
-    @Test func beginAgainWithoutTheirBytes() async throws {
+    /// The stored bytes are lost, so the attempt fetches the whole file.
+    @Test func `a download restarts if its stored bytes are lost`() async throws {
         try await run { suite in
             try await suite.prepare("phone")
             try await suite.downloadSome(of: "big")
@@ -91,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func goOnFromTheirResumeDataOnce() async throws {
+    @Test func `resume data can be used once`() async throws {
         try await run { suite in
             try await suite.prepare("phone")
             try await suite.downloadSome(of: "big")
@@ -122,19 +121,17 @@ import Testing
 }
 
 extension TransferSuite {
-    /// Begins a download of a content of which some bytes are told. The paused proxy lets nothing more through then.
-    ///
-    /// - Returns: the number of the task.
+    /// Begins a download and waits until some bytes are reported. The proxy stays paused. Returns the task.
     @discardableResult
     func downloadSome(of content: String, on device: String = "phone") async throws -> Int {
         let task = try await download("http://127.0.0.1:\(proxy.port)/content/\(content)", on: device)
-        try await proxy.trickle(until: "\(device) has some of it") { [self] in
+        try await proxy.trickle(until: "\(device) has some bytes") { [self] in
             try await self.task(task, of: device)["bytesReceived"]?.int ?? 0 > 0
         }
         return task
     }
 
-    /// Takes a download's file as the app's own, so that it stays.
+    /// Claims the file of a download, so that it stays.
     func claim(_ task: Int) async throws {
         let path = Downloads.session("phone") + "/tasks/\(task)/claim"
         try await call(.POST, transferPort, path, #"{"name":"file-\#(task)"}"#)
@@ -150,13 +147,13 @@ extension TransferSuite {
         case .suspended: try await call(.POST, transferPort, session + "/tasks/1/suspend")
         case .cancelled: try await call(.POST, transferPort, session + "/tasks/1/cancel")
         case .sessionInvalidated: try await call(.POST, transferPort, session + "/invalidate-and-cancel")
-        // Which waits for willTerminate, but not for long.
+        // The call waits a short time for willTerminate.
         case .forceQuit: try await call(.DELETE, lifecyclePort, path + "/app-switcher/app")
         case .uninstalled: try await call(.DELETE, lifecyclePort, path + "/apps/app")
         }
     }
 
-    /// Lets a transfer go on.
+    /// Ends the interruption.
     fileprivate func heal(_ device: String, _ cause: InterruptedTransfers.Cause) async throws {
         let path = "/v1/devices/\(device)"
         switch cause {

@@ -11,7 +11,7 @@ import TransferMachine
 
 @testable import TransferService
 
-/// Bytes that somebody still needs, and what is told of bytes before they are safe.
+/// Bytes that are still needed are not swept, and bytes are reported only when they are durable.
 @Suite(.serialized) struct KeptBytes {
     private static let bytes = noise(20 << 20, seed: 12)
     private static let sha256 = TransferTests.sha256(bytes)
@@ -36,12 +36,12 @@ import TransferMachine
         await pool.close()
     }
 
-    /// Of finished downloads of which the app has yet to hear, of one that is interrupted, of one that moves, and of resume data.
-    @Test func areNotSwept() async throws {
+    /// Two unreported downloads, a suspended one, a moving one, and resume data need their files.
+    @Test func `a sweep keeps the files of unreported, unfinished and resumable downloads`() async throws {
         try await run { suite in
             let (port, session) = (suite.transferPort, Downloads.session("phone"))
             _ = try await suite.send(.PUT, port, "/content/film", ByteBuffer(string: "film"))
-            // Callbacks do not return by themselves.
+            // With the clock stopped, callbacks do not return by timeout.
             try await suite.freezeClock()
             for task in 1...2 {
                 try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/film")
@@ -54,7 +54,7 @@ import TransferMachine
             let cancelled = try await suite.call(.POST, port, session + "/tasks/4/cancel-by-producing-resume-data")
             let data = try #require(cancelled.json["error"]?["resumeData"]?.string)
             try await suite.downloadSome(of: "big")
-            try await eventually(describe: "one moves") { suite.proxy.connections == 1 }
+            try await eventually(describe: "one download moves") { suite.proxy.connections == 1 }
             let kept = try suite.files(in: "segments")
             #expect(kept.count == 5)
             try Data("left".utf8).write(to: suite.directory.appendingPathComponent("segments/orphan-1"))
@@ -76,9 +76,9 @@ import TransferMachine
         }
     }
 
-    /// On devices that have no space, or take everything and make nothing durable: fdatasync refuses those.
+    /// `/dev/full` has no space. `/dev/null` accepts all bytes but refuses fdatasync.
     @Test(arguments: ["/dev/full", "/dev/null"])
-    func areToldOfWhenTheyAreDurableOnly(device: String) async throws {
+    func `bytes are not reported before they are durable`(device: String) async throws {
         try await run { suite in
             try await suite.strandNetwork(true)
             try await suite.proxy.pause()
@@ -89,7 +89,7 @@ import TransferMachine
             try FileManager.default.createSymbolicLink(
                 atPath: suite.directory.appendingPathComponent("segments/\(name)").path, withDestinationPath: device)
             try await suite.strandNetwork(false)
-            // With the rest of the file yet to come.
+            // The rest of the file has not arrived yet.
             try await suite.proxy.trickle(until: "the attempt has failed") {
                 try await suite.task(1)["state"]?.string == "completed"
             }
@@ -102,7 +102,7 @@ import TransferMachine
 }
 
 extension TransferSuite {
-    /// Takes the phone's network away, or gives it one, and waits until `transfer` knows.
+    /// Takes the phone's network away or restores it, and waits until `transfer` knows it.
     fileprivate func strandNetwork(_ isLost: Bool) async throws {
         let changed = try await call(
             .PATCH, lifecyclePort, "/v1/devices/phone/conditions",

@@ -10,9 +10,9 @@ import Testing
 
 @testable import TransferService
 
-/// What a task is to send stays until it is sent, whatever becomes of the upload that it was.
+/// The bytes that a task sends outlive the upload that they came from.
 @Suite(.serialized) struct LinkedFiles {
-    @Test func areSweptWhenNoTaskNeedsThemAnyMore() async throws {
+    @Test func `a linked file is swept after its task has sent it`() async throws {
         let received = Mutex<[String]>([])
         let server = try await CannedServer.start { request in
             received.withLock { $0.append(String(buffer: request.body)) }
@@ -41,7 +41,7 @@ import Testing
         let linked = try suite.files(in: "segments")
         #expect(linked.count == 1)
         try await sweep.sweep()
-        #expect(try suite.files(in: "segments") == linked, "it is yet to be sent")
+        #expect(try suite.files(in: "segments") == linked, "the task still needs it")
 
         link.resume()
         let done = try await suite.completed(1)

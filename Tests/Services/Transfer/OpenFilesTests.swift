@@ -6,9 +6,9 @@ import Testing
 
 @testable import TransferService
 
-/// How many files may be open.
+/// The limit of open files.
 @Suite("Open files", .serialized) struct OpenFilesTests {
-    @Test func aServiceMayOpenAsManyAsTheSystemLetsIt() async throws {
+    @Test func `a service raises its limit of open files to the maximum`() async throws {
         let (_, transfer) = try await TransferSuite.start { _ in
             ["/bin/sh", "-c", #"ulimit -S -n 256 && exec "$@""#, "sh"]
         }
@@ -20,12 +20,12 @@ import Testing
     }
 
     @Test(arguments: [EMFILE, ENFILE, ENOMEM, EAGAIN])
-    func whatIsOnlyLentEndsAnAttemptAndNoTask(number: Int32) {
+    func `a lack of file handles or memory ends the attempt and not the task`(number: Int32) {
         let error = StorageError("opening a file", number)
         #expect(error == .exhausted && AttemptEnd(error) == .connectionLost)
     }
 
-    @Test(arguments: [ENOSPC, EIO, EROFS, ENOENT]) func whatIsWrongWithTheDiskStays(number: Int32) {
+    @Test(arguments: [ENOSPC, EIO, EROFS, ENOENT]) func `a disk error is cannotWrite`(number: Int32) {
         #expect(AttemptEnd(StorageError("opening a file", number)) == .cannotWrite)
     }
 }

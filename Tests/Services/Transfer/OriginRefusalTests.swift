@@ -4,9 +4,9 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// What the description says that contents and uploads are refused for, each of their operations refuses.
-@Suite("Refusals of the origin", .timeLimit(.minutes(4))) struct OriginRefusalTests {
-    @Test func everyRefusalThatIsDescribedIsGiven() async throws {
+/// Provokes every refusal that the OpenAPI document lists for content and uploads.
+@Suite("Refusals of content and uploads", .timeLimit(.minutes(4))) struct OriginRefusalTests {
+    @Test func `every described refusal of content and uploads occurs`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-max-size", "1000000"])
         let rival = try await suite.replica()
         defer { suite.stop(replica, rival) }
@@ -32,15 +32,15 @@ import Testing
         try await refusals.ofDraftAppends()
         try await refusals.ofCutsAndRivals()
         let missing = given.missing(of: operations, but: .provokedElsewhere)
-        #expect(missing.isEmpty, "described, and never given: \(missing)")
+        #expect(missing.isEmpty, "described but never given: \(missing)")
     }
 }
 
-/// Provokes what contents and uploads are refused for.
+/// Provokes the refusals of content and uploads.
 private struct OriginRefusals {
     let given: GivenRefusals
     let replica: UploadsSuite.Replica
-    /// Another process over the same uploads.
+    /// Another process with the same uploads.
     let rival: UploadsSuite.Replica
     let suite: UploadsSuite
 
@@ -76,7 +76,7 @@ private struct OriginRefusals {
         return path
     }
 
-    /// All but what appends.
+    /// Provokes all refusals of tus except those of appends.
     func ofTus() async throws {
         let tus = ["Tus-Resumable": "1.0.0"]
         try await ofTusCreation(tus)
@@ -161,7 +161,7 @@ private struct OriginRefusals {
 
     private func asDraft(_ path: String) -> String { path.replacing("/files/", with: "/uploads/") }
 
-    /// All but what appends.
+    /// Provokes all refusals of the draft except those of appends.
     func ofTheDraft() async throws {
         let (gone, incomplete) = (asDraft(try await gone()), asDraft(try await begin(["Upload-Length": "3"])))
         for method in ["HEAD", "DELETE", "GET"] {
@@ -209,16 +209,16 @@ private struct OriginRefusals {
 
     // MARK: Connections
 
-    /// A request of which a part was sent.
+    /// A partly sent request.
     private struct Begun {
         let method: String
         let path: String
         let headers: [String]
-        /// Where the upload that it appends to can be asked for.
+        /// The tus path of the upload that it appends to.
         var upload: String?
     }
 
-    /// What is told over a connection that ends too early, and to those whose upload another took.
+    /// Provokes the refusals of cut bodies and of superseded requests.
     func ofCutsAndRivals() async throws {
         let tus = ["Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"]
         let draft = ["Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1"]
@@ -247,7 +247,7 @@ private struct OriginRefusals {
         let wire = try await replica.half(
             request.method, request.path, request.headers + ["Content-Length: \(Self.size)"],
             noise(Self.part, seed: 1))
-        try await eventually(describe: "it has begun to write") { suite.files.count > count }
+        try await eventually(describe: "the request has begun to write") { suite.files.count > count }
         return wire
     }
 
@@ -261,7 +261,7 @@ private struct OriginRefusals {
         let wire = try await half(request)
         var upload = request.upload
         if upload == nil {
-            // The interim response told it.
+            // The interim response has the path.
             let told = try await wire.heard("Upload-Limit").firstMatch(of: #/(?i)location: \S+\/uploads\/(\S+)/#)
             upload = told.map { "/files/\($0.1)" }
         }

@@ -8,9 +8,9 @@ import TestSupport
 import Timeline
 import TransferMachine
 
-/// Random lives of a device and its movers. A failure names its seed.
+/// Random scenarios of a device and its workers. A failure names its seed.
 @Suite(.aside) struct TransferProperties {
-    @Test func anyLifeKeepsTheLaws() async throws {
+    @Test func `every random scenario keeps the invariants`() async throws {
         try await propertyTest(count: 60) { random in
             var life = TransferLife(random)
             for _ in 0..<300 {
@@ -22,7 +22,7 @@ import TransferMachine
         }
     }
 
-    @Test func pausesBetweenAttemptsGrowAndSpread() throws {
+    @Test func `delays between attempts double with jitter`() throws {
         var pauses: Set<Int64> = []
         for seed in 0..<40 {
             var life = TransferLife(SplitMix64(seed: UInt64(seed)))
@@ -44,7 +44,7 @@ extension TransferLife {
         for session in device.sessions.values {
             for task in session.tasks {
                 switch task.state {
-                case .running: try #require((task.attempt != nil) != (task.waiting != nil), "moves, or says why not")
+                case .running: try #require((task.attempt != nil) != (task.waiting != nil), "moves or has a reason")
                 case .suspended, .completed: try #require(task.attempt == nil && task.waiting == nil)
                 case .canceling: Issue.record("a task is cancelled in one step")
                 }
@@ -53,7 +53,7 @@ extension TransferLife {
                 try #require(task.attempt.map { $0.epoch == task.epoch } ?? true)
                 try #require(task.bytesSent <= task.body?.length ?? 0)
                 if task.challenge != nil {
-                    try #require(task.attempt == nil && task.state != .completed, "it waits for the app")
+                    try #require(task.attempt == nil && task.state != .completed, "the task waits for the app")
                 }
                 try #require((task.fate == .offered) == (session.finishing?.task == task.task))
             }
@@ -65,13 +65,13 @@ extension TransferLife {
         }
         for app in device.apps.values {
             try #require(app.resumable.count <= TransferMachine.keptResumeData)
-            try #require(app.resumable.values.allSatisfy { !$0.pieces.isEmpty }, "it goes on from something")
+            try #require(app.resumable.values.allSatisfy { !$0.pieces.isEmpty }, "resume data has bytes")
         }
         try #require(TransferMachine(binary: device.binary)?.binary == device.binary)
-        try #require(device.binary.count <= 65_536, "a state that takes more is refused, and its device parked")
+        try #require(device.binary.count <= 65_536, "a larger state would park its device")
     }
 
-    /// Every transfer ends: at the latest when its time is over.
+    /// Checks that every transfer ends, at the latest by its timeout.
     fileprivate mutating func finishAll() throws {
         try pass(until: now + .days(8))
         try #require(device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })

@@ -3,41 +3,41 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A TCP proxy that cuts its first connections after so many bytes have gone through one way, or slows them down.
+/// A TCP proxy that cuts or slows down its first connections after a number of bytes in one direction.
 ///
-/// To the byte, other than `TCPProxy`, which cuts when the test says so: a file that is smaller than the buffers of the sockets is
-/// still cut in the middle.
+/// It cuts at the exact byte, so that even a file that fits into the socket buffers is cut in the middle. `TCPProxy`
+/// cuts when the test asks for it.
 struct RationedProxy {
     /// The port on 127.0.0.1 where it listens.
     let port: Int
-    /// How many connections there were.
+    /// The number of connections.
     let connections = Tally()
-    /// How many have used up their ration.
+    /// The number of connections that have used up their ration.
     let spent = Tally()
     private let released = Signal<Void>()
     private let atRation: Fate
     private let passed = Passed()
-    /// How many bytes went that way.
+    /// The number of rationed bytes that have passed.
     var bytes: Int { passed.count.withLock(\.self) }
 
-    /// Which bytes are rationed.
+    /// The direction of the rationed bytes.
     enum Way { case toClient, toServer }
 
-    /// What becomes of a connection that has used up its ration.
+    /// The fate of a connection that has used up its ration.
     enum Fate {
         case cut
-        /// A kilobyte gets through in a twentieth of a second, until ``RationedProxy/release()``.
+        /// One KiB passes each 50 ms until ``RationedProxy/release()``.
         case slow
     }
 
-    /// Lets everything through as it comes from now on.
+    /// Ends all limits.
     func release() { released.fire() }
 
     private final class Passed: Sendable { let count = Mutex(0) }
     private struct Cut: Error {}
     private typealias Stream = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    /// - Parameter rations: bytes for the first connection, the second, and so on; those that follow have no end.
+    /// - Parameter rations: The bytes of the first connection, the second, and so on. Later connections have no limit.
     static func with(
         to target: Int, rations: [Int], _ way: Way = .toClient, then fate: Fate = .cut,
         _ body: @Sendable (RationedProxy) async throws -> Void
@@ -55,7 +55,7 @@ struct RationedProxy {
                         defer { links.cancelAll() }
                         var rest = rations[...]
                         var iterator = clients.makeAsyncIterator()
-                        // What is cut, by us or by a side that goes, is no fault.
+                        // A cut, by the proxy or by one side, is not an error.
                         while let client = try? await iterator.next() {
                             proxy.connections.add()
                             let ration = rest.popFirst() ?? Int.max
@@ -82,16 +82,16 @@ struct RationedProxy {
     }
 
     private func relay(_ client: Stream, to target: Int, _ way: Way, _ ration: Int) async throws {
-        // Held first: one that nobody closes is a fault to NIO, and the server may not be there.
+        // NIO requires that every channel is closed, also if the server cannot be reached.
         try await client.executeThenClose { fromClient, toClient in
             let server = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                // What is not let through stays at the server, not in between.
+                // A small buffer, so that blocked bytes stay at the server.
                 .channelOption(.socketOption(.so_rcvbuf), value: 65_536)
                 .connect(host: "127.0.0.1", port: target) { channel in
                     channel.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: channel) }
                 }
             try await server.executeThenClose { fromServer, toServer in
-                // Whichever side ends first ends both.
+                // The side that ends first ends both.
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     defer { group.cancelAll() }
                     group.addTask { try await pass(fromClient, toServer, way == .toServer ? ration : nil) }
@@ -102,7 +102,7 @@ struct RationedProxy {
         }
     }
 
-    /// - Parameter ration: nil for the way that is not looked at.
+    /// - Parameter ration: The bytes that may pass; nil for the unlimited direction.
     private func pass(
         _ source: NIOAsyncChannelInboundStream<ByteBuffer>, _ target: NIOAsyncChannelOutboundWriter<ByteBuffer>,
         _ ration: Int?

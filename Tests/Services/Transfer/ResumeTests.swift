@@ -14,7 +14,7 @@ import TransferMachine
 
     private static let known = head { $0.etag = "\"a\"" }
 
-    @Test func goesByTheStrongTagThenTheDate() {
+    @Test func `the validator is the strong ETag or else the date`() {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         #expect(ResumeRule.validator(Self.known) == "\"a\"")
         #expect(ResumeRule.validator(Self.head { $0.etag = "W/\"a\"" }) == nil)
@@ -22,7 +22,7 @@ import TransferMachine
             ResumeRule.validator(
                 Self.head {
                     $0.etag = "W/\"a\""; $0.lastModified = date
-                }) == nil, "a date may not stand in for a tag")
+                }) == nil, "a date can't replace a weak tag")
         #expect(ResumeRule.validator(Self.head { $0.lastModified = date }) == date)
         #expect(
             ResumeRule.validator(
@@ -38,7 +38,7 @@ import TransferMachine
         #expect(ResumeRule.validator(nil) == nil)
     }
 
-    @Test func goesOnOnlyWithTheSameBytes() {
+    @Test func `only a response with the same bytes resumes a download`() {
         func decide(_ change: (inout ResponseHead) -> Void) -> ResumeRule.Decision {
             let head = Self.head {
                 $0.status = 206

@@ -8,7 +8,7 @@ import Records
 import TestSupport
 import Testing
 
-/// Real processes, real bytes.
+/// `lifecycle` and `transfer` as processes that move bytes.
 @Suite(.serialized) struct RunningTransfer {
     private static let size = 20 << 20
     private static let bytes: ByteBuffer = {
@@ -24,7 +24,7 @@ import Testing
         SHA256.hash(data: Data(buffer.readableBytesView)).map { String(format: "%02x", $0) }.joined()
     }
 
-    @Test func aCutDownloadResumesByRangeAndWakesItsApp() async throws {
+    @Test func `a cut download resumes by range and wakes its app`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         try await download(suite)
@@ -66,7 +66,7 @@ import Testing
             try await suite.events("phone").contains("transfer.wake.ended")
         }
         let claimed = try await suite.send(.GET, suite.transferPort, "/v1/devices/phone/apps/app/files/film")
-        #expect(Self.hash(claimed.body) == Self.sha256, "it is the app's for good")
+        #expect(Self.hash(claimed.body) == Self.sha256, "the file belongs to the app")
     }
 
     private func tellsItsTimeline(_ suite: TransferSuite) async throws {
@@ -82,7 +82,7 @@ import Testing
         #expect(types.contains("transfer.task.completed"))
     }
 
-    @Test func aKilledMoverLosesNothing() async throws {
+    @Test func `a killed worker loses no reported byte`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         try await download(suite)
         try await suite.trickle(until: 2 << 20)
@@ -98,7 +98,7 @@ import Testing
         #expect(Self.hash(file.body) == Self.sha256)
     }
 
-    @Test func contentIsServedByTheBook() async throws {
+    @Test func `content supports ranges, preconditions and digests`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
         let text = ByteBuffer(string: "0123456789")
@@ -137,7 +137,7 @@ import Testing
         #expect(try await get(["Range": "bytes=2-4", "If-Range": etag]).status == 200)
         let kept = try FileManager.default.contentsOfDirectory(
             atPath: suite.directory.appendingPathComponent("contents").path)
-        #expect(kept.count == 1, "what was replaced is gone")
+        #expect(kept.count == 1, "the replaced file is removed")
 
         try await suite.prepare("phone")
         let refused = try await suite.send(
@@ -147,7 +147,7 @@ import Testing
         #expect(refused.status == 422 && refused.json["code"]?.string == "origin_not_allowed")
     }
 
-    /// Puts 20 MB there, and begins to download them through a proxy that lets nothing through yet.
+    /// Puts 20 MB of content and begins to download it through a paused proxy.
     private func download(_ suite: TransferSuite) async throws {
         let put = try await suite.send(.PUT, suite.transferPort, "/content/big", Self.bytes)
         #expect(put.json["sha256"]?.string == Self.sha256)

@@ -19,7 +19,7 @@ import Testing
             })
         #expect(
             StoredForm.text(of: TransferMachine.self) == (try fixtures.form(TransferMachine.version)),
-            "raise TransferMachine.version, let `upgraded` read the former version, then run this with STORE_STATES set to the source's folder States"
+            "raise TransferMachine.version, let `upgraded` read the former version, then run this test with STORE_STATES set to the folder States"
         )
     }
 

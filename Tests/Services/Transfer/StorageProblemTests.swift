@@ -6,13 +6,13 @@ import Testing
 
 @testable import TransferService
 
-/// What callers are told of what storage lacks.
+/// Responses to storage failures.
 @Suite struct StorageProblems {
     @Test(arguments: [
         (ENOSPC, 507, "disk_full"), (EDQUOT, 507, "disk_full"), (EFBIG, 507, "disk_full"),
         (EMFILE, 503, "storage_exhausted"), (ENFILE, 503, "storage_exhausted"),
     ])
-    func areToldWithTheTimeOfTheNextTry(number: Int32, status: Int, code: String) async throws {
+    func `a lack of storage is a problem with Retry-After`(number: Int32, status: Int, code: String) async throws {
         let problem = try #require(
             await #expect(throws: Problem.self) {
                 try await withStorage { throw StorageError("opening a file", number) }
@@ -21,13 +21,13 @@ import Testing
         #expect(Int(Response(problem: problem).headers[.retryAfter] ?? "") ?? 0 > 0)
     }
 
-    @Test(arguments: [ENOENT, EIO, EACCES]) func areNoneWhereTheServiceIsAtFault(number: Int32) async {
+    @Test(arguments: [ENOENT, EIO, EACCES]) func `other storage errors pass unchanged`(number: Int32) async {
         await #expect(throws: StorageError("opening a file", number)) {
             try await withStorage { throw StorageError("opening a file", number) }
         }
     }
 
-    @Test func nothingElseIsTouched() async throws {
+    @Test func `problems and results pass unchanged`() async throws {
         await #expect(throws: Problem.uploadCut) { try await withStorage { throw Problem.uploadCut } }
         #expect(try await withStorage { 1 } == 1)
     }

@@ -17,7 +17,7 @@ import Testing
             suite.directory.appendingPathComponent("uploads"), suite.directory.appendingPathComponent("contents")
         )
         let (file, content) = (try #require(names(uploads).first), try #require(names(contents).first))
-        // Named, but older than all.
+        // Referenced files that are older than all others.
         for url in [uploads.appendingPathComponent(file), contents.appendingPathComponent(content)] {
             try age(url, 9000)
         }
@@ -26,12 +26,12 @@ import Testing
             try make(url, 7200)
             try make(url.appendingPathExtension("young"), 600)
         }
-        // Of an upload that there is, but in no row: a writer that was late.
+        // A file of a late writer: its upload exists, but no row names the file.
         let late = String(file.split(separator: ".")[0]) + ".9"
         try make(uploads.appendingPathComponent(late), 7200)
         let second = try await suite.replica()
         defer { suite.stop(second) }
-        try await eventually(describe: "what nobody names is in the trash") {
+        try await eventually(describe: "unreferenced files are in the trash") {
             names(uploads) == [file, "\(id).1.young"].sorted() && names(contents) == [content, "\(id).young"].sorted()
         }
         #expect(names(suite.directory.appendingPathComponent("trash/uploads")) == ["\(id).1", late].sorted())

@@ -6,7 +6,7 @@ import TransferMachine
 
 @testable import TransferService
 
-/// What every storage must do.
+/// The requirements on every storage.
 @Suite struct StorageTests {
     private let folder: Folder
     private let storage: any Storage
@@ -16,7 +16,7 @@ import TransferMachine
         storage = try DirectoryStorage(folder.url.path)
     }
 
-    @Test func bytesAreWhereTheyWereWritten() async throws {
+    @Test func `bytes are read where they were written`() async throws {
         let file = try await storage.create("a", in: .uploads)
         try await file.write(ByteBuffer(string: "world"), at: 6)
         try await file.write(ByteBuffer(string: "hello "), at: 0)
@@ -28,7 +28,7 @@ import TransferMachine
         #expect(try await read.read(at: 11, count: 1) == ByteBuffer())
     }
 
-    @Test func aFileIsWrittenOnOrBegunAnew() async throws {
+    @Test func `reopen continues a file and create empties it`() async throws {
         try await storage.create("a", in: .segments).write(ByteBuffer(string: "abc"), at: 0)
         try await storage.reopen("a", in: .segments).write(ByteBuffer(string: "def"), at: 3)
         #expect(try await text("a", in: .segments) == "abcdef")
@@ -36,7 +36,7 @@ import TransferMachine
         #expect(try await text("a", in: .segments) == "")
     }
 
-    @Test func whatIsNotThereIsMissing() async throws {
+    @Test func `absent files are missing`() async throws {
         _ = try await storage.create("a", in: .uploads)
         await #expect(throws: StorageError.missing) { _ = try await storage.open("a", in: .contents) }
         await #expect(throws: StorageError.missing) { _ = try await storage.reopen("b", in: .uploads) }
@@ -48,7 +48,7 @@ import TransferMachine
         await #expect(throws: StorageError.missing) { try await piece.forEachChunk { _ in } }
     }
 
-    @Test func bytesStayForWhoeverHasThem() async throws {
+    @Test func `removed bytes stay for links and open files`() async throws {
         try await storage.create("a", in: .uploads).write(ByteBuffer(string: "abc"), at: 0)
         let open = try await storage.open("a", in: .uploads)
         try await storage.link("a", from: .uploads, as: "b", in: .segments)
@@ -58,7 +58,7 @@ import TransferMachine
         #expect(try await open.read(at: 0, count: 9) == ByteBuffer(string: "abc"))
     }
 
-    @Test func aLinkIsAChange() async throws {
+    @Test func `a link counts as a change of its file`() async throws {
         _ = try await storage.create("a", in: .uploads)
         let url = folder.url.appendingPathComponent("uploads/a")
         try FileManager.default.setAttributes([.modificationDate: Date() - 7200], ofItemAtPath: url.path)

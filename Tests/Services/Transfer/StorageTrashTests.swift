@@ -7,7 +7,7 @@ import Testing
 
 @testable import TransferService
 
-/// Unreferenced files go to the trash, all others stay.
+/// A sweep moves unreferenced files to the trash and keeps all others.
 @Suite struct StorageTrash {
     /// A folder of a storage, and its sweep.
     private final class Scene: Sendable {
@@ -38,7 +38,7 @@ import Testing
             at: scene.place.appendingPathComponent("lost+found"), withIntermediateDirectories: false)
         try make(scene.folder.url.appendingPathComponent("segments/old"), 9000)
         try await sweep.sweep()
-        #expect(asked.withLock { $0.sorted() } == ["also", "old", "used"], "of young ones nobody is asked")
+        #expect(asked.withLock { $0.sorted() } == ["also", "old", "used"], "young files are not queried")
         #expect(names(scene.place) == ["lost+found", "used", "young"])
         #expect(names(scene.trash) == ["also", "old"])
         #expect(names(scene.folder.url.appendingPathComponent("segments")) == ["old"], "another folder")
@@ -100,7 +100,7 @@ import Testing
         #expect(scene.metrics.text.contains(#"dormouse_transfer_sweep_refused{folder="uploads"} 0"#))
     }
 
-    @Test func `a refused sweep goes on after the days of the trash`() async throws {
+    @Test func `a refused sweep continues after the days of the trash`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { _ in [] }
         for number in 0..<30 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }
@@ -115,7 +115,7 @@ import Testing
         #expect(names(scene.place) == [] && names(scene.trash).count == 30)
     }
 
-    @Test func `a few leftovers are moved though they are all that is there`() async throws {
+    @Test func `a few leftovers are moved even if they are all files`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { _ in [] }
         for number in 0..<20 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }

@@ -8,9 +8,9 @@ import Timeline
 import TransferMachine
 
 extension TraceScript<TransferMachine> {
-    /// At the beginning the device is on Wi-Fi with a full battery, the apps `a` and `b` are installed, `a` is on screen and
-    /// has created the session `s`. A step is about these and the task 1 where it does not tell others. An attempt's `epoch`
-    /// is the task's latest one. `tasks` are the session's: the state, and after a space why it waits.
+    /// At the beginning the device is on Wi-Fi with a full battery, and the apps `a` and `b` are installed. `a` is in the
+    /// foreground and has created the session `s`. By default a step is about `a`, `s`, task 1 and its latest `epoch`.
+    /// `tasks` shows the tasks of the session: the state, and after a space the reason why it waits.
     static func transfer(_ trace: Trace) throws -> Self {
         var policy = TransferPolicy()
         policy.jitterPercent = 0
@@ -80,14 +80,14 @@ extension TraceScript<TransferMachine> {
             return .invalidateSession(app: app, session: session, cancels: with["cancels"]?.bool == true)
         case "download":
             var request = (["url": "http://files.example/f"] as JSON).overlaid(with: with)
-            // A moment is told in seconds after the beginning.
+            // Times are in seconds after the beginning.
             if let seconds = with["earliestBeginDate"]?.double {
                 let moment = player.moment + .seconds(seconds - step.at)
                 request = request.overlaid(with: ["earliestBeginDate": .string(moment.description)])
             }
             return .download(app: app, session: session, try TransferRequest(json: request))
         case "downloadResuming":
-            // The resume data of a task that was told of, by its identifier.
+            // `with` is the identifier of the task that produced the resume data.
             let left = TaskPlace(app: app, session: session, task: with.int ?? 1)
             return .downloadResuming(
                 app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init())

@@ -5,11 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// The tasks of devices that ``TransferSuite/prepare(_:)`` has made.
+/// Calls about the tasks of devices that ``TransferSuite/prepare(_:)`` has created.
 extension TransferSuite {
-    /// Creates a download, which begins at once.
-    ///
-    /// - Returns: the number of the task.
+    /// Creates a download, which begins at once, and returns the identifier of its task.
     @discardableResult
     func download(_ url: String, on device: String = "phone") async throws -> Int {
         let created = try await call(
@@ -21,7 +19,7 @@ extension TransferSuite {
         try await call(.GET, transferPort, "\(Downloads.session(device))/tasks/\(task)").json
     }
 
-    /// The task's document, once something is so.
+    /// Waits for a condition on a task and returns its document.
     @discardableResult
     func task(
         _ task: Int, of device: String = "phone", until what: String, _ condition: @escaping @Sendable (JSON) -> Bool
@@ -37,7 +35,7 @@ extension TransferSuite {
         try await self.task(task, of: device, until: "is completed") { $0["state"]?.string == "completed" }
     }
 
-    /// The challenge that a task's app is asked.
+    /// Waits for a challenge of a task and returns its identifier.
     func challenge(of task: Int) async throws -> String {
         let document = try await self.task(task, until: "asks its app") { $0["challenge"]?["id"]?.string != nil }
         return try #require(document["challenge"]?["id"]?.string)
@@ -55,13 +53,13 @@ extension TransferSuite {
         try await cluster.sql(query, database: database).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// The files in a folder of the directory.
+    /// Returns the names of the files in a folder of the directory.
     func files(in folder: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: directory.appendingPathComponent(folder).path).sorted()
     }
 }
 
 extension JSON {
-    /// How a task's attempts have ended.
+    /// The ends of a task's attempts.
     var ends: [String?] { (self["attempts"]?.items ?? []).map { $0["end"]?.string } }
 }

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An answer that was read to its end.
+/// A complete response.
 struct HTTPAnswer: DescribedAnswer {
     let status: Int
     let headers: HTTPHeaders
@@ -19,9 +19,9 @@ struct HTTPAnswer: DescribedAnswer {
 }
 
 extension APIDescription {
-    /// Holds an answer to what is described.
+    /// Checks a response against the OpenAPI document.
     func hold(_ answer: HTTPAnswer, to method: HTTPMethod, _ path: String) {
-        // A description knows no paths of several segments: one stands for all.
+        // OpenAPI paths have no wildcards of several segments, so one operation describes all content paths.
         let path = path.hasPrefix("/content/") ? "/content/{path}" : path
         guard let fault = fault(of: answer, to: method.rawValue, path) else { return }
         Issue.record("\(method.rawValue) \(path): \(fault)\n\(String(buffer: answer.body).prefix(1000))")
@@ -30,7 +30,7 @@ extension APIDescription {
 
 struct Unexpected: Error, CustomStringConvertible { var description: String }
 
-/// `lifecycle` and `transfer` as processes over a database of their own, with a proxy through which `transfer` fetches from
+/// Processes of `lifecycle` and `transfer` with their own database, and a proxy through which `transfer` fetches from
 /// itself.
 final class TransferSuite: Sendable {
     let lifecyclePort: Int
@@ -41,16 +41,16 @@ final class TransferSuite: Sendable {
     let directory: URL
     private let lifecycle: ChildProcess
     private let command: [String]
-    /// What the processes of `transfer` answer is held to, by their ports.
+    /// The OpenAPI documents by port, against which all responses are checked.
     private let descriptions = Mutex<[Int: APIDescription]>([:])
 
     /// - Parameters:
-    ///   - cluster: nil for the one that all share.
-    ///   - origins: those that may be fetched from besides the proxy; nil where nothing is said of any.
-    ///   - ports: on 127.0.0.1, from which it may also fetch.
-    ///   - logLevel: of `transfer`.
-    ///   - settings: more of its command line.
-    ///   - wrapper: gets the directory; a command that runs `transfer`, which is appended to it with its arguments.
+    ///   - cluster: The database server; nil for the shared one.
+    ///   - origins: The allowed origins besides the proxy; nil to leave out the setting.
+    ///   - ports: Further allowed ports on 127.0.0.1.
+    ///   - logLevel: The log level of `transfer`.
+    ///   - settings: Further arguments of `transfer`.
+    ///   - wrapper: Returns a command to which `transfer` and its arguments are appended. It gets the directory.
     static func start(
         on cluster: PrivateCluster? = nil, origins: [String]? = [], allowing ports: [Int] = [],
         logLevel: String = "warning", settings: [String] = [],
@@ -102,7 +102,7 @@ final class TransferSuite: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: directory) }
 
-    /// - Parameter port: another one than ``transferPort`` for one more process.
+    /// Starts a process, by default on ``transferPort``.
     func startTransfer(port: Int? = nil) async throws -> ChildProcess {
         let transfer = try ChildProcess.start(
             command[0], command.dropFirst() + ["--port", "\(port ?? transferPort)"])
@@ -112,7 +112,7 @@ final class TransferSuite: Sendable {
         return transfer
     }
 
-    /// Of the first process.
+    /// The OpenAPI document of the first process.
     var description: APIDescription { descriptions.withLock { $0[transferPort] } ?? APIDescription(.null) }
 
     func send(
@@ -130,7 +130,7 @@ final class TransferSuite: Sendable {
         return answer
     }
 
-    /// A call of `transfer` that is to be refused.
+    /// Sends a call that `transfer` must refuse.
     func send(_ call: GivenRefusals.Call) async throws -> HTTPAnswer {
         var headers = call.headers
         if call.body != nil { headers["Content-Type"] = call.type }
@@ -139,9 +139,7 @@ final class TransferSuite: Sendable {
             call.body.map { ByteBuffer(bytes: $0) })
     }
 
-    /// A call with a document that must succeed.
-    ///
-    /// - Parameter position: that the service must come to first.
+    /// Sends a call that must succeed. The service must reach `position` first.
     @discardableResult
     func call(
         _ method: HTTPMethod, _ port: Int, _ path: String, _ document: String? = nil, position: String? = nil
@@ -157,7 +155,7 @@ final class TransferSuite: Sendable {
         return answer
     }
 
-    /// A device with an app on screen that has a session.
+    /// Creates a device with an app in the foreground that has a session.
     func prepare(_ device: String, _ configuration: String = "{}") async throws {
         let path = "/v1/devices/\(device)"
         try await call(.PUT, lifecyclePort, path, #"{"profile":"ios18"}"#)
@@ -168,10 +166,10 @@ final class TransferSuite: Sendable {
             .PUT, transferPort, session, configuration, position: launched.headers.first(name: "Dormouse-Position"))
     }
 
-    /// Of the database.
+    /// The URL of the database.
     var url: String { cluster.url(database: database) }
 
-    /// How many bytes of attempts are on disk.
+    /// The number of bytes of attempts on disk.
     var bytesOnDisk: Int {
         let folder = directory.appendingPathComponent("segments")
         let files = try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -181,12 +179,12 @@ final class TransferSuite: Sendable {
         }
     }
 
-    /// Lets bytes through the paused proxy, a little at a time, until so many are on disk. The proxy is paused then.
+    /// Passes bytes through the paused proxy in small portions until `count` are on disk. The proxy stays paused.
     func trickle(until count: Int) async throws {
         try await proxy.trickle(until: "\(count) bytes are on disk") { [self] in bytesOnDisk >= count }
     }
 
-    /// The types of the device's events, in order.
+    /// Returns the types of the device's events in order.
     func events(_ device: String) async throws -> [String] {
         try await cluster.sql(
             "SELECT type FROM bus.events WHERE key = 'device:\(device)' ORDER BY log_offset", database: database
@@ -195,7 +193,7 @@ final class TransferSuite: Sendable {
 }
 
 extension TCPProxy {
-    /// Lets bytes through the paused proxy, a little at a time, until something is so. The proxy is paused then.
+    /// Passes bytes through the paused proxy in small portions until the condition holds. The proxy stays paused.
     func trickle(until what: String, _ condition: @escaping @Sendable () async throws -> Bool) async throws {
         try await eventually(within: 60, describe: what) { [self] in
             try await letSomeThrough(bytes: 64 << 10)

@@ -5,7 +5,7 @@ import Testing
 
 /// The URL in the `Location` of an upload: clients use it unchanged.
 @Suite(.serialized) struct UploadAddresses {
-    @Test func `an upload is at the host that the client named`() async throws {
+    @Test func `Location has the host of the request`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         for host in ["uploads.example:8443", "UPLOADS.example", "127.0.0.1:1", "[::1]:8084", "a_b~c"] {
@@ -16,11 +16,11 @@ import Testing
         }
         let interim = try await Self.create(
             replica, "/uploads", ["Host: example", "Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1"])
-        #expect(interim.matches(of: #/Location: http://example/uploads/\S+/#).count == 2, "also in the 104")
+        #expect(interim.matches(of: #/Location: http://example/uploads/\S+/#).count == 2, "the 104 has it too")
     }
 
-    /// A path is always right: clients resolve it by the URL of their request.
-    @Test func `an upload has a path alone where the service can't know its own address`() async throws {
+    /// A path is always correct, because clients resolve it against the URL of their request.
+    @Test func `Location is a path if the service does not know its own address`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let headers = [
@@ -39,14 +39,14 @@ import Testing
     }
 
     @Test(arguments: ["https://uploads.example", "https://uploads.example:8443/suite/"])
-    func `an upload is where PUBLIC_URL says, whatever the request says`(_ url: String) async throws {
+    func `Location begins with PUBLIC_URL for every request`(_ url: String) async throws {
         let (suite, replica) = try await UploadsSuite.start(["--public-url", url])
         defer { suite.stop(replica) }
         let base = url.hasSuffix("/") ? String(url.dropLast()) : url
         for lines in [["Host: example"], ["Host: example", "X-Forwarded-Proto: http"]] {
             #expect(try await Self.location(replica, "/files", lines).hasPrefix(base + "/files/"))
         }
-        // Clients name the parts by the URLs from `Location`.
+        // Clients use the URLs from `Location` to concatenate parts.
         let part = try await replica.tus(.POST, "/files", ["Upload-Length": "3", "Upload-Concat": "partial"], "abc")
         let named = try #require(part["Location"])
         let whole = try await replica.tus(.POST, "/files", ["Upload-Concat": "final;\(named) \(named)"])

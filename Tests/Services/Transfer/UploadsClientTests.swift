@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Clients that nobody here wrote.
+/// Uploads with independent clients.
 @Suite(.serialized) struct StockUploadClients {
     static let packages = ["tuspy==1.1.0", "h11==0.16.0", "aiotus==1.1.0"]
 
-    /// Uploads files of some sizes in chunks, each chunk after the first by a client that knows only the URL.
+    /// Uploads files of several sizes in chunks. After the first chunk a new client continues with the URL alone.
     private static let tuspy = #"""
         import hashlib, os, sys, tempfile, urllib.request
         from tusclient import client
@@ -29,7 +29,7 @@ import Testing
             print(size)
         """#
 
-    @Test func tuspyUploadsAndResumes() async throws {
+    @Test func `tuspy uploads and resumes`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let python = try await PythonEnvironment.make(Self.packages)
@@ -37,7 +37,7 @@ import Testing
         #expect(lines == ["0", "1", "1048575", "1048576", "1048577"])
     }
 
-    /// Uploads files of some sizes, and one of three parts, over connections that are cut.
+    /// Uploads files of several sizes, and one of four parts, over connections that are cut.
     private static let aiotus = #"""
         import aiohttp, aiotus, asyncio, functools, hashlib, io, random, sys
         files, seed = sys.argv[1] + "/files", int(sys.argv[2])
@@ -64,12 +64,12 @@ import Testing
         asyncio.run(main())
         """#
 
-    @Test func aiotusUploadsResumesAndConcatenates() async throws {
+    @Test func `aiotus uploads, resumes and concatenates`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let python = try await PythonEnvironment.make(Self.packages)
         try await propertyTest(count: 1) { generator in
-            // Behind the head of a creation, and together less than what is uploaded.
+            // Each cut is after the head of a creation, and all rations together are less than the uploads.
             let rations = (0..<12).map { _ in Int.random(in: 1000...400_000, using: &generator) }
             let seed = "\(UInt32.random(in: 0...UInt32.max, using: &generator))"
             try await RationedProxy.with(to: replica.port, rations: rations, .toServer) { proxy in
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    /// By the letter of HTTP/1.1: h11 refuses what is not lawful.
+    /// h11 is strict and refuses invalid HTTP/1.1.
     private static let h11 = #"""
         import h11, socket, sys
         host, port = "127.0.0.1", int(sys.argv[1])
@@ -114,7 +114,7 @@ import Testing
             print(interim.reason.decode())
         """#
 
-    @Test func h11ReadsTheInterimResponse() async throws {
+    @Test func `h11 reads the interim response`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let python = try await PythonEnvironment.make(Self.packages)

@@ -7,18 +7,18 @@ import TestSupport
 import Testing
 import Timeline
 
-/// tus 1.0 and the IETF draft over HTTP, status by status, by the table `Conformance/uploads.json`.
+/// tus 1.0 and the IETF draft over HTTP by the table `Conformance/uploads.json`.
 ///
-/// A row is a request `as` a client of tus or of some versions of the draft, `by` somebody (an operator, where nothing is said),
-/// `on` an upload that is in some state and `of` somebody; with the headers to `send` (null takes away one that such a client
-/// always sends) and a `body`, which may come in one go or `chunked`. What must come: the `status`, the `code` of the problem, the draft's `type` of it, the headers to
-/// `get` (null for none), and the offset that is told `then`.
+/// A row is a request `as` a client of tus or of some versions of the draft, `by` a caller (by default an operator), `on`
+/// an upload in a state and `of` an owner. It has headers to `send` (null removes a default header) and a `body`, which
+/// may be `chunked`. The expectations are the `status`, the `code` of the problem, its `type` in the draft, the headers to
+/// `get` (null for none), and the offset `then`.
 @Suite struct UploadsConformance {
-    @Test func everyRowOfTheTableComesOutExactly() async throws {
+    @Test func `every row of the table gets its response`() async throws {
         let url = try #require(
             Bundle.module.url(forResource: "uploads", withExtension: "json", subdirectory: "Conformance"))
         let rows = try #require(try JSON(parsing: Array(try Data(contentsOf: url))).items)
-        #expect(rows.count >= 270, "rows were lost")
+        #expect(rows.count >= 270, "rows are missing")
         let bench = try await UploadsBench.start()
         defer { bench.suite.stop(bench.replica) }
         for row in rows {
@@ -32,7 +32,7 @@ import Timeline
     }
 }
 
-/// One row, as one protocol.
+/// One row with one protocol.
 private struct UploadsRow {
     let row: JSON
     let isTus: Bool
@@ -44,7 +44,7 @@ private struct UploadsRow {
         (isTus, version) = (protocolName == "tus", protocolName)
     }
 
-    /// What an answer does not have of what the row says.
+    /// Sends the request and returns the differences from the row.
     func faults() async throws -> [String] {
         let id = try await row["on"]?.string.mapAsync { try await bench.upload($0, of: row["of"]?.string) }
         let root = isTus ? "/files" : "/uploads"
@@ -66,12 +66,12 @@ private struct UploadsRow {
         }
         if let then = row["then"]?.int, let id {
             let told = try await bench.replica.offset("/files/\(id)")
-            check(told == then, "then it is at \(told.map { "\($0)" } ?? "no offset")")
+            check(told == then, "offset \(told.map { "\($0)" } ?? "absent")")
         }
         return faults
     }
 
-    /// Those that such a client always sends, and those of the row.
+    /// Returns the default headers of the client and those of the row.
     private func headers(_ body: ByteBuffer?) async throws -> [String: String] {
         var headers = isTus ? ["Tus-Resumable": "1.0.0"] : ["Upload-Draft-Interop-Version": version]
         if isTus, body != nil { headers["Content-Type"] = "application/offset+octet-stream" }
@@ -85,7 +85,7 @@ private struct UploadsRow {
     }
 }
 
-/// A service with uploads in every state, and callers of every kind.
+/// A service with uploads in every state and callers of every kind.
 private struct UploadsBench {
     let suite: UploadsSuite
     let replica: UploadsSuite.Replica
@@ -112,9 +112,7 @@ private struct UploadsBench {
         return UploadsBench(suite: suite, replica: replica, credentials: credentials)
     }
 
-    /// A new upload in a state.
-    ///
-    /// - Returns: its id.
+    /// Creates an upload in a state and returns its id.
     func upload(_ state: String, of owner: String? = nil) async throws -> String {
         switch state {
         case "unknown": return "00000000-0000-4000-8000-000000000000"
@@ -136,14 +134,14 @@ private struct UploadsBench {
             let past = "UPDATE transfer.uploads SET expires_at = now() - interval '1 second'"
             _ = try await suite.sql(past + " WHERE id = '\(id)' RETURNING id")
             return id
-        // A device that has no space, and one that takes everything but makes nothing durable: fdatasync refuses it.
+        // `/dev/full` has no space. `/dev/null` accepts all bytes but refuses fdatasync.
         case "full": return try await upload(into: "/dev/full", of: owner)
         case "forgetful": return try await upload(into: "/dev/null", of: owner)
-        default: throw Unexpected(description: "no upload is “\(state)”")
+        default: throw Unexpected(description: "unknown state “\(state)”")
         }
     }
 
-    /// A new upload without bytes, whose next writer finds a device in place of its file.
+    /// Creates an upload without bytes, whose next writer finds a device in place of its file.
     private func upload(into device: String, of owner: String?) async throws -> String {
         let id = try await upload("empty", of: owner)
         let file = suite.directory.appendingPathComponent("uploads/\(id).2")
@@ -157,7 +155,7 @@ private struct UploadsBench {
         return String(try await replica.begin(headers, body).dropFirst("/files/".count))
     }
 
-    /// A text of the table with the states in braces replaced by paths of uploads.
+    /// Replaces each state in braces by the path of an upload.
     func filled(_ text: String) async throws -> String {
         var text = text
         while let word = text.firstMatch(of: #/{([a-z]+)}/#) {

@@ -5,9 +5,9 @@ import Records
 import TestSupport
 import Testing
 
-/// The interop versions of the IETF draft over real HTTP.
+/// The interop versions of the IETF draft over HTTP.
 @Suite(.serialized) struct DraftUploads {
-    /// How a version says whether an upload is complete.
+    /// Returns the header by which a version says whether an upload is complete.
     private static func state(_ version: String, _ isComplete: Bool) -> [String: String] {
         version == "3"
             ? ["Upload-Incomplete": isComplete ? "?0" : "?1"] : ["Upload-Complete": isComplete ? "?1" : "?0"]
@@ -19,7 +19,7 @@ import Testing
 
     private static let partial = ["Content-Type": "application/partial-upload"]
 
-    @Test func everyVersionGoesItsWay() async throws {
+    @Test func `every draft version creates, appends and refuses by its own rules`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-max-size", "100"])
         defer { suite.stop(replica) }
         for version in ["3", "5", "6", "8"] {
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: ["3", "5", "6", "8"])
-    func aCutUploadGoesOnWhereItWasByWhat104Told(version: String) async throws {
+    func `a cut upload continues with the Location of its 104`(version: String) async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let headers = [
@@ -158,8 +158,8 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, path).body) == "abcdefghij")
     }
 
-    /// Nobody has told its length, so only the end of the last chunk tells that it is whole.
-    @Test func aBodyOfChunksThatIsCutIsNotComplete() async throws {
+    /// The length is unknown, so only the last chunk completes the body.
+    @Test func `a cut chunked body is not complete`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let headers = ["Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1", "Transfer-Encoding: chunked"]
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func theAnswerFollowsTheInterimOneOnTheSameConnection() async throws {
+    @Test func `the final response follows the interim one on the same connection`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let headers = ["Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1", "Transfer-Encoding: chunked"]
@@ -188,8 +188,8 @@ import Testing
         let heard = try await wire.heard("Upload-Complete: ?1")
         #expect(heard.contains("\r\n\r\nHTTP/1.1 201 Created\r\n"))
         try await wire.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        #expect(try await wire.heard("200 OK").contains("200 OK"), "the connection serves on")
+        #expect(try await wire.heard("200 OK").contains("200 OK"), "the connection stays open")
         let silent = try await replica.half("POST", "/uploads", ["Content-Length: 1"], ByteBuffer(string: "a"))
-        #expect(try await silent.heard("201 Created").hasPrefix("HTTP/1.1 201"), "who did not ask gets no 104")
+        #expect(try await silent.heard("201 Created").hasPrefix("HTTP/1.1 201"), "without the header there is no 104")
     }
 }

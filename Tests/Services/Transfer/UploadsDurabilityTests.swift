@@ -4,11 +4,11 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// Cuts, kills, rivals and time: an offset that was told stays.
+/// A reported offset survives disconnections, killed processes, concurrent writers and expiry of others.
 @Suite(.serialized) struct DurableUploads {
     private static let patch = ["Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"]
 
-    @Test func randomCutsLoseNothing() async throws {
+    @Test func `random disconnections lose no reported byte`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -24,12 +24,12 @@ import Testing
             let wire = try await replica.half("PATCH", path, headers, part)
             try await wire.close()
             furthest = max(furthest, offset + count)
-            // What the server had not read yet when it was asked is lost, or comes after all: never does the offset go back.
+            // Bytes that the server has not read yet may be lost, but the offset never decreases.
             let told = try #require(try await replica.offset(path))
             #expect((offset...furthest).contains(told), "seed \(seed)")
             offset = told
         }
-        try await eventually(describe: "the rest is taken, seed \(seed)") {
+        try await eventually(describe: "the rest is accepted, seed \(seed)") {
             guard let told = try await replica.offset(path) else { return false }
             let rest = bytes.getSlice(at: told, length: size - told)
             let headers = [
@@ -38,10 +38,10 @@ import Testing
             return try await replica.send(.PATCH, path, headers, rest).status == 204
         }
         #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes), "seed \(seed)")
-        #expect(suite.files.count == 1, "writers that end in good order share a file")
+        #expect(suite.files.count == 1, "writers that end in order share a file")
     }
 
-    @Test func toldOffsetsOutliveKilledProcesses() async throws {
+    @Test func `reported offsets survive killed processes`() async throws {
         let (suite, first) = try await UploadsSuite.start()
         var replica = first
         let size = 2_000_000
@@ -56,13 +56,13 @@ import Testing
             ]
             let answer = try await replica.send(.PATCH, path, headers, part)
             let told = try #require(answer["Upload-Offset"].flatMap { Int($0) })
-            // And more that is never answered, of which a part is written already.
+            // A further request is partly written but never answered.
             let count = min(300_000, size - told)
             let more = Self.patch + ["Upload-Offset: \(told)", "Content-Length: \(count + 1)"]
             if told + count < size {
                 let wire = try await replica.half(
                     "PATCH", path, more, try #require(bytes.getSlice(at: told, length: count)))
-                try await eventually(describe: "the writer is at work") {
+                try await eventually(describe: "the writer holds the upload") {
                     try await suite.sql("SELECT is_held FROM transfer.uploads") == "t"
                 }
                 replica.process.signal(SIGKILL)
@@ -76,11 +76,11 @@ import Testing
             #expect((told...told + count).contains(offset))
         }
         #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes))
-        #expect(suite.files.count > 1, "whoever was killed keeps its file to itself")
+        #expect(suite.files.count > 1, "no other writer uses the file of a killed one")
         replica.process.signal(SIGTERM)
     }
 
-    @Test func aNewRequestEndsTheOlderOneAndKeepsItsBytes() async throws {
+    @Test func `a new request ends the older one and keeps its bytes`() async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let size = 400_000
@@ -89,7 +89,7 @@ import Testing
         let part = try #require(bytes.getSlice(at: 0, length: 300_000))
         let older = try await replica.half(
             "PATCH", path, Self.patch + ["Upload-Offset: 0", "Content-Length: \(size)"], part)
-        try await eventually(describe: "the older one has written") { suite.bytesOnDisk > 200_000 }
+        try await eventually(describe: "the older request has written") { suite.bytesOnDisk > 200_000 }
         let told = try #require(try await replica.offset(path))
         #expect((200_000...300_000).contains(told))
         _ = try await older.heard()
@@ -101,7 +101,7 @@ import Testing
         #expect(sha256(try await replica.send(.GET, path).body) == sha256(bytes))
     }
 
-    @Test func ofManyWritersAtOnceOneWins() async throws {
+    @Test func `of concurrent writers at most one succeeds`() async throws {
         let (suite, first) = try await UploadsSuite.start()
         let second = try await suite.replica()
         defer { suite.stop(first, second) }
@@ -115,7 +115,7 @@ import Testing
                         "Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream",
                         "Upload-Offset": "0",
                     ]
-                    // One that is ended in flight loses its connection.
+                    // A superseded writer loses its connection.
                     return try? await replica.send(.PATCH, path, headers, body).status
                 }
             }
@@ -125,11 +125,11 @@ import Testing
         #expect(statuses.count { $0 == 204 } <= 1, "\(statuses)")
         if try await second.offset(path) == 200_000 {
             let kept = sha256(try await second.send(.GET, path).body)
-            #expect(bodies.map(sha256).contains(kept), "the bytes are one writer's, not several ones'")
+            #expect(bodies.map(sha256).contains(kept), "all bytes are from one writer")
         }
     }
 
-    @Test func aWriterThatWakesUpLateSpoilsNothing() async throws {
+    @Test func `a late writer damages nothing`() async throws {
         let (suite, sleeper) = try await UploadsSuite.start()
         let rival = try await suite.replica()
         defer { suite.stop(sleeper, rival) }
@@ -139,7 +139,7 @@ import Testing
         let part = try #require(stale.getSlice(at: 0, length: 700_000))
         let older = try await sleeper.half(
             "PATCH", path, Self.patch + ["Upload-Offset: 0", "Content-Length: \(size)"], part)
-        try await eventually(describe: "it has begun to write") { !suite.files.isEmpty }
+        try await eventually(describe: "the first writer has begun to write") { !suite.files.isEmpty }
         sleeper.process.signal(SIGSTOP)
         let offset = try #require(try await rival.offset(path))
         let rest = try #require(bytes.getSlice(at: offset, length: size - offset))
@@ -149,7 +149,7 @@ import Testing
         #expect(try await rival.send(.PATCH, path, headers, rest).status == 204)
         sleeper.process.signal(SIGCONT)
         try await older.send(try #require(stale.getSlice(at: 700_000, length: size - 700_000)))
-        #expect(try await older.heard("\r\n\r\n").hasPrefix("HTTP/1.1 409"), "it learns that it is not the one")
+        #expect(try await older.heard("\r\n\r\n").hasPrefix("HTTP/1.1 409"), "the late writer is superseded")
         var want = try #require(stale.getSlice(at: 0, length: offset))
         want.writeImmutableBuffer(rest)
         for replica in [sleeper, rival] {
@@ -157,22 +157,22 @@ import Testing
         }
     }
 
-    @Test func whatGetsNoMoreExpires() async throws {
+    @Test func `an incomplete upload expires and a complete one stays`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "20"])
         defer { suite.stop(replica) }
         let done = try await replica.begin(["Upload-Length": "1"], "a")
         let path = try await replica.begin(["Upload-Length": "10"], "abc")
         #expect(try await replica.offset(path) == 3)
-        // What has no end keeps none.
+        // Complete uploads have no expiry, so this does not change them.
         _ = try await suite.sql("UPDATE transfer.uploads SET expires_at = expires_at - interval '20 seconds'")
         #expect(try await replica.tus(.HEAD, path).status == 410, "it has expired")
-        try await eventually(describe: "its bytes are gone") { suite.files.count == 1 }
+        try await eventually(describe: "its file is removed") { suite.files.count == 1 }
         _ = try await suite.sql("UPDATE transfer.uploads SET expires_at = expires_at - interval '1 hour'")
-        try await eventually(describe: "nobody remembers it") { try await replica.tus(.HEAD, path).status == 404 }
-        #expect(String(buffer: try await replica.send(.GET, done).body) == "a", "what is complete stays")
+        try await eventually(describe: "its row is removed") { try await replica.tus(.HEAD, path).status == 404 }
+        #expect(String(buffer: try await replica.send(.GET, done).body) == "a", "the complete one stays")
     }
 
-    @Test func partsThatAreCompleteExpireToo() async throws {
+    @Test func `complete parts expire and the final upload stays`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "20"])
         defer { suite.stop(replica) }
         let part = try await replica.begin(["Upload-Length": "3", "Upload-Concat": "partial"], "abc")
@@ -180,11 +180,11 @@ import Testing
         let past = "UPDATE transfer.uploads SET expires_at = now() - interval '1 hour'"
         let expired = try await suite.sql(past + " WHERE expires_at IS NOT NULL RETURNING id")
         #expect("/files/" + expired == part)
-        try await eventually(describe: "nobody remembers the part") { try await replica.tus(.HEAD, part).status == 404 }
-        #expect(String(buffer: try await replica.send(.GET, whole).body) == "abc", "what was made of it stays")
+        try await eventually(describe: "its row is removed") { try await replica.tus(.HEAD, part).status == 404 }
+        #expect(String(buffer: try await replica.send(.GET, whole).body) == "abc", "the final upload stays")
     }
 
-    @Test func withoutACredentialNothingIsTaken() async throws {
+    @Test func `uploads need a credential and OPTIONS does not`() async throws {
         let (suite, open) = try await UploadsSuite.start()
         let path = try await open.begin(["Upload-Length": "3"])
         open.process.signal(SIGTERM)

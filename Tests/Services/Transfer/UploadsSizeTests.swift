@@ -4,14 +4,14 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-/// From nothing to 2 GiB, by clients that nobody here wrote, cut on the way.
+/// Uploads from 0 bytes to 2 GiB with independent clients over connections that are cut.
 @Suite(.serialized) struct UploadSizes {
-    /// curl as a client of the draft: it begins an upload, and goes on with it from where the service says.
+    /// curl as a client of the draft: it begins an upload and continues from the offset of the service.
     private struct Curl: Sendable {
         let port: Int
         let file: URL
 
-        /// - Returns: the heads of all answers; also where it was cut.
+        /// Returns the heads of all responses, also if the connection was cut.
         private func run(_ arguments: [String]) async throws -> [String] {
             let fixed = ["-sS", "--noproxy", "*", "-D", "-", "-o", "/dev/null", "-H", "Expect:"]
             let version = ["-H", "Upload-Draft-Interop-Version: 8"]
@@ -25,19 +25,19 @@ import Testing
             return line?.dropFirst(name.count + 2).trimmingCharacters(in: .whitespacesAndNewlines)
         }
 
-        /// - Returns: the path of the upload, once it is complete.
+        /// Uploads the file with retries and returns the path of the upload.
         func upload() async throws -> String {
             let base = "http://127.0.0.1:\(port)"
             let create = ["-X", "POST", "-H", "Upload-Complete: ?1", "-T", file.path, base + "/uploads"]
             var told: String?
             for _ in 0..<30 {
-                // By the interim response, where it is cut; before that it does not know of the upload.
+                // A cut creation is known by its interim response. Without it curl begins again.
                 if told == nil { told = value("Location", try await run(create)).flatMap(pathOfUpload) }
                 guard let path = told else { continue }
                 let head = try await run(["-I", base + path])
                 guard let offset = value("Upload-Offset", head) else { continue }
                 if value("Upload-Complete", head) == "?1" { return path }
-                // -C would describe the rest in a Content-Range, too.
+                // The empty header removes the Content-Range that -C adds.
                 let rest = ["-X", "PATCH", "-T", file.path, "-C", offset, "-H", "Content-Range:"]
                 let state = ["Upload-Complete: ?1", "Upload-Offset: \(offset)"]
                 let type = "Content-Type: application/partial-upload"
@@ -56,7 +56,8 @@ import Testing
         print(uploader.url.rsplit("/", 1)[1])
         """#
 
-    @Test(arguments: [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1]) func curlByTheDraft(size: Int) async throws {
+    @Test(arguments: [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1])
+    func `curl uploads by the draft over cut connections`(size: Int) async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let folder = try Folder()
@@ -64,7 +65,7 @@ import Testing
         let bytes = noise(size, seed: UInt64(size))
         try Data(bytes.readableBytesView).write(to: source)
         try await propertyTest(seedsFrom: UInt64(size), count: 2) { generator in
-            // Behind the head of the creation, and together less than the file: all three cuts happen.
+            // Each cut is after the head, and all rations together are less than the file, so all three cuts happen.
             let rations = size < 4096 ? [] : (0..<3).map { _ in Int.random(in: 1000...size / 4, using: &generator) }
             try await RationedProxy.with(to: replica.port, rations: rations, .toServer) { proxy in
                 let path = try await Curl(port: proxy.port, file: source).upload()
@@ -74,12 +75,12 @@ import Testing
         }
     }
 
-    @Test(arguments: ["tuspy", "curl"]) func twoGiBPassInBoundedMemory(_ client: String) async throws {
+    @Test(arguments: ["tuspy", "curl"]) func `an upload of 2 GiB needs bounded memory`(_ client: String) async throws {
         let (suite, replica) = try await UploadsSuite.start()
         defer { suite.stop(replica) }
         let folder = try Folder()
         let source = try folder.makeSparseFile(2 << 30)
-        // Beside the upload.
+        // This runs during the upload.
         let wanted = try ChildProcess.start("/bin/sh", ["-c", "sha256sum < \"$0\"", source.path])
         try await propertyTest(count: 1) { generator in
             let rations = (0..<4).map { _ in Int.random(in: 1000...400 << 20, using: &generator) }

@@ -6,24 +6,24 @@ import NIOHTTP1
 import Records
 import TestSupport
 
-/// `transfer` as an origin of uploads: processes over one database and one directory.
+/// One or more processes of `transfer` with one database and one directory, to test uploads.
 final class UploadsSuite: Sendable {
     let cluster: PrivateCluster
     let database: String
     let directory: URL
     private let settings: [String]
 
-    /// A process of it.
+    /// A process of the suite.
     struct Replica {
         let port: Int
         let process: ChildProcess
-        /// All that it answers is held to it.
+        /// The OpenAPI document, against which all responses are checked.
         var description = APIDescription(.null)
     }
 
     /// - Parameters:
-    ///   - settings: more of the command line.
-    ///   - cluster: nil for the one that all share.
+    ///   - settings: Further arguments of the command line.
+    ///   - cluster: The database server; nil for the shared one.
     static func start(
         _ settings: [String] = [], on cluster: PrivateCluster? = nil
     ) async throws -> (UploadsSuite, Replica) {
@@ -46,7 +46,7 @@ final class UploadsSuite: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: directory) }
 
-    /// Starts one more process, or one anew.
+    /// Starts another process, or a stopped one again.
     func replica(port: Int? = nil, access: [String] = ["--insecure-dev"]) async throws -> Replica {
         let port = try port ?? freePort()
         let process = try ChildProcess.start(
@@ -61,7 +61,7 @@ final class UploadsSuite: Sendable {
         return replica
     }
 
-    /// Ends processes. With that the suite lives until here, and so does its directory.
+    /// Ends processes. The call also keeps the suite and its directory alive until here.
     func stop(_ replicas: Replica...) { for replica in replicas { replica.process.signal(SIGTERM) } }
 
     /// The files of uploads on disk.
@@ -69,7 +69,7 @@ final class UploadsSuite: Sendable {
         (try? FileManager.default.contentsOfDirectory(atPath: directory.appendingPathComponent("uploads").path)) ?? []
     }
 
-    /// How many bytes they have.
+    /// The number of bytes in these files.
     var bytesOnDisk: Int {
         files.reduce(0) { sum, name in
             let path = directory.appendingPathComponent("uploads/\(name)").path
@@ -83,7 +83,7 @@ final class UploadsSuite: Sendable {
 }
 
 extension UploadsSuite.Replica {
-    /// - Parameter isChunked: whether the length of the body is not told before.
+    /// - Parameter isChunked: Whether to send the body without its length.
     func send(
         _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: ByteBuffer? = nil,
         isChunked: Bool = false
@@ -96,14 +96,14 @@ extension UploadsSuite.Replica {
         let answer = HTTPAnswer(
             status: Int(response.status.code), headers: response.headers,
             body: try await response.body.collect(upTo: 1 << 26))
-        // One that the path has not is as if it were not told of here: what is refused then is described where it is told.
+        // An override method that the path does not have is refused as the method of the request.
         let override = headers["X-HTTP-Method-Override"].map { HTTPMethod(rawValue: $0) }
         let meant = override.flatMap { description.operation($0.rawValue, path) == nil ? nil : $0 }
         description.hold(answer, to: meant ?? method, path)
         return answer
     }
 
-    /// As a client of tus.
+    /// Sends a request of a tus client.
     func tus(
         _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:], _ body: String? = nil
     ) async throws -> HTTPAnswer {
@@ -113,7 +113,7 @@ extension UploadsSuite.Replica {
         return try await send(method, path, headers, body.map { ByteBuffer(string: $0) })
     }
 
-    /// As a client of the draft.
+    /// Sends a request of a client of the draft.
     func draft(
         _ version: String, _ method: HTTPMethod, _ path: String, _ headers: [String: String] = [:],
         _ body: String? = nil
@@ -122,9 +122,7 @@ extension UploadsSuite.Replica {
         return try await send(method, path, own, body.map { ByteBuffer(string: $0) })
     }
 
-    /// Begins an upload by tus.
-    ///
-    /// - Returns: its path.
+    /// Begins an upload by tus and returns its path.
     func begin(_ headers: [String: String], _ body: String? = nil) async throws -> String {
         let created = try await tus(.POST, "/files", headers, body)
         guard created.status == 201, let path = created.uploadPath else {
@@ -133,7 +131,7 @@ extension UploadsSuite.Replica {
         return path
     }
 
-    /// The offset that HEAD tells by tus.
+    /// Returns the offset from a tus HEAD.
     func offset(_ path: String) async throws -> Int? { try await tus(.HEAD, path)["Upload-Offset"].flatMap { Int($0) } }
 }
 
@@ -144,13 +142,13 @@ extension HTTPAnswer {
     var uploadPath: String? { self["Location"].flatMap(pathOfUpload) }
 }
 
-/// The path of an absolute URL; nil for anything else.
+/// Returns the path of an absolute URL; nil for other texts.
 func pathOfUpload(_ location: String) -> String? {
     guard let url = URLComponents(string: location), url.scheme != nil, url.host != nil else { return nil }
     return url.path
 }
 
-/// Bytes that look like nothing, and their hash.
+/// Returns pseudo-random bytes.
 func noise(_ count: Int, seed: UInt64) -> ByteBuffer {
     var random = SplitMix64(seed: seed)
     var buffer = ByteBuffer()

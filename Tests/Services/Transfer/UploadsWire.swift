@@ -3,7 +3,7 @@ import NIOPosix
 import Synchronization
 import TestSupport
 
-/// A connection on which a test sends and hears single bytes.
+/// A raw connection on which a test sends and receives bytes.
 final class UploadsWire: Sendable {
     private struct State {
         var text = ""
@@ -19,7 +19,7 @@ final class UploadsWire: Sendable {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { hear(String(buffer: unwrapInboundIn(data))) }
         func channelInactive(context: ChannelHandlerContext) { hear(nil) }
-        // A reset is an end like any other here.
+        // A reset counts as the end of the connection.
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
     }
 
@@ -51,13 +51,11 @@ final class UploadsWire: Sendable {
 
     func send(_ text: String) async throws { try await channel.writeAndFlush(ByteBuffer(string: text)).get() }
     func send(_ bytes: ByteBuffer) async throws { try await channel.writeAndFlush(bytes).get() }
-    /// Says that nothing more comes, and hears on.
+    /// Closes the sending side. The connection still receives.
     func finish() async throws { try await channel.close(mode: .output).get() }
     func close() async throws { try await channel.close().get() }
 
-    /// Waits for a text, or the end of the connection.
-    ///
-    /// - Returns: all that was heard.
+    /// Waits for a text or the end of the connection, and returns all received text.
     func heard(_ text: String = "never sent") async throws -> String {
         let signal = Signal<Void>()
         state.withLock { state in
@@ -69,7 +67,7 @@ final class UploadsWire: Sendable {
 }
 
 extension UploadsSuite.Replica {
-    /// Sends the head of a request and some of its body.
+    /// Sends the head of a request and a part of its body.
     func half(_ method: String, _ path: String, _ headers: [String], _ body: ByteBuffer) async throws -> UploadsWire {
         let wire = try await UploadsWire.connect(port)
         let head = ["\(method) \(path) HTTP/1.1", "Host: localhost"] + headers

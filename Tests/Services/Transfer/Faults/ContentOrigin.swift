@@ -4,10 +4,10 @@ import NIOCore
 import NIOHTTP1
 import TestSupport
 
-/// Another `transfer`, with a database and a directory of its own, to download from.
+/// Another `transfer` with its own database and directory, to download from.
 struct ContentOrigin {
     var process: ChildProcess { replica.process }
-    /// Stays the same when it is started again.
+    /// The port, which stays the same after a restart.
     var port: Int { replica.port }
     private let replica: UploadsSuite.Replica
     private let suite: UploadsSuite
@@ -17,7 +17,7 @@ struct ContentOrigin {
         return ContentOrigin(replica: replica, suite: suite)
     }
 
-    /// Starts it anew.
+    /// Starts the process again.
     func restarted() async throws -> ContentOrigin {
         let replica = try await suite.replica(port: port)
         return ContentOrigin(replica: replica, suite: suite)
@@ -30,7 +30,7 @@ struct ContentOrigin {
         let sha256: String
     }
 
-    /// Puts files of these sizes there. No two have the same bytes, so that one in the place of another is found out.
+    /// Puts files of these sizes. All have different bytes, so that swapped files are detected.
     func put(_ sizes: [Int], seed: UInt64) async throws -> [File] {
         var random = SplitMix64(seed: seed)
         let most = sizes.max() ?? 0
@@ -48,14 +48,14 @@ struct ContentOrigin {
     }
 }
 
-/// Bytes that look like nothing, made faster than by ``noise(_:seed:)``: what ChaCha20 would hide a text behind.
+/// Returns pseudo-random bytes, the keystream of ChaCha20, faster than ``noise(_:seed:)``.
 func keystream(_ count: Int, seed: UInt64) throws -> ByteBuffer {
     let key = SymmetricKey(data: SHA256.hash(data: Data("\(seed)".utf8)))
     let nonce = try ChaChaPoly.Nonce(data: Data(count: 12))
     return ByteBuffer(bytes: try ChaChaPoly.seal(Data(count: count), using: key, nonce: nonce).ciphertext)
 }
 
-/// Does something with each, eight at a time.
+/// Runs the body for each element, at most eight at once.
 func inParallel<Element: Sendable>(
     _ elements: [Element], _ body: @escaping @Sendable (Element) async throws -> Void
 ) async throws {

@@ -8,16 +8,16 @@ import TestSupport
 import Testing
 import TransferMachine
 
-/// Downloads of a few devices' apps, and what must be true of them whatever happens meanwhile.
+/// Downloads on several devices, and the checks that must hold after every fault.
 struct Downloads: Sendable {
     let suite: TransferSuite
     let devices: [String]
-    /// What each device's tasks download: task 1 the first, and so on.
+    /// The files of each device, in the order of its tasks.
     let files: [String: [ContentOrigin.File]]
 
-    /// Devices with a task for each file, the files dealt out in turns.
+    /// Creates devices and one task for each file. The files are dealt out in turns.
     ///
-    /// - Parameter port: where the origin is, or a proxy in front of it.
+    /// - Parameter port: The port of the origin or of a proxy in front of it.
     static func begin(
         _ files: [ContentOrigin.File], from port: Int, on suite: TransferSuite, devices count: Int
     ) async throws -> Downloads {
@@ -32,7 +32,7 @@ struct Downloads: Sendable {
         return downloads
     }
 
-    /// Creates one task, and claims what it will bring.
+    /// Creates one task and claims its file.
     func add(_ file: ContentOrigin.File, to device: String, from port: Int) async throws {
         let created = try await suite.call(
             .POST, suite.transferPort, "\(Self.session(device))/downloads",
@@ -42,7 +42,7 @@ struct Downloads: Sendable {
             .POST, suite.transferPort, "\(Self.session(device))/tasks/\(task)/claim", #"{"name":"\#(file.name)"}"#)
     }
 
-    /// The bytes that an app has claimed.
+    /// Returns the file that an app has claimed.
     func claimed(_ file: ContentOrigin.File, by device: String) async throws -> HTTPAnswer {
         try await suite.send(.GET, suite.transferPort, "/v1/devices/\(device)/apps/app/files/\(file.name)")
     }
@@ -62,9 +62,7 @@ struct Downloads: Sendable {
         }
     }
 
-    /// That every file has come as it is at the origin, and that no attempt fetched what was there, or left something out.
-    ///
-    /// - Returns: the attempts of all tasks.
+    /// Checks that every file is complete and that each attempt continued where the former ended. Returns all attempts.
     @discardableResult
     func areWhole(_ comment: Comment? = nil) async throws -> [[JSON]] {
         var all: [[JSON]] = []
@@ -93,7 +91,7 @@ struct Downloads: Sendable {
         return all
     }
 
-    /// What the machines know of the tasks, by device.
+    /// Returns the tasks in the stored states by device.
     func states() async throws -> [String: [TransferTask]] {
         let rows = try await suite.cluster.sql(
             "SELECT key || ' ' || encode(state, 'hex') FROM transfer.states", database: suite.database)
@@ -104,15 +102,15 @@ struct Downloads: Sendable {
         }
     }
 
-    /// That what the machines were told of is in storage. Asked while nobody writes.
+    /// Checks that all reported bytes are in storage. Call it while no worker writes.
     ///
-    /// - Returns: how many bytes of each unfinished task were told, by device and task.
+    /// - Returns: The number of reported bytes of each unfinished task by device and task.
     func areStored() async throws -> [String: [Int: Int]] {
         try await states().mapValues { tasks in
             for piece in tasks.flatMap(\.pieces) {
                 let path = suite.directory.appendingPathComponent("segments/\(piece.name)").path
                 let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-                #expect(size ?? -1 >= piece.length, "\(piece.name): \(piece.length) bytes were told")
+                #expect(size ?? -1 >= piece.length, "\(piece.name): \(piece.length) bytes were reported")
             }
             let running = tasks.filter { $0.state == .running }
             return Dictionary(uniqueKeysWithValues: running.map { ($0.task, $0.bytesReceived) })
