@@ -4,14 +4,14 @@ import OrderedCollections
 import Records
 import Timeline
 
-/// What the refreshes of a device have spent today, and what is left.
+/// Today's budgets of a device and its apps.
 struct BudgetsDocument: Record {
-    /// One limit of a day. A quarter of it is there from the beginning of the day, the rest comes evenly over 24 h.
+    /// One daily limit. A quarter is available when the day begins, the rest evenly over 24 h.
     struct Account: Record {
-        /// Of the whole day.
+        /// The limit of the whole day.
         var limit = 0
         var spent = 0
-        /// What the day allows so far, spent or not.
+        /// The part of the limit that the day allows so far, spent or not.
         var allowed = 0
 
         init() {}
@@ -31,11 +31,11 @@ struct BudgetsDocument: Record {
 
     /// The budgets of an app, or of a device.
     struct Ledger: Record {
-        /// In millijoules. On a charger nothing is spent.
+        /// The energy in millijoules. Refreshes on a charger spend none.
         var energy = Account()
-        /// In bytes.
+        /// The data in bytes.
         var data = Account()
-        /// When what is spent is covered again; null where it is.
+        /// The time at which the budget allows a refresh again; null if it does now.
         var availableAt: Instant?
 
         init() {}
@@ -55,7 +55,7 @@ struct BudgetsDocument: Record {
         }
     }
 
-    /// What binds an app: its own budgets, and those of its device.
+    /// The budgets of an app and of its device, which both limit the app.
     struct Pair: Record {
         var app = Ledger()
         var device = Ledger()
@@ -76,7 +76,7 @@ struct BudgetsDocument: Record {
 
     var day = Instant.epoch
     var device = Ledger()
-    /// By the bundle identifiers of the apps.
+    /// The budgets of the apps by bundle identifier.
     var apps: OrderedDictionary<String, Ledger> = [:]
 
     init() {}

@@ -4,20 +4,20 @@ import OrderedCollections
 import Records
 import Timeline
 
-/// The interval that an app asks for.
+/// The interval that an app requests.
 struct IntervalRequest: Record {
     var interval = FetchInterval.never
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("interval", &interval) }
 }
 
-/// The interval of an app, and what comes of it.
+/// The interval of an app and its effect.
 struct IntervalDocument: Record {
     var app = ""
     var interval = FetchInterval.never
-    /// False for an app without the mode `fetch`, or with task requests in its place: the interval is kept, and has no effect.
+    /// False if the interval is stored without effect: for an app without the mode `fetch` or with task requests instead.
     var inEffect = false
-    /// The chosen moment of the next refresh; nil while it must wait.
+    /// The reserved time of the next refresh; null while factors block it.
     var nextFetch: Instant?
 
     init() {}
@@ -38,7 +38,7 @@ struct IntervalDocument: Record {
     }
 }
 
-/// A refresh, under way or ended; null is what has not happened.
+/// A refresh, in progress or ended. Null means that something has not happened.
 struct FetchDocument: Record {
     var fetch = ""
     var app = ""
@@ -48,9 +48,9 @@ struct FetchDocument: Record {
     var result: FetchResult?
     var refusal: String?
     var elapsedSeconds: Interval?
-    /// What its handler loaded, as the device says; null where it does not.
+    /// The bytes that its handler loaded, as the device reports; null if it does not.
     var bytesReceived: Int?
-    /// What it spent of the energy budgets, in millijoules: nothing on a charger.
+    /// The energy that it spent, in millijoules; 0 on a charger.
     var energyMillijoules = 0
     var simulated = false
 
@@ -96,7 +96,7 @@ struct FetchDocument: Record {
 /// Refreshes of an app, newest first.
 struct FetchPage: Record {
     var items: [FetchDocument] = []
-    /// Where the next page begins; nil on the last one.
+    /// The cursor of the next page; null on the last one.
     var next: String?
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {

@@ -5,31 +5,35 @@ import Machines
 public import ServiceKit
 import Timeline
 
-/// The service `fetch`, put together: the one place that knows all its parts.
+/// The service `fetch`, assembled from its parts.
 public enum Fetch {
+    /// The name of the service.
     public static let name = FetchMachine.name
+    /// The default port.
     public static let port = 8082
 
-    /// The settings of its own.
+    /// The settings that only this service has.
     public static let settings: [Setting] = [
-        .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "no interval of an app is shorter, in seconds"),
-        .number("FETCH_SLOT_SECONDS", 900, 1...86_400, "refreshes happen once in a slot of so many seconds"),
-        .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "devices spread over so many seconds of a slot"),
+        .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "shortest interval of an app, in seconds"),
         .number(
-            "FETCH_WAKES_PER_SECOND", 100, 0...1000, "no more wakes a second over the whole suite; 0 for any number"),
-        .number("FETCH_DEVICE_SPACING_SECONDS", 300, 0...86_400, "two wakes of a device are so many seconds apart"),
-        .number("FETCH_APP_ENERGY_JOULES", 60, 0...1_000_000, "what an app's refreshes can spend in a day"),
-        .number("FETCH_DEVICE_ENERGY_JOULES", 600, 0...1_000_000, "what all refreshes of a device can spend in a day"),
-        .number("FETCH_APP_DATA_KILOBYTES", 20_000, 0...1_000_000_000, "what an app's refreshes can load in a day"),
+            "FETCH_SLOT_SECONDS", 900, 1...86_400, "length of a slot in seconds, with at most one refresh of an app"),
+        .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "seconds at the start of a slot over which devices spread"),
+        .number(
+            "FETCH_WAKES_PER_SECOND", 100, 0...1000, "most wakes per second of the whole suite; 0 for no limit"),
+        .number("FETCH_DEVICE_SPACING_SECONDS", 300, 0...86_400, "least seconds between two wakes of a device"),
+        .number("FETCH_APP_ENERGY_JOULES", 60, 0...1_000_000, "energy budget of an app per day, in joules"),
+        .number("FETCH_DEVICE_ENERGY_JOULES", 600, 0...1_000_000, "energy budget of a device per day, in joules"),
+        .number("FETCH_APP_DATA_KILOBYTES", 20_000, 0...1_000_000_000, "data budget of an app per day, in kilobytes"),
         .number(
             "FETCH_DEVICE_DATA_KILOBYTES", 200_000, 0...1_000_000_000,
-            "what all refreshes of a device can load in a day"),
-        .number("FETCH_WEIGHT_USAGE", 600, 0...1000, "how much the learned usage counts in a score"),
-        .number("FETCH_WEIGHT_NETWORK", 250, 0...1000, "how much the network counts"),
-        .number("FETCH_WEIGHT_ACTIVITY", 150, 0...1000, "how much it counts that the device is left alone"),
-        .number("FETCH_THRESHOLD", 600, 0...1000, "what a slot must reach at first, in thousandths"),
-        .number("FETCH_PATIENCE_PACES", 8, 1...96, "the threshold falls to 0 within so many intervals of the app"),
-        .number("FETCH_DELAY_COST", 60, 0...1000, "what waiting for one interval costs a slot, in thousandths"),
+            "data budget of a device per day, in kilobytes"),
+        .number("FETCH_WEIGHT_USAGE", 600, 0...1000, "weight of the learned usage in a score"),
+        .number("FETCH_WEIGHT_NETWORK", 250, 0...1000, "weight of the network in a score"),
+        .number("FETCH_WEIGHT_ACTIVITY", 150, 0...1000, "weight of an unused device in a score"),
+        .number("FETCH_THRESHOLD", 600, 0...1000, "initial threshold for the score of a slot, in thousandths"),
+        .number("FETCH_PATIENCE_PACES", 8, 1...96, "intervals of an app in which the threshold falls to 0"),
+        .number(
+            "FETCH_DELAY_COST", 60, 0...1000, "score that a slot loses for each interval of waiting, in thousandths"),
     ]
 
     /// Creates or updates the database: the log, the service's schema, its consumer and its role.
@@ -37,16 +41,16 @@ public enum Fetch {
         try await DurableService.migrate(FetchMachine.self, configuration, logger: logger)
     }
 
-    /// Compares the database with this program, and changes nothing.
+    /// Compares the database with this program and changes nothing.
     ///
-    /// - Throws: an error of one line with the remedy, if the database does not fit this program.
+    /// - Throws: An error of one line with the remedy if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(FetchMachine.self, configuration, logger: logger)
     }
 
     /// Serves until a signal ends it.
     ///
-    /// - Throws: at start, whatever keeps it from serving, in one line that says what to do.
+    /// - Throws: An error of one line with the remedy if the service can't start.
     public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = FetchPolicy(configuration)
         try await DurableService.serve(FetchMachine.self, configuration, policy: policy, logger: logger) {

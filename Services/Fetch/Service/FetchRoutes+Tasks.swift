@@ -16,7 +16,7 @@ extension FetchRoutes {
 
     func addTasks(_ table: inout RouteTable) {
         table.add(
-            .post, Self.requests, "Submits a task request; a pending one of its identifier is replaced",
+            .post, Self.requests, "Submits a task request, or replaces a pending one",
             access: .caller, request: BackgroundTaskRequest.self, response: TaskRequestDocument.self, status: .created,
             problems: Self.unknown + FetchRefusal.submission
         ) { request, context in
@@ -30,7 +30,7 @@ extension FetchRoutes {
             }
         }
         table.add(
-            .get, Self.requests, "The pending task requests of an app, and the task that runs", access: .caller,
+            .get, Self.requests, "Lists the pending task requests and the running task", access: .caller,
             response: TaskRequestList.self, problems: FetchRefusal.unknown
         ) { request, context in
             let found = try await find(request, context)
@@ -46,7 +46,7 @@ extension FetchRoutes {
             ) { _, _ in [] }
         }
         table.add(
-            .delete, Self.requests + "/{identifier}", "Cancels a pending task request; harmless where there is none",
+            .delete, Self.requests + "/{identifier}", "Cancels a task request if it is pending",
             access: .caller, status: .noContent, problems: FetchRefusal.unknown
         ) { request, context in
             let identifier = try context.parameters.identifier("identifier")
@@ -61,7 +61,7 @@ extension FetchRoutes {
 
     private func addRuns(_ table: inout RouteTable) {
         table.add(
-            .get, Self.app + "/task-runs", "The runs of an app's task requests, newest first", access: .caller,
+            .get, Self.app + "/task-runs", "Lists the runs of task requests, newest first", access: .caller,
             parameters: .pages, response: TaskRunPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
@@ -81,7 +81,7 @@ extension FetchRoutes {
     private func addSimulation(_ table: inout RouteTable) {
         table.add(
             .post, Self.requests + "/{identifier}/simulate-launch",
-            "Runs a pending task request now, past the scheduler, not past the rules", access: .caller,
+            "Runs a task request now: skips the scheduler, obeys the platform", access: .caller,
             response: TaskRunDocument.self, status: .accepted,
             problems: Self.unknown + [FetchRefusal.immediateRunIneligible(""), .taskNotPending("")].map(\.described)
         ) { request, context in
@@ -89,14 +89,14 @@ extension FetchRoutes {
         }
         table.add(
             .post, Self.requests + "/{identifier}/simulate-expiration",
-            "Ends a running task as if its time were over", access: .caller, response: TaskRunDocument.self,
+            "Expires a running task now", access: .caller, response: TaskRunDocument.self,
             status: .accepted, problems: Self.unknown + [FetchRefusal.taskNotRunning("").described]
         ) { request, context in
             try await run(request, context) { .simulateTaskExpiration(app: $0, identifier: $1) }
         }
     }
 
-    /// Submits a command about a run, and answers with it.
+    /// Submits a command about a run and responds with the run.
     private func run(
         _ request: Request, _ context: ServiceContext, _ command: (String, String) -> FetchCommand
     ) async throws -> Response {
@@ -110,7 +110,7 @@ extension FetchRoutes {
 }
 
 extension BackgroundTaskRequest {
-    /// `BGAppRefreshTaskRequest` knows no requirements.
+    /// Throws if a refresh has requirements, which `BGAppRefreshTaskRequest` does not support.
     fileprivate func requireRequirementsOfItsKind() throws(Problem) {
         guard kind == .refresh else { return }
         let required = [
@@ -118,6 +118,6 @@ extension BackgroundTaskRequest {
             (requiresNetworkConnectivity, "/requiresNetworkConnectivity"),
         ].filter(\.0)
         guard !required.isEmpty else { return }
-        throw .invalidDocument.because(required.map { Fault(pointer: $0.1, detail: "is for processing alone") })
+        throw .invalidDocument.because(required.map { Fault(pointer: $0.1, detail: "is only for processing") })
     }
 }

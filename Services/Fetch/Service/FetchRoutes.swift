@@ -9,7 +9,7 @@ import Records
 import ServiceKit
 import Timeline
 
-/// The REST calls of `fetch`. Each decodes, makes one command, and encodes.
+/// The REST calls of `fetch`. Each decodes its request, submits one command or reads, and encodes the response.
 struct FetchRoutes: Sendable {
     let commands: Commands<FetchMachine>
     let history: EventHistory<FetchEvent.RefreshRecorded>
@@ -39,7 +39,7 @@ struct FetchRoutes: Sendable {
             }
         }
         table.add(
-            .post, Self.app + "/simulate-fetch", "Refreshes an app now, past the scheduler, not past the rules",
+            .post, Self.app + "/simulate-fetch", "Refreshes an app now: skips the scheduler, obeys the platform",
             access: .caller, response: FetchDocument.self, status: .accepted,
             problems: FetchRefusal.unknown + FetchRefusal.platform
         ) { request, context in
@@ -51,7 +51,7 @@ struct FetchRoutes: Sendable {
             }
         }
         table.add(
-            .get, Self.app + "/forecast", "When the next refresh is to be expected, and why not earlier",
+            .get, Self.app + "/forecast", "Forecasts the next refresh and explains its time",
             access: .caller, response: ForecastDocument.self, problems: FetchRefusal.unknown
         ) { request, context in
             let found = try await find(request, context)
@@ -65,7 +65,7 @@ struct FetchRoutes: Sendable {
             return Response(ForecastDocument(found.app, found.state, forecast, now: now, policy))
         }
         table.add(
-            .get, "/v1/devices/{device}/budgets", "What the refreshes of a device have spent today, and what is left",
+            .get, "/v1/devices/{device}/budgets", "Reads today's budgets of a device and its apps",
             access: .caller, response: BudgetsDocument.self, problems: [FetchRefusal.deviceNotRegistered.described]
         ) { request, context in
             let key = AggregateKey.device(try context.parameters.identifier("device"))
@@ -76,7 +76,7 @@ struct FetchRoutes: Sendable {
 
     private func addHistory(_ table: inout RouteTable) {
         table.add(
-            .get, Self.app + "/fetches", "The refreshes of an app, newest first", access: .caller,
+            .get, Self.app + "/fetches", "Lists the refreshes of an app, newest first", access: .caller,
             parameters: .pages, response: FetchPage.self, problems: FetchRefusal.unknown + [.invalidQuery]
         ) { request, context in
             let limit = try request.query("limit", in: 1...200, default: 50)
@@ -92,7 +92,8 @@ struct FetchRoutes: Sendable {
             return Response(page)
         }
         table.add(
-            .get, Self.app + "/fetches/{fetch}", "A refresh of an app", access: .caller, response: FetchDocument.self,
+            .get, Self.app + "/fetches/{fetch}", "Reads a refresh of an app", access: .caller,
+            response: FetchDocument.self,
             problems: FetchRefusal.unknown
         ) { request, context in
             let fetch = try context.parameters.identifier("fetch")
@@ -107,7 +108,7 @@ struct FetchRoutes: Sendable {
         }
     }
 
-    /// What the path names.
+    /// Returns the device and the app of the path.
     func place(_ context: ServiceContext) throws(Problem) -> (key: AggregateKey, app: String) {
         (.device(try context.parameters.identifier("device")), try context.parameters.identifier("app"))
     }
@@ -116,7 +117,7 @@ struct FetchRoutes: Sendable {
         key: AggregateKey, state: FetchMachine, now: Instant, app: String, record: ScheduledApp, etag: ETag
     )
 
-    /// A device that is registered.
+    /// Returns a registered device.
     private func known(
         _ key: AggregateKey, _ request: Request, _ context: ServiceContext
     ) async throws -> Aggregate<FetchMachine> {
@@ -125,7 +126,7 @@ struct FetchRoutes: Sendable {
         return aggregate
     }
 
-    /// The device and the app that the path names.
+    /// Returns the state of the device and the app of the path.
     func find(_ request: Request, _ context: ServiceContext) async throws -> Found {
         let (key, app) = try place(context)
         let aggregate = try await known(key, request, context)

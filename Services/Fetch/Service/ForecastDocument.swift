@@ -4,7 +4,7 @@ import OrderedCollections
 import Records
 import Timeline
 
-/// When the next refresh of an app is to be expected, and why not earlier. Scores are from 0 to 1.
+/// The forecast of an app's next refresh, with the reasons. Scores are from 0 to 1.
 struct ForecastDocument: Record {
     enum VerdictWord: String, Word { case mustWait, score }
 
@@ -13,7 +13,7 @@ struct ForecastDocument: Record {
         var verdict = VerdictWord.score
         var score: Double?
         var reason: String?
-        /// When it stops to block; nil where only a change ends it.
+        /// The time at which it stops blocking; absent if only a change ends it.
         var until: Instant?
 
         init() {}
@@ -39,13 +39,13 @@ struct ForecastDocument: Record {
     }
 
     struct Next: Record {
-        /// The moment that is held for it.
+        /// The reserved time.
         var at = Instant.epoch
-        /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way.
+        /// The best time without the limit of the suite and the other wakes of the device.
         var aim = Instant.epoch
-        /// Of that moment.
+        /// The score of the best time.
         var score = 0.0
-        /// Every factor at that moment.
+        /// Every factor at the reserved time.
         var factors: [Factor] = []
 
         mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -68,7 +68,7 @@ struct ForecastDocument: Record {
         }
     }
 
-    /// Where a push would serve the app better.
+    /// Advice that a push would serve the app better.
     struct Advice: Record {
         var advice = Forecast.Advice.sporadicContent
         var detail = ""
@@ -80,9 +80,9 @@ struct ForecastDocument: Record {
             detail =
                 switch advice {
                 case .sporadicContent:
-                    "Most refreshes find nothing new. A silent push when there is something costs less and comes sooner."
+                    "Most refreshes find no new data. Send a silent push when there is new content: it costs less and arrives sooner."
                 case .criticalContent:
-                    "What the user sees on opening is much older than the interval asks for: the system decides when refreshes happen. Content that must not wait is better served by push."
+                    "Users see content that is much older than the interval, because the system decides when to refresh. Send urgent content by push."
                 }
         }
 
@@ -92,13 +92,13 @@ struct ForecastDocument: Record {
         }
     }
 
-    /// What the app's refreshes have earned it.
+    /// The reliability of the app's refreshes and its effect.
     struct Results: Record {
-        /// From 0 to 1: quick refreshes with new data raise it, slow, failing and vain ones lower it.
+        /// The reliability score. Quick refreshes with new data raise it. Slow, failed and empty ones lower it.
         var merit = 0.0
-        /// The share of the latest refreshes that found new data.
+        /// The share of recent refreshes with new data.
         var newDataShare = 0.0
-        /// The least time between two refreshes that follows from it.
+        /// The minimum gap between two refreshes that follows from the score.
         var pauseSeconds = Interval.zero
 
         init() {}
@@ -116,14 +116,14 @@ struct ForecastDocument: Record {
         }
     }
 
-    /// How old the content was when the user opened the app.
+    /// The age of the content when the user opened the app.
     struct ContentAge: Record {
         var openings = 0
-        /// Openings before the first refresh with new data.
+        /// The openings before the first refresh with new data.
         var withoutContent = 0
-        /// Over about the last 64 openings with content; null before the first.
+        /// The mean of about the last 64 openings with content; null before the first.
         var meanSeconds: Interval?
-        /// At the last opening; null where there was no content.
+        /// The age at the last opening; null if there was no content.
         var lastSeconds: Interval?
 
         init() {}
@@ -147,19 +147,19 @@ struct ForecastDocument: Record {
     var interval = FetchInterval.never
     /// False for an app without the mode `fetch`, and for the interval `never`.
     var inEffect = false
-    /// The refresh under way.
+    /// The refresh in progress.
     var running: String?
     var nextFetch: Next?
     /// Every factor now.
     var factors: [Factor] = []
-    /// For each hour of the week, from Monday 00:00 in the device's time zone, relative to the likeliest.
+    /// The likelihood of an opening in each hour of the week, relative to the likeliest, from Monday 00:00 local time.
     var usage: [Double] = []
     var skipped: [Skipped] = []
     var budgets = BudgetsDocument.Pair()
     var results = Results()
     var contentAge = ContentAge()
     var advice: [Advice] = []
-    /// The ceiling of wakes a second over the whole suite; null where there is none.
+    /// The limit of wakes per second of the whole suite; null if there is none.
     var wakesPerSecond: Int?
 
     init() {}

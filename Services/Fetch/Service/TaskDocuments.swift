@@ -8,9 +8,9 @@ import Timeline
 struct TaskRequestDocument: Record {
     var request = BackgroundTaskRequest()
     var submittedAt = Instant.epoch
-    /// The chosen moment; nil while it must wait, and while another task of the app runs.
+    /// The reserved time; null while factors block the request or another task of the app runs.
     var nextRun: Instant?
-    /// Why it must wait, until they change.
+    /// The factors that block the request until they change.
     var blockers: [TaskFactor] = []
 
     init() {}
@@ -30,7 +30,7 @@ struct TaskRequestDocument: Record {
     }
 }
 
-/// The run of a task request, under way or ended; null is what has not happened.
+/// The run of a task request, in progress or ended. Null means that something has not happened.
 struct TaskRunDocument: Record {
     var request = ""
     var identifier = ""
@@ -39,14 +39,14 @@ struct TaskRunDocument: Record {
     var startedAt: Instant?
     var completedAt: Instant?
     var result: TaskResult?
-    /// A word of `lifecycle`'s refusals, or `unanswered`.
+    /// A refusal of `lifecycle`, or `unanswered`.
     var refusal: String?
     var elapsedSeconds: Interval?
-    /// What its handler loaded, as the device says; null where it does not.
+    /// The bytes that its handler loaded, as the device reports; null if it does not.
     var bytesReceived: Int?
-    /// What a refresh spent of the energy budgets, in millijoules.
+    /// The energy that a refresh spent, in millijoules.
     var energyMillijoules = 0
-    /// Why it was told to end, while it runs.
+    /// The reason why a running task was stopped.
     var stopped: TaskStopCause?
     var simulated = false
 
@@ -97,7 +97,7 @@ struct TaskRunDocument: Record {
 /// Runs of an app's task requests, newest first.
 struct TaskRunPage: Record {
     var items: [TaskRunDocument] = []
-    /// Where the next page begins; nil on the last one.
+    /// The cursor of the next page; null on the last one.
     var next: String?
 
     mutating func visit<V: FieldVisitor>(_ fields: inout V) {
@@ -106,7 +106,7 @@ struct TaskRunPage: Record {
     }
 }
 
-/// The pending task requests of an app in order of submission, and the run under way.
+/// The pending task requests of an app in order of submission, and the run in progress.
 struct TaskRequestList: Record {
     var items: [TaskRequestDocument] = []
     var running: TaskRunDocument?

@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 import Timeline
 
-/// The system's time zone database. Zones are kept once they were asked for: machines ask for every slot that they weigh.
+/// The time zone database of the system. Zones are cached, because machines look them up for every slot.
 final class TimeZones: Sendable {
     private let known = Mutex<[String: TimeZone]>([:])
-    /// The names are the callers' to choose; no more than there are zones is worth keeping.
+    // Callers choose the names, so the cache is limited to more than the number of zones.
     private static let limit = 1024
 
-    /// Seconds east of UTC; 0 for names that the database does not have.
+    /// Returns the seconds east of UTC; 0 for unknown names.
     func offset(_ name: String, at moment: Instant) -> Int {
         zone(name).secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment.milliseconds) / 1000))
     }

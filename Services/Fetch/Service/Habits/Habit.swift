@@ -1,20 +1,20 @@
 import Contracts
 import Timeline
 
-/// When a user opens an app.
+/// The times at which a user opens an app.
 struct Habit: Sendable, Equatable {
-    /// On weekdays, and on weekends too unless ``weekends`` says otherwise.
+    /// The times of weekdays, and of weekends unless ``weekends`` has its own.
     var times: [TimeOfDay]
     var weekends: [TimeOfDay]?
-    /// Each opening comes up to so much earlier or later.
+    /// The most by which an opening varies in both directions.
     var spread = Interval.minutes(10)
-    /// How long the app stays on screen.
+    /// The time that the app stays in the foreground.
     var stay = Interval.minutes(4)
 
-    /// - Parameter day: counted from a Monday.
+    /// Returns the times of a day, which is counted from a Monday.
     func times(onDay day: Int) -> [TimeOfDay] { day % 7 < 5 ? times : weekends ?? times }
 
-    /// Such as `07:30, 18:00; weekends 10:00`.
+    /// A description such as `07:30, 18:00; weekends 10:00`.
     var words: String {
         let list = { (times: [TimeOfDay]) in times.sorted().map(\.description).joined(separator: ", ") }
         guard let weekends, weekends != times else { return list(times) }
@@ -22,10 +22,10 @@ struct Habit: Sendable, Equatable {
     }
 }
 
-/// How an app answers a refresh, always the same.
+/// The response of an app to every refresh.
 struct HabitualAnswer: Sendable, Equatable {
     var result = WakeResult.newData
-    /// What its handler takes. One that takes 30 s or more is killed at 30 s.
+    /// The time that its handler runs. A handler is killed after 30 s.
     var elapsed = Interval.seconds(Int64(2))
     var bytes = 80_000
 
@@ -33,7 +33,7 @@ struct HabitualAnswer: Sendable, Equatable {
     var isTooSlow: Bool { elapsed >= Self.limit }
 }
 
-/// An app, and how it is used.
+/// An app with its use.
 struct HabitualApp: Sendable, Equatable {
     var name: String
     var habit: Habit
@@ -41,33 +41,33 @@ struct HabitualApp: Sendable, Equatable {
     var answer = HabitualAnswer()
 }
 
-/// A device that lies locked while it is not in use, and on its charger from 23:00 to 06:30.
+/// A device that is locked while it is not in use, and on its charger from 23:00 to 06:30.
 struct HabitualDevice: Sendable, Equatable {
-    /// The places of its refreshes in their slots depend on it.
+    /// The name of the device, which decides the times of its refreshes within their slots.
     var name: String
     /// A name of the IANA time zone database; nil stands for UTC.
     var timeZone: String?
     var apps: [HabitualApp]
-    /// Of virtual time, from a Monday 00:00 on.
+    /// The days of virtual time, from a Monday 00:00.
     var days = 14
-    /// The same seed varies the openings in the same way.
+    /// The seed of the variation. The same seed gives the same openings.
     var seed: UInt64 = 1
 
     static let plugged = TimeOfDay(23, 0)
     static let unplugged = TimeOfDay(6, 30)
 }
 
-/// The user's clock during a simulation.
+/// The local clock of the user during a simulation.
 struct HabitCalendar: Sendable {
     /// Monday, 2026-01-05T00:00:00Z.
     private static let monday = Instant(milliseconds: 1_767_571_200_000)
     let zone: String?
     let offset: @Sendable (_ zone: String, _ moment: Instant) -> Int
 
-    /// A moment, by the clock of a day that is counted from the Monday.
+    /// Returns the instant of a local time on a day that is counted from the Monday.
     func moment(day: Int, _ time: Interval = .zero) -> Instant {
         let local = Self.monday + .days(Int64(day)) + time
-        // The offset is that of the moment itself, which an offset that is hours off finds but on the day of a change.
+        // The offset of the first guess finds the offset of the result, except close to a change of clocks.
         return local - east(local - east(local))
     }
 

@@ -2,15 +2,15 @@ import Contracts
 import FetchMachine
 import Timeline
 
-/// What became of a device.
+/// The outcome of a simulation.
 struct HabitOutcome: Sendable {
     let device: HabitualDevice
     let calendar: HabitCalendar
     var apps: [AppOutcome]
-    /// What the machine knows in the end.
+    /// The final state of the machine.
     var state = FetchMachine()
 
-    /// The life of one app.
+    /// The openings and refreshes of one app.
     struct AppOutcome: Sendable, Equatable {
         let app: HabitualApp
         var openings: [Opening] = []
@@ -19,12 +19,12 @@ struct HabitOutcome: Sendable {
 
     struct Opening: Sendable, Equatable {
         let at: Instant
-        /// Nil before the first refresh with new data.
+        /// The age of the content; nil before the first refresh with new data.
         let contentAge: Interval?
     }
 
     struct Refresh: Sendable, Equatable {
-        /// When the app was woken.
+        /// The time of the wake.
         let begin: Instant
         let end: Instant
         let result: FetchResult
@@ -39,10 +39,10 @@ struct HabitOutcome: Sendable {
     var begin: Instant { calendar.moment(day: 0) }
     var end: Instant { calendar.moment(day: device.days) }
 
-    /// The days that are told of: the last week, what was before was for learning.
+    /// The number of days in the summary: the last week. The machine learns on the days before.
     var toldDays: Int { min(7, device.days) }
 
-    /// Of the days that are told of.
+    /// Returns the summary of the last ``toldDays`` days.
     func summary(_ app: AppOutcome) -> HabitSummary {
         summary(app, from: calendar.moment(day: device.days - toldDays), until: end, days: toldDays)
     }
@@ -63,17 +63,17 @@ struct HabitOutcome: Sendable {
     }
 }
 
-/// Some days of an app in numbers.
+/// A summary of some days of an app.
 struct HabitSummary: Sendable, Equatable {
     let days: Int
-    /// By the hour of the day on the user's clock.
+    /// The numbers by hour of the day in local time.
     var openingsByHour = Array(repeating: 0, count: 24)
     var refreshesByHour = Array(repeating: 0, count: 24)
-    /// How many refreshes found new data.
+    /// The number of refreshes with new data.
     var newData = 0
-    /// How many openings had a refresh within the hour before.
+    /// The number of openings with a refresh within the hour before.
     var prepared = 0
-    /// The mean at the openings with content; nil where there was none.
+    /// The mean content age at openings; nil if there was no content.
     var contentAge: Interval?
 
     init(days: Int) { self.days = days }
@@ -81,7 +81,7 @@ struct HabitSummary: Sendable, Equatable {
     var openings: Int { openingsByHour.reduce(0, +) }
     var refreshes: Int { refreshesByHour.reduce(0, +) }
 
-    /// To one digit behind the point.
+    /// Returns the number per day with one decimal.
     func daily(_ count: Int) -> String {
         let tenths = (count * 20 + days) / (2 * days)
         return "\(tenths / 10).\(tenths % 10)"

@@ -1,4 +1,4 @@
-/// A picture of some lives: for each app a panel over the 24 hours of a day, fetches upward and openings downward
+/// A picture of simulations. Each app has a panel over the 24 hours of a day, with fetches upward and openings downward
 /// on one scale.
 struct HabitPlot {
     private let panels: [Panel]
@@ -17,7 +17,7 @@ struct HabitPlot {
         caption = HabitTable.caption(outcomes)
     }
 
-    // Lengths in the user units of the picture.
+    // Lengths in user units of the picture.
     private static let width = 760
     private static let left = 48
     private static let hour = 28
@@ -27,7 +27,7 @@ struct HabitPlot {
     private static let plot = 160
     private static let foot = 40
 
-    /// SVG, the same bytes for the same lives.
+    /// The picture as SVG. The same outcomes give the same bytes.
     var svg: String {
         let height = Self.head + panels.count * Self.panel + Self.foot
         var lines = [
@@ -41,9 +41,9 @@ struct HabitPlot {
             "<rect class=\"page\" x=\"0.5\" y=\"0.5\" width=\"\(Self.width - 1)\" height=\"\(height - 1)\" rx=\"8\"/>",
             "<text class=\"title\" x=\"24\" y=\"36\">\(Self.title)</text>",
             "<rect class=\"fetch\" x=\"24\" y=\"51\" width=\"12\" height=\"12\" rx=\"2\"/>",
-            "<text x=\"42\" y=\"62\">fetches in the hour, a day</text>",
+            "<text x=\"42\" y=\"62\">fetches a day in this hour</text>",
             "<rect class=\"opening\" x=\"248\" y=\"51\" width=\"12\" height=\"12\" rx=\"2\"/>",
-            "<text x=\"266\" y=\"62\">openings in the hour, a day</text>",
+            "<text x=\"266\" y=\"62\">openings a day in this hour</text>",
         ]
         for (index, panel) in panels.enumerated() { lines += draw(panel, top: Self.head + index * Self.panel) }
         lines.append("<text class=\"quiet\" x=\"24\" y=\"\(height - 20)\">\(Self.escaped(caption))</text>")
@@ -85,14 +85,14 @@ struct HabitPlot {
 
     private static func numbers(_ summary: HabitSummary) -> String {
         "\(summary.refreshesDaily) fetches a day, \(summary.newDataShare) with new data; "
-            + "mean age of the content at an opening: \(summary.contentAgeWords)"
+            + "mean content age at opening: \(summary.contentAgeWords)"
     }
 
     private func draw(_ panel: Panel, top: Int) -> [String] {
         let summary = panel.summary
         let up = ceiling { $0.refreshesByHour }
         let down = ceiling { $0.openingsByHour }
-        // Tenths of a unit for one a day.
+        // The length of one event a day, in tenths of a unit.
         let scale = Self.plot * 10 / (up + down)
         let zero = top + 48 + up * scale / 10
         let right = Self.left + 24 * Self.hour
@@ -122,13 +122,13 @@ struct HabitPlot {
         return lines
     }
 
-    /// The top of the scale, which all panels share.
+    /// Returns the top of the scale, which all panels share.
     private func ceiling(_ counts: (HabitSummary) -> [Int]) -> Int {
         panels.map { panel in ((counts(panel.summary).max() ?? 0) + panel.summary.days - 1) / panel.summary.days }
             .reduce(1, max)
     }
 
-    /// - Parameter scale: negative for bars that hang.
+    /// - Parameter scale: The length of one event a day; negative for bars that point down.
     private func bar(
         _ kind: String, _ what: String, _ hour: Int, _ count: Int, _ summary: HabitSummary, _ scale: Int, _ zero: Int
     ) -> [String] {
@@ -143,7 +143,7 @@ struct HabitPlot {
         ]
     }
 
-    /// What fits into a line; the description has all of it.
+    /// Shortens a text to one line. The description has the full text.
     private static func shortened(_ words: String) -> String { words.count > 72 ? words.prefix(70) + " …" : words }
 
     private static func escaped(_ text: String) -> String {

@@ -1,10 +1,10 @@
 import Contracts
 import Timeline
 
-/// What `lifecycle` tells of a device at a moment.
+/// An event of `lifecycle` in a simulation.
 struct ToldEvent: Sendable, Comparable {
     let at: Instant
-    /// Of those of one moment the lower comes first.
+    /// The order of events with the same time.
     let number: Int
     let data: any EventData
 
@@ -12,7 +12,7 @@ struct ToldEvent: Sendable, Comparable {
     static func == (left: ToldEvent, right: ToldEvent) -> Bool { (left.at, left.number) == (right.at, right.number) }
 }
 
-/// All that the user does on a device, as `lifecycle` tells it.
+/// The events of `lifecycle` for everything that the user does.
 struct HabitScript {
     private let device: HabitualDevice
     private let calendar: HabitCalendar
@@ -25,7 +25,7 @@ struct HabitScript {
         for day in 0..<device.days { charge(on: day) }
         var free = calendar.moment(day: 0)
         for (app, opening) in openings() {
-            // One app is on screen at a time: who comes too early waits.
+            // One app is in the foreground at a time, so an early opening waits.
             let begin = max(opening, free)
             free = begin + app.habit.stay
             use(app, from: begin, until: free)
@@ -51,13 +51,13 @@ struct HabitScript {
 
     private mutating func use(_ app: HabitualApp, from: Instant, until: Instant) {
         tell(from, LifecycleEvent.ConditionsChanged(conditions: .locked(false)))
-        // Whether its process lived in the background makes no difference to `fetch`.
+        // For `fetch` it makes no difference whether the process was running in the background.
         tell(from, LifecycleEvent.AppLaunched(app: app.name, callbacks: []))
         tell(until, LifecycleEvent.AppBackgrounded(app: app.name, cause: .home, callbacks: [], taskTime: .zero))
         tell(until, LifecycleEvent.ConditionsChanged(conditions: .locked(true)))
     }
 
-    /// Of all apps, in the order in which they come.
+    /// Returns the openings of all apps by time.
     private func openings() -> [(app: HabitualApp, at: Instant)] {
         var openings: [(app: HabitualApp, at: Instant)] = []
         for (index, app) in device.apps.enumerated() {
@@ -69,7 +69,7 @@ struct HabitScript {
                 }
             }
         }
-        // Sorting is stable, so that of equals the first app is first.
+        // The sort is stable, so the first app comes first at equal times.
         return openings.sorted { $0.at < $1.at }
     }
 
@@ -98,8 +98,8 @@ extension Conditions {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), and a stream of it for each
-/// app: what one app does changes nothing of the others.
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with one stream for each app,
+/// so that apps do not affect each other.
 struct HabitRandom: RandomNumberGenerator {
     private var state: UInt64
 
@@ -117,7 +117,7 @@ struct HabitRandom: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// From −`most` to `most`, in whole seconds.
+    /// Returns an interval from −`most` to `most` in whole seconds.
     mutating func interval(upTo most: Interval) -> Interval {
         let seconds = most.milliseconds / 1000
         return .seconds(Int64.random(in: -seconds...seconds, using: &self))

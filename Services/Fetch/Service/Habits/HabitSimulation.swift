@@ -5,8 +5,8 @@ import Machines
 import Records
 import Timeline
 
-/// What users' habits lead to: some days of one device in virtual time, decided by the real machine, with a `lifecycle`
-/// that wakes apps at once. No clock and no chance but the seed's: the same device lives the same life everywhere.
+/// A simulation of one device for some days of virtual time, with the real machine and a `lifecycle` that wakes apps at
+/// once. It is deterministic: the same device and seed give the same outcome.
 struct HabitSimulation {
     private let device: HabitualDevice
     private let key: AggregateKey
@@ -15,9 +15,7 @@ struct HabitSimulation {
     private var told: Int
     private var outcome: HabitOutcome
 
-    /// Lives through all days of a device.
-    ///
-    /// - Parameter policy: a ceiling of the suite in it would hold the moments of this one device alone.
+    /// Simulates all days of a device. A limit of wakes in the policy would apply to this device alone.
     static func run(_ device: HabitualDevice, policy: FetchPolicy = .habitual) throws -> HabitOutcome {
         var simulation = HabitSimulation(device, policy)
         try simulation.live()
@@ -44,7 +42,7 @@ struct HabitSimulation {
         outcome.state = runtime.state(key)
     }
 
-    /// What comes first is first, and deadlines before what is told, as in the durable runtime.
+    /// Processes inputs in the order of time. Deadlines come before events of the same time, as in the durable runtime.
     private mutating func hear(upTo end: Instant) throws {
         while let at = [runtime.nextDeadline, coming.min?.at].compactMap(\.self).min(), at <= end {
             if runtime.nextDeadline == at {
@@ -63,7 +61,7 @@ struct HabitSimulation {
                 app: data.app, time: time, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
     }
 
-    /// Takes down what the machine says, and does as `lifecycle` and the app would.
+    /// Records the decisions of the machine and responds as `lifecycle` and the app would.
     private mutating func answer(_ events: [Event]) throws {
         for event in events {
             guard let name = event.app, let index = device.apps.firstIndex(where: { $0.name == name }) else { continue }
@@ -106,7 +104,7 @@ struct HabitSimulation {
 }
 
 extension FetchPolicy {
-    /// As it is by default, but for the ceiling of wakes over a whole suite: there is one device.
+    /// The default policy without the limit of wakes per second, because there is one device.
     static var habitual: FetchPolicy {
         let zones = TimeZones()
         var policy = FetchPolicy { zone, moment in zones.offset(zone, at: moment) }

@@ -1,8 +1,8 @@
-/// The numbers of some lives as text for people.
+/// The results of simulations as a text table.
 enum HabitTable {
-    /// Ends with a line break.
+    /// Returns the table with a line break at its end.
     static func text(_ outcomes: [HabitOutcome]) -> String {
-        var rows = [["", "opens at", "fetches a day", "new data", "content at opening", "fetched ≤ 1 h before"]]
+        var rows = [["", "opens at", "fetches a day", "new data", "content age at opening", "fetched ≤ 1 h before"]]
         for outcome in outcomes {
             for app in outcome.apps {
                 let summary = outcome.summary(app)
@@ -16,19 +16,19 @@ enum HabitTable {
         let lines = rows.map { row in
             zip(row.indices, row).map { column, cell in
                 let room = String(repeating: " ", count: widths[column] - cell.count)
-                // Words to the left, numbers to the right.
+                // Texts are aligned left, numbers right.
                 return column < 2 ? cell + room : room + cell
             }.joined(separator: "  ")
         }
         return (lines + [caption(outcomes)]).joined(separator: "\n") + "\n"
     }
 
-    /// Which days the numbers are of, and where.
+    /// Returns the period and the time zone of the numbers.
     static func caption(_ outcomes: [HabitOutcome]) -> String {
         guard let outcome = outcomes.first else { return "" }
         let days = outcome.device.days
         let told = outcome.toldDays
         let span = told < days ? "The last \(told) of \(days) days" : days == 1 ? "One day" : "All \(days) days"
-        return span + ", by the clock of " + (outcome.device.timeZone ?? "UTC") + "."
+        return span + ", in the time zone " + (outcome.device.timeZone ?? "UTC") + "."
     }
 }

@@ -3,10 +3,10 @@ import Contracts
 import Foundation
 import Timeline
 
-// What the options' words mean, and what is said where they mean nothing.
+// Parses the values of the options.
 extension HabitsCommand {
     static func time(_ text: String) throws -> TimeOfDay {
-        guard let time = TimeOfDay(text) else { throw ValidationError("write a time of day as 07:30") }
+        guard let time = TimeOfDay(text) else { throw ValidationError("write a time of day, such as 07:30") }
         return time
     }
 
@@ -14,7 +14,7 @@ extension HabitsCommand {
         if text == "minimum" { return .minimum }
         let longest = FetchInterval.longest.seconds
         guard let seconds = Double(text), (0...longest).contains(seconds) else {
-            throw ValidationError("write minimum, or a number of seconds from 0 to \(Int(longest))")
+            throw ValidationError("write minimum or a number of seconds from 0 to \(Int(longest))")
         }
         return .atLeast(.seconds(seconds))
     }
@@ -28,7 +28,7 @@ extension HabitsCommand {
 
     static func zone(_ text: String) throws -> String {
         guard TimeZone(identifier: text) != nil else {
-            throw ValidationError("write a name of the IANA time zone database, as Europe/Berlin")
+            throw ValidationError("write a name of the IANA time zone database, such as Europe/Berlin")
         }
         return text
     }
@@ -40,11 +40,11 @@ extension HabitsCommand {
 
 /// The commands of `fetch` that need neither settings nor a database.
 public enum Habits {
-    /// The word that asks for it.
+    /// The name of the command.
     public static let command = "habits"
 
-    /// Does what the arguments behind ``command`` ask for. What keeps it from that is one line on standard error, and
-    /// an exit status: 64 (`EX_USAGE` of sysexits.h) for wrong arguments, 1 for all else.
+    /// Runs ``command`` with its arguments and exits. A failure is one line on standard error. The exit status is 64
+    /// (`EX_USAGE` of sysexits.h) for wrong arguments, or 1 for other failures.
     public static func run(_ arguments: [String]) -> Never {
         do {
             let command = try HabitsCommand.parse(arguments)
@@ -54,14 +54,14 @@ public enum Habits {
             leave(failure.description, status: 1)
         } catch {
             let status = HabitsCommand.exitCode(for: error)
-            // Help is no failure.
+            // A request for help is a success.
             if status == .success {
                 print(HabitsCommand.fullMessage(for: error))
                 exit(0)
             }
             let line = HabitsCommand.message(for: error).split(separator: "\n").first.map(String.init) ?? "failed"
             let isUsage = status == .validationFailure
-            leave(isUsage ? line + " (fetch habits --help tells more)" : line, status: isUsage ? 64 : 1)
+            leave(isUsage ? line + " (see fetch habits --help)" : line, status: isUsage ? 64 : 1)
         }
     }
 

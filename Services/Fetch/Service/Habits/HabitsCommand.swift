@@ -3,58 +3,59 @@ import Contracts
 import Foundation
 import Timeline
 
-/// `fetch habits`: simulates what users' habits lead to, prints it as a table, and draws it.
+/// `fetch habits`: simulates the refreshes of users with certain habits, and prints and draws the results.
 struct HabitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "habits",
-        abstract: "Simulates what background fetches a user's habits lead to.",
+        abstract: "Simulates the background fetches of a user with certain habits.",
         usage: "fetch habits [--open <hh:mm>]... [--svg <file>] [options]",
         discussion: """
-            Lives through some days in virtual time with the same rules as `fetch serve`, in a second or so and \
-            without a database. Without --open it shows two users side by side, an early one and a late one. The \
-            numbers are of the last 7 days; the days before are for learning.
+            Simulates some days of virtual time with the rules of `fetch serve`, in about a second and without a \
+            database. Without --open it compares two users, an early one and a late one. The numbers are of the last \
+            7 days. The machine learns on the days before.
 
-            The device lies locked while it is not in use, and on its charger from 23:00 to 06:30. All settings are \
-            the defaults of `fetch serve`, but for the ceiling of wakes over the whole suite, which falls away: there \
-            is one device.
+            The device is locked while it is not in use, and it is on its charger from 23:00 to 06:30. All settings \
+            have the defaults of `fetch serve`. Only the limit of wakes per second does not apply, because there is \
+            one device.
             """)
 
     @Option(
-        help: .init("A time at which the user opens the app; any number of them.", valueName: "hh:mm"),
+        help: .init("A time at which the user opens the app. Repeat it for more.", valueName: "hh:mm"),
         transform: time)
     var open: [TimeOfDay] = []
     @Option(
-        help: .init("The same at weekends; without any of them weekends are like weekdays.", valueName: "hh:mm"),
+        help: .init("The same at weekends. The default is the times of weekdays.", valueName: "hh:mm"),
         transform: time)
     var openWeekend: [TimeOfDay] = []
-    @Option(help: .init("Openings vary by up to so many minutes, both ways.", valueName: "minutes"))
+    @Option(help: .init("The most minutes by which openings vary in both directions.", valueName: "minutes"))
     var spreadMinutes = 10
-    @Option(help: .init("How many days to simulate, from a Monday on.", valueName: "number"))
+    @Option(help: .init("The number of days to simulate, from a Monday.", valueName: "number"))
     var days = 14
     @Option(
-        help: .init("The app's minimum fetch interval: minimum, or a number of seconds.", valueName: "interval"),
+        help: .init("The minimum fetch interval: minimum, or a number of seconds.", valueName: "interval"),
         transform: interval)
     var interval = FetchInterval.minimum
     @Option(
-        help: .init("What the app's handler reports: newData, noData or failed.", valueName: "word"), transform: word)
+        help: .init("The result of the handler: newData, noData or failed.", valueName: "word"), transform: word)
     var result = WakeResult.newData
-    @Option(help: .init("The seconds that the handler takes; from 30 on it is killed at 30.", valueName: "number"))
+    @Option(help: .init("The seconds that the handler runs. It is killed after 30.", valueName: "number"))
     var seconds = 2.0
-    @Option(help: .init("What the handler loads.", valueName: "number"))
+    @Option(help: .init("The number of bytes that the handler loads.", valueName: "number"))
     var bytes = 80_000
-    @Option(help: .init("The device's zone, as Europe/Berlin; UTC without it.", valueName: "name"), transform: zone)
+    @Option(
+        help: .init("The time zone, such as Europe/Berlin. The default is UTC.", valueName: "name"), transform: zone)
     var timeZone: String?
-    @Option(help: .init("The same seed varies the openings in the same way.", valueName: "number"))
+    @Option(help: .init("The seed of the variation. The same seed gives the same openings.", valueName: "number"))
     var seed: UInt64 = 1
-    @Option(help: .init("Draws openings against fetches by hour of day into this file.", valueName: "file"))
+    @Option(help: .init("A file for a picture of fetches and openings by hour of day.", valueName: "file"))
     var svg: String?
 
     func validate() throws {
         guard openWeekend.isEmpty || !open.isEmpty else {
-            throw ValidationError("--open-weekend goes with --open: give the weekdays' times too")
+            throw ValidationError("--open-weekend needs --open: give the times of weekdays too")
         }
         guard open.count <= 48, openWeekend.count <= 48 else {
-            throw ValidationError("--open and --open-weekend can be given 48 times at most")
+            throw ValidationError("--open and --open-weekend are limited to 48 times each")
         }
         try Self.hold((0...720).contains(spreadMinutes), "--spread-minutes must be from 0 to 720")
         try Self.hold((1...365).contains(days), "--days must be from 1 to 365")
@@ -67,11 +68,11 @@ struct HabitsCommand: ParsableCommand {
         FileHandle.standardOutput.write(Data(HabitTable.text(outcomes).utf8))
         guard let svg else { return }
         guard FileManager.default.createFile(atPath: svg, contents: Data(HabitPlot(outcomes).svg.utf8)) else {
-            throw HabitsFailed("cannot write the picture to \(svg): name a file in a folder that is there and yours")
+            throw HabitsFailed("cannot write the picture to \(svg): choose a file in a writable folder")
         }
     }
 
-    /// What is simulated: the user that is described, else the two that show a difference.
+    /// The simulated devices: that of the described user, or those of two different users.
     var devices: [HabitualDevice] {
         guard open.isEmpty else {
             return [device("user", open, weekends: openWeekend.isEmpty ? nil : openWeekend)]
@@ -90,7 +91,7 @@ struct HabitsCommand: ParsableCommand {
     }
 }
 
-/// What kept the command from its work, in one line that says what to do.
+/// A failure of the command, in one line with the remedy.
 struct HabitsFailed: Error, CustomStringConvertible {
     let description: String
 

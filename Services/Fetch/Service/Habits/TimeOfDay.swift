@@ -1,11 +1,11 @@
-/// A minute of the day on the user's clock.
+/// A minute of the day in local time.
 struct TimeOfDay: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// From 0 to 1439.
+    /// The minutes since midnight, from 0 to 1439.
     let minutes: Int
 
     init(_ hour: Int, _ minute: Int) { minutes = (hour * 60 + minute) % 1440 }
 
-    /// Reads `07:30` and `7:30`; nil for anything else.
+    /// Parses `07:30` and `7:30`. Returns nil for other texts.
     init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].count), parts[1].count == 2,
