@@ -1,10 +1,10 @@
 public import Contracts
 
-/// What apps, and those who test them, ask of `fetch`.
+/// A command of an app or of a tester.
 public enum FetchCommand: Sendable, Equatable {
     /// `setMinimumBackgroundFetchInterval(_:)`.
     case setInterval(app: String, FetchInterval)
-    /// Refreshes now: past the scheduler, not past the rules of the platform.
+    /// Refreshes an app now. It skips the scheduler but obeys the rules of the platform.
     case simulateFetch(app: String)
     /// `BGTaskScheduler.submit(_:)`.
     case submitTask(app: String, BackgroundTaskRequest)
@@ -12,8 +12,8 @@ public enum FetchCommand: Sendable, Equatable {
     case cancelTask(app: String, identifier: String)
     /// `BGTaskScheduler.cancelAllTaskRequests()`.
     case cancelAllTasks(app: String)
-    /// Runs a pending task request now: past the scheduler, not past the rules of the platform.
+    /// Runs a pending task request now. It skips the scheduler but obeys the rules of the platform.
     case simulateTaskLaunch(app: String, identifier: String)
-    /// Ends a running task as if its time were over.
+    /// Expires a running task.
     case simulateTaskExpiration(app: String, identifier: String)
 }

@@ -54,7 +54,7 @@ extension FetchMachine {
         }
     }
 
-    /// A wake of the device begins, or goes on.
+    /// Records a wake, unless it belongs to the last one.
     mutating func wake(at time: Instant) {
         if let wokenAt, time <= wokenAt + FetchPolicy.coalescing { return }
         wokenAt = time
@@ -66,7 +66,7 @@ extension FetchMachine {
         apps[app] = record
     }
 
-    /// Charges what was spent to the budgets of the app and of the device; nothing where no day is named.
+    /// Charges energy and data to the app and the device. Without a day it does nothing.
     mutating func charge(_ app: String?, _ millijoules: Int, _ charge: (day: Instant, bytes: Int)?) {
         guard let charge else { return }
         spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day)
@@ -99,7 +99,7 @@ extension FetchMachine {
         }
     }
 
-    /// A refused refresh did not happen: the interval goes on counting from the one before.
+    /// Ends a refresh. A refused one does not count, so the interval still counts from the one before.
     private mutating func apply(_ event: FetchEvent.RefreshRecorded, at time: Instant) {
         charge(event.app, event.millijoules, event.day.map { ($0, event.bytesReceived ?? 0) })
         change(event.app) { app in
@@ -118,7 +118,7 @@ extension FetchMachine {
 }
 
 extension FetchEvent.RefreshScheduled {
-    /// What the app waits for from then on; nil where no refresh is wanted.
+    /// The wait of the app after this event; nil if it wants no refresh.
     public var wait: Wait? {
         guard let earliest else { return nil }
         var wait = Wait()

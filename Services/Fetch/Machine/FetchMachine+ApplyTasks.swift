@@ -2,13 +2,13 @@ import Contracts
 import OrderedCollections
 import Timeline
 
-// What events make of the task requests.
+// Applies events about task requests.
 extension FetchMachine {
     mutating func apply(_ event: FetchEvent.TaskSubmitted, at time: Instant) {
         var pending = PendingTask()
         pending.request = event.request
         pending.submittedAt = time
-        // A replaced request goes to the end, as it was submitted last.
+        // A replaced request moves to the end, because it was submitted last.
         change(event.app) { app in
             app.tasks.removeValue(forKey: event.request.identifier)
             app.tasks[event.request.identifier] = pending
@@ -40,7 +40,7 @@ extension FetchMachine {
         }
     }
 
-    /// The request is used up, unless the app has submitted another in its place meanwhile.
+    /// Starts a run and removes its request, unless the app has submitted a new one meanwhile.
     mutating func apply(_ event: FetchEvent.TaskStarted, at time: Instant) {
         change(event.app) { app in
             app.runningTask?.startedAt = time

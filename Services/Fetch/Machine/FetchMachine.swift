@@ -4,9 +4,9 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// One device: its conditions, and for each app when its next background refresh happens.
+/// One device: its conditions, and the next background refresh and the task requests of each app.
 ///
-/// The refreshes of an app:
+/// The states of an app's refreshes:
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -22,7 +22,7 @@ public import Timeline
 ///     waiting --> idle: never
 /// ```
 ///
-/// A task request of an app, by its identifier:
+/// The states of a task request:
 ///
 /// ```mermaid
 /// stateDiagram-v2
@@ -42,23 +42,26 @@ public struct FetchMachine: Machine {
     public typealias Refusal = FetchRefusal
     public typealias Policy = FetchPolicy
 
-    /// What the device is; nil while it is not registered.
+    /// The profile of the device; nil while it is not registered.
     public var profile: ProfileName?
+    /// The fleet whose tokens may access the device.
     public var fleet: String?
+    /// The IANA name of the device's time zone; nil for UTC.
     public var timeZone: String?
     public var isPoweredOn = true
-    /// Battery, Low Power Mode, network, lock and heat; the rest is not followed.
+    /// Battery, Low Power Mode, network, lock and thermal state. The machine ignores other conditions.
     public var conditions = Conditions.atRegistration
-    /// Since when it is locked; nil while it is not.
+    /// The time since which it is locked; nil while it is not.
     public var lockedAt: Instant?
-    /// Background App Refresh for the whole device.
+    /// The switch of Background App Refresh for the whole device.
     public var backgroundRefresh = Switch.on
-    /// Whether the device forbids it, whatever the switches say.
+    /// Whether the device restricts Background App Refresh, independent of the switches.
     public var isBackgroundRefreshRestricted = false
+    /// The installed apps by bundle identifier.
     public var apps: OrderedDictionary<String, ScheduledApp> = [:]
-    /// What the refreshes of all apps have spent today.
+    /// The energy and data that the refreshes of all apps have spent today.
     public var spending = Spending()
-    /// When it was woken last, for a refresh or a task.
+    /// The time of the last wake for a refresh or a task.
     public var wokenAt: Instant?
 
     public static let version = 2
@@ -115,7 +118,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    /// Time alone changes no choice: chosen anew is for the apps that something happened to, or to their device.
+    /// Schedules the apps that an event affects. Time alone changes no choice.
     fileprivate mutating func scheduleTouched() {
         guard state.profile != nil, !events.isEmpty else { return }
         var touched: OrderedSet<String> = []
@@ -137,10 +140,10 @@ extension Decision<FetchMachine> {
 }
 
 extension FetchMachine {
-    /// `lifecycle` could not be heard: what it has to answer is waited for longer.
+    /// True: `lifecycle` must answer due refreshes in time, which an outage extends.
     public static let ownsLimits = true
 
-    /// What was due meanwhile gets moments anew: all at once it would come upon the backends that the ceiling protects.
+    /// Reserves new times for refreshes that came due during the outage, so that the limit of wakes still protects backends.
     public static func note(_ outage: Outage, _ decision: inout Decision<FetchMachine>) {
         let apps = decision.state.apps.filter { $0.value.isConcerned(by: outage) }.keys
         guard !apps.isEmpty else { return }
@@ -166,7 +169,7 @@ extension ScheduledApp {
 }
 
 extension FetchEvent {
-    /// The one app whose next wakes it may change; nil where it may change those of others.
+    /// The only app whose next wakes the event can change; nil if it can change those of several.
     fileprivate var touchedApp: String? {
         switch self {
         case .intervalSet(let event): event.app
@@ -177,7 +180,7 @@ extension FetchEvent {
         case .taskDue(let event): event.app
         case .taskStarted(let event): event.app
         case .taskStopped(let event): event.app
-        // Who is on screen matters to all, and so does what the device has spent.
+        // The foreground app and the spending of the device affect all apps.
         case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
             .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageNoted:
             nil

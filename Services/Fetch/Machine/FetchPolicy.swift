@@ -1,69 +1,76 @@
 public import Contracts
 public import Timeline
 
-/// The limits and weights that a deployment goes by. Scores are whole thousandths, so that every machine decides the same.
+/// The limits and weights of a deployment. Scores are integers in thousandths, so that every processor decides the same.
 public struct FetchPolicy: Sendable {
-    /// No interval is shorter than this (secondary sources: 15 min).
+    /// The shortest interval (secondary sources: 15 min).
     public var floor = Interval.minutes(15)
-    /// Refreshes happen once in a slot of this length at most; slots begin at whole multiples of it since 1970.
+    /// The length of a slot, in which an app has at most one refresh. Slots begin at multiples of it since 1970.
     public var slot = Interval.minutes(15)
-    /// Devices spread over the first part of each slot, so that a backend isn't stampeded. Less than ``slot``.
+    /// The first part of each slot, over which devices spread to protect backends. Less than ``slot``.
     public var jitter = Interval.minutes(5)
-    /// How far ahead of the earliest moment a slot is searched.
+    /// The search range for slots after the earliest time.
     public var horizon = Interval.hours(24)
 
-    /// A battery below this level, not charging, must wait (Apple: 20 %).
+    /// The battery level below which refreshes wait for a charger (Apple: 20 %).
     public var batteryLimit = 0.2
 
+    /// The weight of the learned usage in a score.
     public var usageWeight = 600
+    /// The weight of the network in a score.
     public var networkWeight = 250
+    /// The weight of the activity on the device in a score.
     public var deviceActivityWeight = 150
 
-    /// The score that a slot must reach at the earliest moment. From there it falls to 0 within ``patience(_:)``.
+    /// The score that a slot must reach at the earliest time. From there it falls to 0 within ``patience(_:)``.
     public var threshold = 600
-    /// The patience in paces of the app: its interval, never shorter than ``leastPace``. At most the horizon.
+    /// The time in which the threshold falls to 0, in effective intervals of the app. It is limited to the horizon.
     public var patiencePaces: Int64 = 8
-    /// What waiting for one pace costs a slot.
+    /// The score that a slot loses for each effective interval of waiting.
     public var delayCost = 60
-    /// The pace of an app that asked for `minimum`, and of all that asked for less than this: who wants refreshes as often as the
-    /// system likes gets no fewer than others.
+    /// The least effective interval. It lets an app with the interval `minimum` get as many refreshes as others.
     public var leastPace = Interval.hours(1)
 
-    /// How long before the predicted opening a refresh aims.
+    /// The time between a refresh and the predicted opening.
     public var openingLead = Interval.minutes(20)
 
-    /// At most so many wakes a second over the whole suite, from 1 to 1,000; nil for no such ceiling.
+    /// The limit of wakes per second of the whole suite, from 1 to 1,000; nil for no limit.
     public var ceiling: Int? = 100
-    /// How long before its aim a wake may come where others are in its way. None of them waits for an opening in vain that way.
+    /// The most by which a wake may come before its best time if that is taken.
     public var reach = Interval.hours(2)
-    /// Two wakes of a device are so far apart at least, unless they are one: no longer apart than ``coalescing``.
+    /// The least time between two wakes of a device that are more than ``coalescing`` apart.
     public var deviceSpacing = Interval.minutes(5)
+    /// The most between two wakes of a device that count as one.
     public static let coalescing = Interval.seconds(Int64(30))
 
-    /// What the refreshes of an app can spend in a day, and those of all apps of a device (our choice; 600 J are about 1 % of a
-    /// phone's battery).
+    /// The daily budget of the refreshes of an app (our choice).
     public var appBudget = Budget(millijoules: 60_000, bytes: 20_000_000)
+    /// The daily budget of all refreshes of a device (our choice; 600 J are about 1 % of a phone's battery).
     public var deviceBudget = Budget(millijoules: 600_000, bytes: 200_000_000)
-    /// What the handler of a refresh has (Apple: 30 s).
+    /// The time limit of a refresh handler (Apple: 30 s).
     static let refreshLimit = Interval.seconds(Int64(30))
-    /// What a wake costs, in millijoules; then what its handler costs per second, and its radio per 100 kB. Our choice, of the
-    /// order that published measurements have. On a charger nothing is spent.
+    /// The energy of a wake in millijoules. These costs are our choice, in the order of published measurements. Refreshes
+    /// on a charger cost nothing.
     public var wakeCost = 500
+    /// The energy of a handler per second, in millijoules.
     public var handlerPower = 300
+    /// The energy of 100 kB over Wi-Fi, in millijoules.
     public var radioCostWifi = 100
+    /// The energy of 100 kB over cellular, in millijoules.
     public var radioCostCellular = 500
 
-    /// A device that has been locked for so long is likely unused: processing may begin.
+    /// The time after which a locked device counts as unused, so that processing may begin.
     public var idleTime = Interval.minutes(5)
-    /// How long processing waits for a charger, from the earliest moment on, if the user opened the app within ``usedWithin``:
-    /// a day leaves another one to find the device unused in (Apple, WWDC19 session 707: it is tried within 2 days if the app
-    /// was used in the past week).
+    /// The time for which processing waits for a charger if the user opened the app within ``usedWithin``. A day leaves
+    /// another day to find the device unused (Apple, WWDC19 session 707: it is tried within 2 days if the app was used in
+    /// the past week).
     public var processingPatience = Interval.days(1)
     /// The same for other apps (our choice: tried within a week).
     public var processingPatienceUnused = Interval.days(6)
+    /// The time for which an app counts as used after an opening.
     public var usedWithin = Interval.days(7)
 
-    /// How many requests of a kind can be pending (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh task and 10 processing tasks).
+    /// Returns the limit of pending requests of a kind (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh and 10 processing tasks).
     public static func pendingLimit(_ kind: TaskRequestKind) -> Int {
         switch kind {
         case .refresh: 1
@@ -71,21 +78,22 @@ public struct FetchPolicy: Sendable {
         }
     }
 
-    /// How long `lifecycle` may take to answer a due refresh before it counts as refused.
+    /// The time in which `lifecycle` must answer a due refresh. Without an answer it counts as refused.
     public var answerLimit = Interval.minutes(2)
-    /// How long after the limit of its wake a refresh whose end never became known is given up. Long, because the limit is
-    /// `lifecycle`'s to judge, and falls away when the user opens the app meanwhile.
+    /// The time after the limit of its wake at which a refresh without a known end is given up. It is long because
+    /// `lifecycle` enforces the limit and lifts it when the user opens the app.
     public var endLimit = Interval.minutes(10)
 
-    /// Seconds east of UTC, for a name of the IANA database and a moment; 0 for names that are not known. It must be a pure
-    /// function: all replicas need the same edition of the database.
+    /// Returns the seconds east of UTC for an IANA name and an instant; 0 for unknown names. It must be a pure function, so
+    /// all replicas need the same edition of the database.
     public var timeZoneOffset: @Sendable (_ zone: String, _ moment: Instant) -> Int
 
+    /// Creates the default policy.
     public init(timeZoneOffset: @escaping @Sendable (String, Instant) -> Int = { _, _ in 0 }) {
         self.timeZoneOffset = timeZoneOffset
     }
 
-    /// The length of time that an app's waiting is measured by; nil where it wants no refreshes.
+    /// Returns the effective interval, in which waiting is measured; nil if the app wants no refreshes.
     func pace(_ app: ScheduledApp) -> Interval? {
         switch app.interval {
         case .never: nil
@@ -94,12 +102,12 @@ public struct FetchPolicy: Sendable {
         }
     }
 
-    /// The least time between two refreshes; nil where none are wanted.
+    /// Returns the minimum gap between two refreshes; nil if the app wants none.
     func spacing(_ app: ScheduledApp) -> Interval? {
         app.interval == .never ? nil : app.standing.pause(asked(app.interval))
     }
 
-    /// What the app asked for, and the floor.
+    /// Returns the requested interval, or the floor if that is longer.
     func asked(_ interval: FetchInterval) -> Interval {
         switch interval {
         case .never, .minimum: floor
@@ -107,17 +115,17 @@ public struct FetchPolicy: Sendable {
         }
     }
 
-    /// What a refresh costs its device, in millijoules.
+    /// Returns the energy that a refresh costs, in millijoules.
     func cost(elapsed: Interval, bytes: Int, _ conditions: Conditions) -> Int {
         guard conditions.battery?.charging != true else { return 0 }
-        // Who runs longer is ended by `lifecycle`, also where its end never becomes known.
+        // `lifecycle` ends a longer handler, also if its end never becomes known.
         let running = min(max(.zero, elapsed), Self.refreshLimit)
         let radio = conditions.network?.kind == .cellular ? radioCostCellular : radioCostWifi
         return wakeCost + handlerPower * Int(running.milliseconds) / 1000 + radio * (min(max(0, bytes), 1 << 50) / 1000)
             / 100
     }
 
-    /// How old a refresh gets until any slot will do.
+    /// Returns the time after which any slot is good enough.
     func patience(_ pace: Interval) -> Interval {
         min(horizon, Interval(milliseconds: min(pace.milliseconds, horizon.milliseconds) * patiencePaces))
     }

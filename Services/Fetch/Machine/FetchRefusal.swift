@@ -1,17 +1,17 @@
 public import Contracts
 public import Machines
 
-/// Why a command was refused. Nothing is changed then.
+/// The reason why a command was refused; `description` explains each case. A refused command changes nothing.
 public enum FetchRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case deviceNotRegistered
     case appNotInstalled(String)
-    /// Background fetch came with iOS 7.
+    /// Background fetch needs iOS 7.
     case unsupportedOnProfile(ProfileName)
-    /// One refresh of the app is under way.
+    /// A refresh of the app is in progress.
     case fetchRunning(String)
-    // What `lifecycle` would refuse, under the same names.
+    // Refusals with the same names in `lifecycle`.
     case modeNotDeclared
-    /// The app has task requests in its place.
+    /// The manifest has permitted task identifiers, which disable background fetch.
     case fetchDisabled
     case deviceOff
     case inForeground
@@ -19,22 +19,22 @@ public enum FetchRefusal: MachineRefusal, Equatable, CustomStringConvertible {
     case backgroundRefreshDenied
     case backgroundRefreshRestricted
     case lowPowerMode
-    /// Task requests came with iOS 13.
+    /// Task requests need iOS 13.
     case noTaskRequests(ProfileName)
-    // `BGTaskScheduler.Error`, with the reason.
+    // `BGTaskScheduler.Error` with a reason.
     case taskUnavailable(String)
     case tooManyPendingTaskRequests(TaskRequestKind, limit: Int)
     case taskNotPermitted(String)
     case immediateRunIneligible(String)
-    /// Only what was submitted can be run.
+    /// Only a submitted request can run.
     case taskNotPending(String)
     case taskNotRunning(String)
-    /// Another service's event that can't be read.
+    /// An event of another service can't be decoded.
     case unreadableEvent(ContractError)
 
     public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
 
-    /// The stable word for it in error documents.
+    /// The problem code in error documents. It never changes.
     public var code: String {
         switch self {
         case .deviceNotRegistered: "device_not_registered"
@@ -64,30 +64,30 @@ public enum FetchRefusal: MachineRefusal, Equatable, CustomStringConvertible {
         case .deviceNotRegistered: "The device is not registered."
         case .appNotInstalled(let app): "The app \(app) is not installed."
         case .unsupportedOnProfile(let profile): "\(profile.rawValue) has no background fetch."
-        case .fetchRunning(let fetch): "The refresh \(fetch) of the app is under way."
+        case .fetchRunning(let fetch): "Refresh \(fetch) of the app is in progress: wait until it ends."
         case .modeNotDeclared: "The manifest of the app does not declare the mode \"fetch\"."
         case .fetchDisabled:
-            "The manifest of the app has permittedTaskIdentifiers, which disables background fetch: submit a task request."
+            "The manifest has permittedTaskIdentifiers, which disables background fetch: submit a task request instead."
         case .deviceOff: "The device is switched off."
-        case .inForeground: "The app is on screen."
-        case .forceQuit: "The user ended the app in the switcher and has not opened it since."
-        case .backgroundRefreshDenied: "Background App Refresh is off, for the app or for the device."
+        case .inForeground: "The app is in the foreground."
+        case .forceQuit: "The user force-quit the app and has not opened it since."
+        case .backgroundRefreshDenied: "Background App Refresh is off for the app or for the device."
         case .backgroundRefreshRestricted: "Background App Refresh is restricted on the device."
         case .lowPowerMode: "Low Power Mode is on."
         case .noTaskRequests(let profile): "\(profile.rawValue) has no task requests."
         case .taskUnavailable(let reason): Self.scheduler("unavailable", 1, reason)
         case .tooManyPendingTaskRequests(let kind, let limit):
             Self.scheduler(
-                "tooManyPendingTaskRequests", 2, "\(limit) of kind \(kind.rawValue) are pending, and no more are taken")
+                "tooManyPendingTaskRequests", 2, "an app can have \(limit) pending of kind \(kind.rawValue)")
         case .taskNotPermitted(let reason): Self.scheduler("notPermitted", 3, reason)
         case .immediateRunIneligible(let reason): Self.scheduler("immediateRunIneligible", 4, reason)
-        case .taskNotPending(let identifier): "No task request \(identifier) is pending."
-        case .taskNotRunning(let identifier): "The task \(identifier) is not running."
+        case .taskNotPending(let identifier): "The app has no pending task request \(identifier): submit it first."
+        case .taskNotRunning(let identifier): "Task \(identifier) of the app is not running."
         case .unreadableEvent(let error): error.description
         }
     }
 
-    /// In Apple's words and numbers (`BGTaskScheduler.Error.Code`).
+    /// Returns a text with Apple's name and number (`BGTaskScheduler.Error.Code`).
     private static func scheduler(_ name: String, _ number: Int, _ reason: String) -> String {
         "BGTaskScheduler.Error.\(name) (\(number)): \(reason)."
     }

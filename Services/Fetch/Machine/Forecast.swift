@@ -3,9 +3,9 @@ import OrderedCollections
 public import Records
 public import Timeline
 
-/// What an app's next refresh depends on, as of a moment. Under unchanged conditions it comes true.
+/// A forecast of an app's next refresh at a time, with its reasons. Under unchanged conditions it comes true.
 public struct Forecast: Sendable, Equatable {
-    /// A factor with what it says.
+    /// A factor with its verdict.
     public struct Opinion: Sendable, Equatable {
         public let factor: FetchFactor
         public let verdict: Verdict
@@ -13,45 +13,47 @@ public struct Forecast: Sendable, Equatable {
 
     /// The slot that was chosen.
     public struct Next: Sendable, Equatable {
-        /// The moment that is held for it.
+        /// The reserved time.
         public let at: Instant
-        /// What would be best if no other wake were in its way.
+        /// The best time without other wakes.
         public let aim: Instant
-        /// Of the aim, in thousandths.
+        /// The score of the best time, in thousandths.
         public let score: Int
+        /// Every factor at the reserved time.
         public let opinions: [Opinion]
     }
 
-    /// A slot that went by without a refresh, and the factor that decided that.
+    /// A slot that passed without a refresh, with the deciding factor.
     public struct Skipped: Sendable, Equatable {
         public let slot: Instant
         public let factor: FetchFactor
         public let reason: String
     }
 
-    /// Where a push would serve an app better.
+    /// Advice that a push would serve the app better.
     public enum Advice: String, Word {
-        /// Most refreshes find nothing new.
+        /// Most refreshes find no new data.
         case sporadicContent
-        /// What the user sees is much older than the app asks for.
+        /// Users see content that is much older than the interval.
         case criticalContent
     }
 
-    /// Nil while the app must wait, wants no refresh, or one is under way.
+    /// The next refresh; nil while factors block it, the app wants none, or one is in progress.
     public let next: Next?
     /// Every factor now.
     public let opinions: [Opinion]
-    /// How likely the user opens the app, for each hour of the week from Monday 00:00, in thousandths of the likeliest.
+    /// The likelihood of an opening in each hour of the week from Monday 00:00, in thousandths of the likeliest.
     public let usage: [Int]
     /// The slots of the last 24 h in which the app waited, oldest first.
     public let skipped: [Skipped]
+    /// The advice for the app.
     public let advice: [Advice]
 }
 
-/// A wait of an app, and since when it was in force.
+/// A wait of an app and the time from which it applied.
 public struct PastWait: Sendable, Equatable {
     public let from: Instant
-    /// Nil where no refresh was wanted.
+    /// The wait; nil if the app wanted no refresh.
     public let wait: Wait?
 
     public init(from: Instant, wait: Wait?) {
@@ -61,9 +63,9 @@ public struct PastWait: Sendable, Equatable {
 }
 
 extension FetchMachine {
-    /// The forecast for an app; nil where it is not installed.
+    /// Returns the forecast for an app; nil if it is not installed.
     ///
-    /// - Parameter waits: what the app waited for in the last 24 h, oldest first; the history says it, the state does not.
+    /// - Parameter waits: The waits of the last 24 h, oldest first. They come from the log, as the state does not contain them.
     public func forecast(
         _ name: String, _ key: AggregateKey, now: Instant, policy: FetchPolicy, waits: [PastWait] = []
     ) -> Forecast? {
@@ -103,7 +105,7 @@ extension Judgement {
         FetchFactor.allCases.map { Forecast.Opinion(factor: $0, verdict: verdict($0, at: moment)) }
     }
 
-    /// The slots since yesterday in which the app waited, by what it waited for then.
+    /// Returns the slots of the last 24 h in which the app waited, with the deciding factor.
     fileprivate func skipped(_ grid: SlotGrid, _ waits: [PastWait], now: Instant) -> [Forecast.Skipped] {
         var skipped: [Forecast.Skipped] = []
         var index = grid.first(from: now - .hours(24))
@@ -119,16 +121,17 @@ extension Judgement {
     }
 
     private func why(_ moment: Instant, _ wait: Wait) -> (FetchFactor, String)? {
-        if let blocker = wait.blockers.first { return (blocker, "it had to wait: \(blocker.rawValue)") }
+        if let blocker = wait.blockers.first { return (blocker, "blocked by \(blocker.rawValue)") }
         if moment < wait.earliest { return (.rateLimit, "the interval had not passed") }
         if let fundedAt = wait.fundedAt, moment < fundedAt {
-            return (.budgets, "what the day allowed so far was spent")
+            return (.budgets, "the budget for this part of the day was spent")
         }
         guard let at = wait.at, moment < at else { return nil }
         if let aim = wait.aim, moment >= aim {
             return wait.ceiling == nil
-                ? (.rateLimit, "wakes of the device are spaced") : (.herd, "its moment was taken by other wakes")
+                ? (.rateLimit, "it was too close to another wake of the device")
+                : (.herd, "other wakes had reserved this time")
         }
-        return (app.usage.isLearned ? .usage : .deviceActivity, "a later slot was worth more")
+        return (app.usage.isLearned ? .usage : .deviceActivity, "a later slot had a better score")
     }
 }

@@ -3,41 +3,47 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// What the machine knows of one app of its device.
+/// The machine's view of an installed app.
 public struct ScheduledApp: Record, Equatable {
-    /// Whether its manifest declares the mode `fetch`; without, an interval has no effect.
+    /// Whether its manifest declares the mode `fetch`. Without it an interval has no effect.
     public var declaresFetch = false
-    /// Whether it declares the mode `processing`.
+    /// Whether its manifest declares the mode `processing`.
     public var declaresProcessing = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: [String] = []
-    /// The user's switch for this app alone.
+    /// The switch of Background App Refresh for this app.
     public var backgroundRefresh = Switch.on
-    /// The user ended it in the switcher and has not opened it since.
+    /// Whether the user force-quit it and has not opened it since.
     public var forceQuit = false
+    /// Whether it is in the foreground.
     public var inForeground = false
-    /// When the user opened it last.
+    /// The time of the last opening.
     public var openedAt: Instant?
+    /// The requested interval.
     public var interval = FetchInterval.never
-    /// When the interval was set.
+    /// The time at which the interval was set.
     public var intervalSetAt: Instant?
     /// The end of the last refresh that began.
     public var endedAt: Instant?
-    /// The last refresh that was refused: a refusal is not followed by another try at once.
+    /// The time of the last refused refresh. The next try is not at once.
     public var refusedAt: Instant?
-    /// The end of the last refresh with new data.
+    /// The end of the last refresh or wake with new data.
     public var newDataAt: Instant?
+    /// The refresh in progress.
     public var running: RunningFetch?
-    /// What it waits for; nil where no refresh is wanted, and while one runs.
+    /// The wait for the next refresh; nil while none is wanted or one is in progress.
     public var wait: Wait?
+    /// The learned usage.
     public var usage = UsageProfile()
+    /// The reliability of its refreshes.
     public var standing = Standing()
-    /// What its refreshes have spent today.
+    /// The energy and data that its refreshes have spent today.
     public var spending = Spending()
+    /// The age of the content at openings.
     public var contentAges = ContentAges()
-    /// The pending task requests by their identifiers, in order of submission.
+    /// The pending task requests by identifier, in order of submission.
     public var tasks: OrderedDictionary<String, PendingTask> = [:]
-    /// The run of a task request, from its due moment to its end: one an app.
+    /// The run of a task request, from its due time to its end, at most one for each app.
     public var runningTask: RunningTask?
 
     public init() {}
@@ -65,14 +71,14 @@ public struct ScheduledApp: Record, Equatable {
         fields.omittable("runningTask", &runningTask)
     }
 
-    /// Whether intervals have an effect. Permitted task identifiers in the manifest disable background fetch from iOS 13 on (Apple,
-    /// "Using background tasks to update your app").
+    /// Whether intervals have an effect. From iOS 13, permitted task identifiers in the manifest disable background fetch
+    /// (Apple, "Using background tasks to update your app").
     public func fetches(on profile: ProfileName?) -> Bool {
         guard declaresFetch, let profile, profile != .ios6 else { return false }
         return !profile.hasTaskRequests || permittedTaskIdentifiers.isEmpty
     }
 
-    /// The next moment at which time itself is an input.
+    /// The next deadline of the app.
     var nextDeadline: Instant? {
         let refresh = running?.answerBy ?? wait?.at
         guard let task = nextTaskDeadline else { return refresh }
@@ -80,19 +86,19 @@ public struct ScheduledApp: Record, Equatable {
     }
 }
 
-/// What an app's next refresh waits for.
+/// The wait for an app's next refresh.
 public struct Wait: Record, Equatable {
-    /// The moment that is held for it; nil while factors block it.
+    /// The reserved time; nil while factors block the refresh.
     public var at: Instant?
-    /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
+    /// The best time without other wakes; nil if that is the reserved time.
     public var aim: Instant?
-    /// The ceiling of the suite under which it is held; nil where there is none.
+    /// The limit of wakes per second under which the time is reserved; nil if there is none.
     public var ceiling: Int?
-    /// When interval and floor have passed.
+    /// The time at which interval and floor have passed.
     public var earliest = Instant.epoch
-    /// When the budgets allow it; nil where they do by then.
+    /// The time at which the budgets allow the refresh; nil if they do at `earliest`.
     public var fundedAt: Instant?
-    /// Why it must wait.
+    /// The factors that block the refresh.
     public var blockers: [FetchFactor] = []
 
     public init() {}
@@ -106,19 +112,22 @@ public struct Wait: Record, Equatable {
         fields.omittable("fundedAt", &fundedAt)
     }
 
-    /// What would be best: where it waits, and nothing blocks it.
+    /// The best time without other wakes; nil while factors block the refresh.
     var best: Instant? { aim ?? at }
 }
 
-/// A refresh under way.
+/// A refresh in progress.
 public struct RunningFetch: Record, Equatable {
+    /// The identifier of the refresh.
     public var fetch = ""
     public var dueAt = Instant.epoch
-    /// When the app was woken; nil until then.
+    /// The time of the wake; nil until then.
     public var startedAt: Instant?
+    /// The identifier of the wake.
     public var wake: String?
-    /// When it is given up.
+    /// The time at which it is given up.
     public var answerBy = Instant.epoch
+    /// Whether a tester started it.
     public var simulated = false
 
     public init() {}
@@ -134,7 +143,6 @@ public struct RunningFetch: Record, Equatable {
 }
 
 extension FetchMachine {
-    /// The apps in their order, to look at single fields of each by its index: an app is large, and a loop over the apps
-    /// themselves copies each.
+    /// The apps in their order, for access to single fields by index. A loop over the apps would copy each large value.
     var known: [ScheduledApp] { apps.values.elements }
 }

@@ -1,9 +1,9 @@
 public import Records
 public import Timeline
 
-/// What refreshes have spent since the beginning of a day, of an app or of its device.
+/// The energy and data that refreshes of an app or a device have spent since the beginning of a day.
 public struct Spending: Record, Equatable {
-    /// When the day began, where the device is.
+    /// The beginning of the day in local time.
     public var day = Instant.epoch
     public var millijoules = 0
     public var bytes = 0
@@ -17,12 +17,12 @@ public struct Spending: Record, Equatable {
     }
 
     mutating func charge(millijoules: Int, bytes: Int, day: Instant) {
-        // Days are not all 24 h long, and devices travel: what begins a little earlier or later is the same day.
+        // Clock changes and travel move the beginning of a day a little without a new day.
         if day >= self.day + Self.shortestDay {
             self = Spending()
             self.day = day
         }
-        // What a device tells may be any number: past this it makes no difference.
+        // A device can report any number. The limit prevents an overflow.
         self.millijoules = min(self.millijoules + min(max(0, millijoules), Self.most), Self.most)
         self.bytes = min(self.bytes + min(max(0, bytes), Self.most), Self.most)
     }
@@ -30,28 +30,29 @@ public struct Spending: Record, Equatable {
     private static let most = 1 << 60
     private static let shortestDay = Interval.hours(22)
 
-    /// What counts at a moment: nothing once the day is over.
+    /// Returns the spending that counts at a time: nothing after the end of the day.
     public func asOf(_ moment: Instant) -> Spending { moment < day + .days(1) ? self : Spending() }
 }
 
-/// What refreshes can spend in a day. A quarter of it is there from the beginning, the rest comes evenly over 24 h.
+/// A daily budget. A quarter is available when the day begins, the rest evenly over 24 h.
 public struct Budget: Sendable, Equatable {
     public var millijoules: Int
     public var bytes: Int
 
+    /// Creates a budget.
     public init(millijoules: Int, bytes: Int) {
         self.millijoules = millijoules
         self.bytes = bytes
     }
 
-    /// When what is spent is no more than what is there; the epoch where it is so from the beginning of the day.
+    /// Returns the time at which the budget covers the spending; the epoch if it does from the beginning of the day.
     public func allows(_ spending: Spending) -> Instant {
         max(
             Self.moment(spending.day, spent: spending.millijoules, of: millijoules),
             Self.moment(spending.day, spent: spending.bytes, of: bytes))
     }
 
-    /// What of a limit is there at a moment of a day.
+    /// Returns the part of a limit that is available at a time of the day.
     public static func available(_ limit: Int, _ day: Instant, at moment: Instant) -> Int {
         let passed = min(max(0, (moment - day).milliseconds), Interval.days(1).milliseconds)
         return limit / 4 + Int(Double(limit - limit / 4) * Double(passed) / Double(Interval.days(1).milliseconds))
@@ -68,7 +69,7 @@ public struct Budget: Sendable, Equatable {
 }
 
 extension FetchMachine {
-    /// The beginning of the day that a moment lies in, where the device is.
+    /// Returns the beginning of the local day of an instant.
     public func day(of moment: Instant, _ policy: FetchPolicy) -> Instant {
         func midnight(_ offset: Int) -> Instant {
             let day = Interval.days(1).milliseconds
@@ -76,7 +77,7 @@ extension FetchMachine {
             return Instant(milliseconds: local - (local % day + day) % day - Int64(offset) * 1000)
         }
         guard let timeZone else { return midnight(0) }
-        // Clocks may have been changed since: what they showed at midnight is what counts.
+        // The clock may have changed since midnight, so the offset at midnight counts.
         return midnight(policy.timeZoneOffset(timeZone, midnight(policy.timeZoneOffset(timeZone, moment))))
     }
 }

@@ -2,14 +2,14 @@ import Contracts
 public import Records
 public import Timeline
 
-/// What an app's refreshes have earned it (Apple, WWDC20 session 10063: elapsed time and data feed the cost of a refresh, an
-/// accurate result the prediction). How much each counts is our choice.
+/// The reliability of an app's refreshes (Apple, WWDC20 session 10063: elapsed time and data determine the cost of a refresh,
+/// accurate results the prediction). The weights are our choice.
 public struct Standing: Record, Equatable {
-    /// From 0 to 1000: the latest refreshes count most. An app begins in the middle.
+    /// The reliability score from 0 to 1000, in which recent refreshes count most. An app begins with 500.
     public var merit = Self.middle
-    /// How many of the latest refreshes found new data, in thousandths.
+    /// The share of recent refreshes with new data, in thousandths.
     public var newDataShare = Self.middle
-    /// How many refreshes that is known from; counted up to ``enough``.
+    /// The number of refreshes behind these values, counted up to ``enough``.
     public var refreshes = 0
 
     static let middle = 500
@@ -23,7 +23,7 @@ public struct Standing: Record, Equatable {
         fields.field("refreshes", &refreshes)
     }
 
-    /// Takes in a refresh that began.
+    /// Updates the values with a refresh. A refresh that never began does not count.
     mutating func learn(_ result: FetchResult, elapsed: Interval, bytesReceived: Int?) {
         guard let worth = Self.worth(result, elapsed, bytesReceived) else { return }
         merit += (worth - merit) / 8
@@ -32,12 +32,12 @@ public struct Standing: Record, Equatable {
         refreshes = min(Self.enough, refreshes + 1)
     }
 
-    /// From 0 to 1000; nil for what never began.
+    /// Returns the value of a refresh from 0 to 1000; nil if it never began.
     private static func worth(_ result: FetchResult, _ elapsed: Interval, _ bytesReceived: Int?) -> Int? {
-        /// What is lost in the 30 s that there are.
+        /// Returns the loss for the elapsed time, which is `most` after 30 s.
         func less(_ most: Int) -> Int { Int(min(30_000, max(0, elapsed.milliseconds))) * most / 30_000 }
         switch result {
-        // Nothing was loaded, so the data can't be new.
+        // The device loaded no bytes, so the data can't be new.
         case .newData where bytesReceived == 0: return 300 - less(300)
         case .newData: return 1000 - less(700)
         case .noData: return 300 - less(300)
@@ -47,26 +47,28 @@ public struct Standing: Record, Equatable {
         }
     }
 
-    /// How an app's pace follows from it: half of it at best, eight times at worst.
+    /// Returns the effective interval, which is half of `pace` at best and eight times at worst.
     func pace(_ pace: Interval) -> Interval {
         merit < Self.middle
             ? pause(pace) : Interval(milliseconds: pace.milliseconds * Int64(1000 + Self.middle - merit) / 1000)
     }
 
-    /// The least time between two refreshes: the floor, or up to eight times as much for those that earn little.
+    /// Returns the minimum gap between two refreshes: the floor, or up to eight times as much for a low score.
     public func pause(_ floor: Interval) -> Interval {
         let lacking = Int64(max(0, Self.middle - merit))
         return Interval(milliseconds: floor.milliseconds + floor.milliseconds * 7 * lacking / Int64(Self.middle))
     }
 }
 
-/// How old the content was when the user opened the app: what background refreshes exist to keep low.
+/// The age of the content when the user opened the app. Background refreshes exist to keep it low.
 public struct ContentAges: Record, Equatable {
+    /// The number of openings.
     public var openings = 0
-    /// Openings before the first refresh with new data.
+    /// The openings before the first refresh with new data.
     public var withoutContent = 0
+    /// The age at the last opening; nil if there was no content.
     public var last: Interval?
-    /// Of the openings with content, in milliseconds, halved with their number before it gets long.
+    /// The sum of the ages in milliseconds. After 64 openings the sum and the count are halved.
     private var sum = 0
     private var count = 0
 
@@ -92,8 +94,8 @@ public struct ContentAges: Record, Equatable {
         sum += Int(max(.zero, age).milliseconds)
     }
 
-    /// The mean over about the last 64 openings; nil before the first with content.
+    /// The mean of about the last 64 openings with content; nil before the first.
     public var mean: Interval? { count > 0 ? .milliseconds(Int64(sum / count)) : nil }
-    /// How many openings the mean is known from.
+    /// The number of openings behind the mean.
     var known: Int { count }
 }

@@ -3,17 +3,17 @@ import OrderedCollections
 public import Records
 public import Timeline
 
-// What the machine knows of an app's requests to `BGTaskScheduler`.
+// The requests of an app to `BGTaskScheduler`.
 
-/// A task request that waits for its moment.
+/// A pending task request.
 public struct PendingTask: Record, Equatable {
     public var request = BackgroundTaskRequest()
     public var submittedAt = Instant.epoch
-    /// The last run of it that was refused: a refusal is not followed by another try at once.
+    /// The time of its last refused run. The next try is not at once.
     public var refusedAt: Instant?
-    /// What it waits for; nil while a run of the app's tasks is under way.
+    /// The wait for its run; nil while a task of the app runs.
     public var wait: TaskWait?
-    /// The run that is due and not answered, which takes this request away once it begins.
+    /// Its run that is due but has not begun. The request is removed when the run begins.
     public var run: String?
 
     public init() {}
@@ -27,17 +27,17 @@ public struct PendingTask: Record, Equatable {
     }
 }
 
-/// What a task request waits for.
+/// The wait for the run of a task request.
 public struct TaskWait: Record, Equatable {
-    /// The moment that is held for it; nil while factors block it.
+    /// The reserved time; nil while factors block the request.
     public var at: Instant?
-    /// The moment that would be best if no other wake were in its way; nil where that is the one that is held.
+    /// The best time without other wakes; nil if that is the reserved time.
     public var aim: Instant?
-    /// The ceiling of the suite under which it is held; nil where there is none.
+    /// The limit of wakes per second under which the time is reserved; nil if there is none.
     public var ceiling: Int?
-    /// Never before this: what would be best is not, where another wake is in its way.
+    /// The earliest time of the run.
     public var earliest = Instant.epoch
-    /// Why it must wait.
+    /// The factors that block the request.
     public var blockers: [TaskFactor] = []
 
     public init() {}
@@ -52,24 +52,26 @@ public struct TaskWait: Record, Equatable {
 }
 
 extension TaskWait {
-    /// What would be best: where it waits, and nothing blocks it.
+    /// The best time without other wakes; nil while factors block the request.
     var best: Instant? { aim ?? at }
 }
 
 /// The run of a task request.
 public struct RunningTask: Record, Equatable {
-    /// What it runs for, as it was when the run came due.
+    /// The request as it was when the run came due.
     public var submission = BackgroundTaskRequest()
-    /// Names the run.
+    /// The identifier of the run.
     public var request = ""
     public var dueAt = Instant.epoch
-    /// When the app was woken; nil until then.
+    /// The time of the wake; nil until then.
     public var startedAt: Instant?
+    /// The identifier of the wake.
     public var wake: String?
-    /// When it is given up.
+    /// The time at which it is given up.
     public var answerBy = Instant.epoch
+    /// Whether a tester started it.
     public var simulated = false
-    /// Why it was told to end; nil unless it was.
+    /// The reason why it was stopped; nil if it was not.
     public var stopped: TaskStopCause?
 
     public init() {}
@@ -87,7 +89,7 @@ public struct RunningTask: Record, Equatable {
 }
 
 extension ScheduledApp {
-    /// Whether the manifest allows such a request: its mode, and its identifier.
+    /// Whether the manifest allows the mode and the identifier of a request.
     func permits(_ request: BackgroundTaskRequest) -> Bool {
         declares(request.kind) && permittedTaskIdentifiers.contains(request.identifier)
     }
@@ -99,7 +101,7 @@ extension ScheduledApp {
         }
     }
 
-    /// The next moment at which time itself is an input to the task requests.
+    /// The next deadline of the task requests.
     var nextTaskDeadline: Instant? {
         if let runningTask { return runningTask.answerBy }
         return tasks.isEmpty ? nil : tasks.values.compactMap { $0.wait?.at }.min()
@@ -107,7 +109,7 @@ extension ScheduledApp {
 }
 
 extension ProfileName {
-    /// `BGTaskScheduler` came with iOS 13.
+    /// Whether the profile has `BGTaskScheduler`, which needs iOS 13.
     var hasTaskRequests: Bool {
         switch self {
         case .ios6, .ios7: false
@@ -115,8 +117,7 @@ extension ProfileName {
         }
     }
 
-    /// Whether processing happens although the user ended the app in the switcher (Apple's developer technical support: on
-    /// iOS 18).
+    /// Whether processing runs after a force quit (Apple's developer technical support: on iOS 18).
     var processingOutlivesForceQuit: Bool {
         switch self {
         case .ios6, .ios7, .ios13, .ios15: false

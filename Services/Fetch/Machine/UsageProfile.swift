@@ -1,18 +1,19 @@
 public import Records
 import Timeline
 
-/// When the user opens an app: a histogram by hour of week that forgets a quarter every week. Weights are relative to one another:
-/// where one gets too large, all are halved.
+/// A histogram of the openings of an app by hour of the week, which forgets a quarter every week. The weights are relative:
+/// when one gets too large, all are halved.
 public struct UsageProfile: Record, Equatable {
     private var weights = HourWeights()
     /// The week of the last opening, counted from 1970.
     private var week = 0
-    /// How often the weights were halved, and not doubled since.
+    /// The number of times that the weights were halved and not doubled since.
     private var halvings = 0
 
-    /// What one opening adds, before any halving.
+    /// The weight of one opening before any halving.
     static let opening = 32
     static let most = 255
+    /// The number of hours in a week.
     public static let hoursOfWeek = 168
 
     public init() {}
@@ -26,8 +27,8 @@ public struct UsageProfile: Record, Equatable {
     /// Converts openings whose weights have another scale, and rounds the new weights.
     ///
     /// - Parameters:
-    ///   - hours: one weight an hour, or none at all.
-    ///   - opening: the weight of one opening in `hours`.
+    ///   - hours: The weight of each hour, or an empty array.
+    ///   - opening: The weight of one opening in `hours`.
     init(hours: [Int], opening: Int, week: Int) {
         self.week = week
         var hours = hours.map { min(max(0, $0), 1 << 32) * Self.opening / max(1, opening) }
@@ -39,15 +40,16 @@ public struct UsageProfile: Record, Equatable {
         weights.values = hours.map { UInt8($0) }
     }
 
-    /// One weight an hour, from Monday 00:00 in the device's time zone; empty before the first opening.
+    /// The weight of each hour from Monday 00:00 local time; empty before the first opening.
     public var hours: [Int] { weights.values.map(Int.init) }
+    /// Whether the user has opened the app.
     public var isLearned: Bool { !weights.values.isEmpty }
 
-    /// Learns that the user opened the app.
+    /// Adds an opening of the app.
     mutating func learn(hour: Int, at time: Instant) {
         if weights.values.isEmpty { weights.values = Array(repeating: 0, count: Self.hoursOfWeek) }
         let now = Int(time.milliseconds / Interval.days(7).milliseconds)
-        // After 32 weeks of three quarters nothing of a weight is left that matters.
+        // After 32 weeks of decay a weight is negligible.
         for _ in 0..<min(32, max(0, now - week)) where week > 0 { forget() }
         week = max(week, now)
         guard weights.values.indices.contains(hour) else { return }
@@ -69,17 +71,17 @@ public struct UsageProfile: Record, Equatable {
 
     /// The weight of the likeliest hour; 0 before the first opening.
     var peak: Int { Int(weights.values.max() ?? 0) }
-    /// How many openings it is known from, older ones counting less.
+    /// The number of openings behind the profile. Older ones count less.
     var openings: Int {
         let sum = weights.values.reduce(0) { $0 + Int($1) }
         // Each 128 openings in an hour of the week halve the weights, without a limit. A shift by more than 32 could
         // overflow, and 32 halvings give more openings than any rule compares.
         return sum << min(max(0, halvings), 32) / Self.opening
     }
-    /// The weight of an hour of the week.
+    /// Returns the weight of an hour of the week.
     func weight(_ hour: Int) -> Int { Int(weights.values[hour]) }
 
-    /// The hour of the week, from Monday 00:00, that a moment falls into.
+    /// Returns the hour of the week of an instant, from Monday 00:00.
     static func hourOfWeek(_ moment: Instant, offset seconds: Int) -> Int {
         let local = moment + .seconds(Int64(seconds))
         // 1970-01-01 was a Thursday, three days into its week.
@@ -88,7 +90,7 @@ public struct UsageProfile: Record, Equatable {
     }
 }
 
-/// Weights, one an hour of the week, or none at all. Most hours of most apps have none: runs of them take two bytes.
+/// The weights of all hours of the week, or none. Most weights are 0, so a run of zeros takes two bytes.
 struct HourWeights: Value, Equatable {
     var values: [UInt8] = []
 

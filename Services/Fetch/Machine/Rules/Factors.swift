@@ -2,11 +2,11 @@ public import Contracts
 import OrderedCollections
 public import Timeline
 
-/// What one factor says of a refresh.
+/// The verdict of a factor on a refresh.
 public enum Verdict: Sendable, Equatable {
-    /// It can't happen, whatever the others say. `until` is nil where only a change ends it.
+    /// The factor blocks the refresh for a reason. `until` is nil if only a change ends the block.
     case mustWait(String, until: Instant? = nil)
-    /// From 0 to 1000; how much it counts is a matter of weights.
+    /// A score from 0 to 1000, which counts by its weight.
     case score(Int)
 
     var isMustWait: Bool {
@@ -14,7 +14,7 @@ public enum Verdict: Sendable, Equatable {
     }
 }
 
-/// A judgement of the refreshes of one app: the device and the app as they are, by a policy.
+/// An evaluation of the factors for one app: its state, that of its device, and the policy.
 public struct Judgement: Sendable {
     let device: FetchMachine
     let app: ScheduledApp
@@ -22,6 +22,7 @@ public struct Judgement: Sendable {
     private let usagePeak: Int
     private let openings: Int
 
+    /// Creates an evaluation.
     public init(device: FetchMachine, app: ScheduledApp, policy: FetchPolicy) {
         self.device = device
         self.app = app
@@ -30,7 +31,7 @@ public struct Judgement: Sendable {
         openings = min(app.usage.openings, 1000)
     }
 
-    /// The verdict of a factor on a refresh at a moment, if nothing changes until then.
+    /// Returns the verdict of a factor on a refresh at a time, if nothing changes until then.
     public func verdict(_ factor: FetchFactor, at moment: Instant) -> Verdict {
         switch factor {
         case .battery: battery
@@ -38,7 +39,7 @@ public struct Judgement: Sendable {
         case .usage: .score(usage(at: moment))
         case .appSwitcher:
             app.forceQuit
-                ? .mustWait("the user ended the app in the switcher and has not opened it since") : .score(1000)
+                ? .mustWait("the user force-quit the app and has not opened it since") : .score(1000)
         case .backgroundRefresh: backgroundRefresh
         case .budgets: budgets(at: moment)
         case .rateLimit: rateLimit(at: moment)
@@ -48,12 +49,12 @@ public struct Judgement: Sendable {
         }
     }
 
-    /// The factors that make it wait until they change, in the order in which factors are listed.
+    /// The factors that block a refresh until they change, in the order of all factors.
     var blockers: [FetchFactor] {
         Self.lasting.filter { verdict($0, at: .epoch).isMustWait }
     }
 
-    /// The factors that time alone does not change.
+    /// The factors that do not depend on time.
     private static let lasting = FetchFactor.allCases.filter { factor in
         switch factor {
         case .battery, .lowPowerMode, .appSwitcher, .backgroundRefresh, .network, .deviceActivity: true
@@ -61,10 +62,10 @@ public struct Judgement: Sendable {
         }
     }
 
-    /// The mean of the weighted scores, in thousandths.
+    /// Returns the weighted mean of the scores, in thousandths.
     public func score(at moment: Instant) -> Int { steady.score(usage(at: moment), policy.usageWeight) }
 
-    /// What all moments share of the mean: everything but the usage.
+    /// The part of the mean that does not depend on time: all scores except the usage.
     var steady: SteadyScore {
         var steady = SteadyScore()
         if case .score(let score) = network { steady.add(score, policy.networkWeight) }
@@ -72,19 +73,19 @@ public struct Judgement: Sendable {
         return steady
     }
 
-    /// How likely the user opens the app soon after a moment, in thousandths of the likeliest hour. A profile that is not
-    /// learned speaks neither for nor against.
+    /// Returns how likely the user opens the app soon after a time, in thousandths of the likeliest hour. The score is
+    /// neutral before the first opening.
     func usage(at moment: Instant) -> Int { usage(at: moment, HoursOfWeek()) }
 
     func usage(at moment: Instant, _ hours: HoursOfWeek) -> Int {
         guard usagePeak > 0 else { return 500 }
         let moment = moment + policy.openingLead
         let hour = hours.hour(moment) ?? device.hourOfWeek(moment, policy)
-        // One opening alone says little of the other hours: what is not known counts as much as it.
+        // Few openings say little about the other hours, so the neutral score counts as much as one opening.
         return (app.usage.weight(hour) * 1000 / usagePeak * openings + 500) / (openings + 1)
     }
 
-    /// The hours of week between two moments. Where the clocks are not changed in between one question to the time zone will do.
+    /// Returns the hours of the week between two times. Without a change of clocks in between, one look-up is enough.
     func hours(from: Instant, to: Instant) -> HoursOfWeek {
         guard usagePeak > 0 else { return HoursOfWeek() }
         guard let zone = device.timeZone else { return HoursOfWeek(offset: 0) }
@@ -92,13 +93,13 @@ public struct Judgement: Sendable {
         return HoursOfWeek(offset: policy.timeZoneOffset(zone, to + policy.openingLead) == offset ? offset : nil)
     }
 
-    /// What is left of the budgets, of that of app and device which has less.
+    /// Returns the rest of the budget of the app or the device, whichever is smaller.
     private func budgets(at moment: Instant) -> Verdict {
         let fundedAt = fundedAt
         guard fundedAt <= moment else {
             let isApp = policy.appBudget.allows(app.spending) == fundedAt
             return .mustWait(
-                "the refreshes of the \(isApp ? "app" : "device") have spent what the day allows so far",
+                "the \(isApp ? "app" : "device") has spent its budget for this part of the day",
                 until: fundedAt)
         }
         func left(_ spending: Spending, _ budget: Budget) -> Int {
@@ -111,7 +112,7 @@ public struct Judgement: Sendable {
         return .score(min(left(app.spending, policy.appBudget), left(device.spending, policy.deviceBudget)))
     }
 
-    /// How little the moment that is held differs from what would be best.
+    /// The score of the distance between the reserved time and the best time.
     private var herd: Int {
         guard let wait = app.wait, wait.ceiling != nil, let at = wait.at, let aim = wait.aim, policy.reach > .zero
         else { return 1000 }
@@ -135,23 +136,23 @@ public struct Judgement: Sendable {
     }
 
     private func rateLimit(at moment: Instant) -> Verdict {
-        if let running = app.running { return .mustWait("the refresh \(running.fetch) is under way") }
+        if let running = app.running { return .mustWait("refresh \(running.fetch) is in progress") }
         guard let earliest else { return .mustWait("no interval is set") }
         if moment < earliest {
             let isPaused = policy.spacing(app).map { $0 > policy.asked(app.interval) } ?? false
             return .mustWait(
                 isPaused
-                    ? "the pause that the app's results have earned it has not passed since the last refresh"
-                    : "the interval has not passed since the last refresh or the setting", until: earliest)
+                    ? "the minimum gap, which is longer for this app's results, has not passed since the last refresh"
+                    : "the interval has not passed since the last refresh or since it was set", until: earliest)
         }
         if let wokenAt = device.wokenAt, moment >= wokenAt, !policy.areCompatible(moment, wokenAt) {
             return .mustWait(
-                "the device was woken a moment ago, and its wakes are spaced", until: wokenAt + policy.deviceSpacing)
+                "the last wake of the device was too short ago", until: wokenAt + policy.deviceSpacing)
         }
         return .score(1000)
     }
 
-    /// When interval and floor have passed; nil where no refresh is wanted.
+    /// The time at which interval and floor have passed; nil if no refresh is wanted.
     var earliest: Instant? {
         guard let spacing = policy.spacing(app), let from = app.endedAt ?? app.intervalSetAt else {
             return nil
@@ -171,10 +172,10 @@ public struct Judgement: Sendable {
         }
     }
 
-    /// A user who is busy with the device lowers it, a device that lies on its charger raises it; heat halves it.
+    /// The score is low while the user is busy, high on a charger, and halved by a serious thermal state.
     private var deviceActivity: Verdict {
         guard device.isPoweredOn else { return .mustWait("the device is switched off") }
-        guard !app.inForeground else { return .mustWait("the app is on screen") }
+        guard !app.inForeground else { return .mustWait("the app is in the foreground") }
         let calm =
             if device.isAnyInForeground {
                 300
@@ -191,9 +192,9 @@ public struct Judgement: Sendable {
     }
 }
 
-/// Which hour of the week a moment falls into, where that takes no look at a time zone.
+/// The hour of the week of an instant, without a look-up of the time zone.
 struct HoursOfWeek {
-    /// Seconds east of UTC; nil where they change, or are not known.
+    /// The seconds east of UTC; nil if they change or are unknown.
     var offset: Int?
 
     func hour(_ moment: Instant) -> Int? { offset.map { UsageProfile.hourOfWeek(moment, offset: $0) } }
@@ -209,14 +210,14 @@ struct SteadyScore {
         weight += counts
     }
 
-    /// The mean with one more score; 0 where nothing counts.
+    /// Returns the mean with one more score; 0 if no weight is above 0.
     func score(_ more: Int, _ counts: Int) -> Int {
         weight + counts > 0 ? (sum + more * counts) / (weight + counts) : 0
     }
 }
 
 extension FetchMachine {
-    /// The hour of the week of a moment, where the device is.
+    /// Returns the hour of the week of an instant in local time.
     func hourOfWeek(_ moment: Instant, _ policy: FetchPolicy) -> Int {
         UsageProfile.hourOfWeek(moment, offset: timeZone.map { policy.timeZoneOffset($0, moment) } ?? 0)
     }

@@ -3,7 +3,7 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// What `lifecycle` tells: of it, only what changes something here becomes an event.
+// Events of `lifecycle`. An event that changes nothing for refreshes is dropped.
 extension FetchMachine {
     public static let follows: Set<String> = [
         LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type,
@@ -39,7 +39,7 @@ extension Decision<FetchMachine> {
         case .wakeCompleted(let event): complete(event)
         case .wakeRefused(let event): refuse(event)
         case .wakeExpired(let event): expire(event)
-        // Those that are not followed.
+        // The machine does not follow other events.
         default: break
         }
     }
@@ -53,7 +53,7 @@ extension Decision<FetchMachine> {
         if described != known { emit(.deviceDescribed(described)) }
     }
 
-    /// Coming up clears what the user ended in the switcher.
+    /// A reboot clears force quits.
     private mutating func power(_ event: PowerEvent) {
         let isOn = event != .off
         if state.isPoweredOn != isOn { emit(.conditionsChanged(.init(poweredOn: isOn))) }
@@ -69,7 +69,7 @@ extension Decision<FetchMachine> {
         }
         if let new = report.lowPowerMode, new != old.lowPowerMode { change.lowPowerMode = new }
         if var new = report.network {
-            // What transfers are shaped like does not matter here.
+            // The shape of the network matters only to transfers.
             new.shape = nil
             if new != old.network { change.network = new }
         }
@@ -107,7 +107,7 @@ extension Decision<FetchMachine> {
         if change != FetchEvent.AppChanged(app: app) { emit(.appChanged(change)) }
     }
 
-    /// A refresh under way ends with the app, and so does a task.
+    /// Ends a refresh and a task in progress and removes the app.
     private mutating func forget(_ app: String?) {
         guard let app, state.apps[app] != nil else { return }
         record(app, .failed)
@@ -115,7 +115,7 @@ extension Decision<FetchMachine> {
         emit(.appForgotten(.init(app: app)))
     }
 
-    /// An app that comes back from an interruption was not opened: it was on screen all the time.
+    /// Records an opening. An app that returns from an interruption is still in the foreground, so that is no opening.
     private mutating func open(_ app: String?) {
         guard let app, let record = state.apps[app], !record.inForeground else { return }
         emit(
@@ -130,7 +130,7 @@ extension Decision<FetchMachine> {
         emit(.appChanged(.init(app: app, inForeground: false)))
     }
 
-    /// With its process ends what was started in it; what is still due has its answer to come.
+    /// Ends what was started in the process. A due refresh still waits for its answer.
     private mutating func end(_ event: LifecycleEvent.AppTerminated) {
         guard let app = event.app, let known = state.apps[app] else { return }
         let forceQuit = event.reason == .forceQuit && !known.forceQuit
@@ -194,14 +194,14 @@ extension Decision<FetchMachine> {
         record(app, .refused, refusal: event.refusal.rawValue)
     }
 
-    /// Its time was over, and the app lives on.
+    /// Ends a wake whose time is over although the app continues.
     private mutating func expire(_ event: LifecycleEvent.WakeExpired) {
         guard let app = event.app else { return }
         if isRunning(event.request, of: app) { record(app, .timedOut) }
         if let (app, _) = runningTask(app, .task, event.request) { recordTask(app, .timedOut) }
     }
 
-    /// The run of a task request that a wake is about.
+    /// Returns the run of a task request that a wake belongs to.
     private func runningTask(
         _ app: String?, _ reason: WakeReason, _ request: String?
     ) -> (app: String, running: RunningTask)? {

@@ -3,17 +3,13 @@ public import Machines
 import OrderedCollections
 import Timeline
 
-// Where a wake goes, once it is known what moment would be best for it. Others have their moments already: apps of other devices
-// under the ceiling of the suite, apps of this one by the spacing of the device's wakes.
+// Reserves a time for a wake once its best time is known. Other devices have reserved times under the limit of the suite,
+// and other apps of the device have times that need spacing.
 extension Decision<FetchMachine> {
-    /// The free moment for a wake of this device that is best for an aim: next to a wake with the same aim, else the last one that
-    /// is not after it, else the first one behind it.
+    /// Returns the free time for a wake that is best for an aim: next to a wake with the same aim, or else the last free
+    /// time up to the aim, or else the first one after it. The former reservation of the app or task is given up.
     ///
-    /// Where documents can't tell moments any more, those are shared.
-    ///
-    /// - Parameters:
-    ///   - earliest: never before this.
-    ///   - app, task: whose wake it is; what it holds so far it gives up.
+    /// The last time that documents can express can be shared.
     func place(_ aim: Instant, from earliest: Instant, of app: String, task: String? = nil) -> Instant {
         let others = state.wakes(except: app, task)
         let target = max(earliest, others.first { $0.aim == aim }?.at ?? aim)
@@ -36,18 +32,19 @@ extension Decision<FetchMachine> {
 }
 
 extension FetchPolicy {
-    /// Whether two wakes of a device are one, or far enough apart.
+    /// Whether two wakes of a device count as one or are far enough apart.
     func areCompatible(_ one: Instant, _ other: Instant) -> Bool {
         let apart = one < other ? other - one : one - other
         return apart <= Self.coalescing || apart >= deviceSpacing
     }
 
-    /// The next moment to try before one that another wake stands in the way of.
+    /// Returns the next time to try before a time that conflicts with another wake.
     fileprivate func before(_ other: Instant, _ moment: Instant) -> Instant {
         let next = moment > other + Self.coalescing ? other + Self.coalescing : other - deviceSpacing
         return min(next, moment - .milliseconds(1))
     }
 
+    /// Returns the next time to try after a time that conflicts with another wake.
     fileprivate func after(_ other: Instant, _ moment: Instant) -> Instant {
         let next = moment < other - Self.coalescing ? other - Self.coalescing : other + deviceSpacing
         return max(next, moment + .milliseconds(1))
@@ -55,15 +52,15 @@ extension FetchPolicy {
 }
 
 extension FetchMachine {
-    /// A wake of the device that has its moment, or had it last.
+    /// A planned wake of the device, or its last wake.
     struct PlannedWake {
         var at: Instant
-        /// What would have been best; nil for what is over.
+        /// The best time; nil for the last wake.
         var aim: Instant?
         var ceiling: Int?
     }
 
-    /// All but the refresh of an app, or one task of it.
+    /// Returns all wakes except the refresh of an app or one of its tasks.
     func wakes(except excluded: String? = nil, _ excludedTask: String? = nil) -> [PlannedWake] {
         var wakes: [PlannedWake] = wokenAt.map { [PlannedWake(at: $0)] } ?? []
         func add(_ at: Instant?, _ aim: Instant?, _ ceiling: Int?) {

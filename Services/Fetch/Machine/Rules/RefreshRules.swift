@@ -3,16 +3,16 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Refreshes: asked for, due, given up.
+// Schedules refreshes, makes them due and gives them up.
 extension Decision<FetchMachine> {
-    /// Apps set their interval at every launch, so the same again is nothing new.
+    /// Sets the interval. Apps repeat this at every launch, so the same interval changes nothing.
     mutating func setInterval(_ app: String, _ interval: FetchInterval) throws(FetchRefusal) {
         if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
         guard try installed(app).interval != interval else { return }
         emit(.intervalSet(.init(app: app, interval: interval)))
     }
 
-    /// Past the scheduler: neither intervals nor scores bind it. What `lifecycle` would refuse is refused at once.
+    /// Starts a refresh without interval or score. It refuses at once what `lifecycle` would refuse.
     mutating func simulateFetch(_ app: String) throws(FetchRefusal) {
         let record = try installed(app)
         if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
@@ -28,7 +28,7 @@ extension Decision<FetchMachine> {
         due(app, simulated: true)
     }
 
-    /// Decides every app whose slot has come once more, and gives up what never was answered.
+    /// Starts the refreshes whose time has come and gives up unanswered ones.
     mutating func enforceDeadlines() {
         let apps = state.known
         for (index, name) in state.apps.keys.enumerated() {
@@ -40,7 +40,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    /// Chooses anew what apps wait for. Where what would be best is that still, and its moment is held, nothing happened.
+    /// Plans the next refresh of each app. If the best time has not changed, its reservation stays and no event follows.
     mutating func schedule(_ names: [String]) {
         for name in names {
             guard let app = state.apps[name], app.running == nil else { continue }
@@ -54,7 +54,7 @@ extension Decision<FetchMachine> {
                 event.blockers = plan.blockers
                 if let aim = plan.aim {
                     let start = max(now, plan.start)
-                    // What it has is as good as before where it aims at the same.
+                    // For the same best time the former reservation is still good.
                     let held = app.wait?.best == aim ? app.wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
                     let at = held ?? place(aim, from: start, of: name)
                     event.at = at
@@ -82,9 +82,9 @@ extension Decision<FetchMachine> {
                 .init(app: app, fetch: identifier(), simulated: simulated, answerBy: now + policy.answerLimit)))
     }
 
-    /// Ends the app's refresh.
+    /// Ends the refresh of an app.
     ///
-    /// - Parameter bytesReceived: what its handler loaded, as the device says.
+    /// - Parameter bytesReceived: The bytes that its handler loaded, as the device reports.
     mutating func record(_ app: String, _ result: FetchResult, refusal: String? = nil, bytesReceived: Int? = nil) {
         guard let running = state.apps[app]?.running else { return }
         var record = FetchEvent.RefreshRecorded()
@@ -102,7 +102,7 @@ extension Decision<FetchMachine> {
         emit(.refreshRecorded(record))
     }
 
-    /// What a refresh that ends now spends of the budgets, and of which day's; nil where it spends nothing.
+    /// Returns the energy of a refresh that ends now, and the day to charge; nil if it spends nothing.
     func charge(_ elapsed: Interval, _ bytesReceived: Int?) -> (millijoules: Int, day: Instant?) {
         let bytes = bytesReceived ?? 0
         let millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)

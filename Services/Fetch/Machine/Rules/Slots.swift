@@ -1,22 +1,22 @@
 import Contracts
 import Timeline
 
-/// The moments at which a device's refreshes can happen: one a slot, at a place in it that depends on device and slot alone.
-/// All apps of a device that are due in a slot so share one moment, and one wake of the device.
+/// The times at which a device's refreshes can happen: one in each slot, which depends only on the device and the slot.
+/// All apps of a device that are due in a slot share this time and one wake.
 struct SlotGrid {
     private let slot: Int64
     private let jitter: Int64
     private let seed: UInt64
 
     init(key: AggregateKey, policy: FetchPolicy) {
-        // FNV-1a: cheap, and the same everywhere.
+        // FNV-1a is cheap and deterministic.
         seed = key.description.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
         slot = max(1, policy.slot.milliseconds)
         jitter = min(max(0, policy.jitter.milliseconds), slot - 1)
     }
 
     func index(of moment: Instant) -> Int64 {
-        // Moments before 1970 don't occur.
+        // Times before 1970 do not occur.
         max(0, moment.milliseconds) / slot
     }
 
@@ -29,32 +29,32 @@ struct SlotGrid {
         return Instant(milliseconds: index * slot + Int64((hash >> 32 ^ hash) & 0xFFFF_FFFF) % jitter)
     }
 
-    /// The first moment that is not before another.
+    /// Returns the first slot whose time is not before an instant.
     func first(from moment: Instant) -> Int64 {
         let index = index(of: moment)
         return self.moment(index) >= moment ? index : index + 1
     }
 }
 
-/// What would be best for a wake, whatever other wakes there are.
+/// The best time for a wake without other wakes.
 struct Plan: Equatable {
-    /// The best moment; nil while factors block it.
+    /// The best time; nil while factors block the refresh.
     var aim: Instant?
-    /// When interval and floor have passed.
+    /// The time at which interval and floor have passed.
     var earliest: Instant
-    /// When the budgets allow it; nil where they do by then.
+    /// The time at which the budgets allow it; nil if they do at `earliest`.
     var fundedAt: Instant?
     var blockers: [FetchFactor] = []
 
-    /// Never before this.
+    /// The earliest time of the wake.
     var start: Instant { max(earliest, fundedAt ?? earliest) }
 }
 
 extension Judgement {
-    /// What would be best for the app's next refresh as of `now`; nil where none is wanted, or one is under way.
+    /// Returns the best time for the next refresh as of `now`; nil if none is wanted or one is in progress.
     ///
-    /// The value of a slot depends on its moment and not on `now`: time that passes under unchanged conditions changes no
-    /// choice. That is what makes a forecast true.
+    /// The value of a slot depends on its time and not on `now`. So the choice is stable under unchanged conditions, which
+    /// makes forecasts come true.
     func plan(_ key: AggregateKey, now: Instant) -> Plan? {
         guard app.fetches(on: device.profile), app.running == nil, let earliest, let pace = policy.pace(app) else {
             return nil
@@ -67,12 +67,12 @@ extension Judgement {
         return plan
     }
 
-    /// When what app and device have spent is covered again.
+    /// The time at which the budgets of app and device cover their spending.
     var fundedAt: Instant {
         max(policy.appBudget.allows(app.spending), policy.deviceBudget.allows(device.spending))
     }
 
-    /// The best slot within the horizon that reaches its threshold, the earliest of equals. Past the horizon the next one.
+    /// Returns the best slot in the horizon that reaches its threshold, the earliest of equals. Past it, the next slot.
     func best(_ grid: SlotGrid, from: Instant, earliest: Instant, pace: Interval) -> Instant {
         let patience = policy.patience(pace)
         let steady = steady
@@ -84,7 +84,7 @@ extension Judgement {
         var last = next
         while case let moment = grid.moment(index), moment <= earliest + policy.horizon {
             let age = moment - earliest
-            // However good the slots from here on are, waiting for them costs more than they can gain.
+            // From here on, the cost of waiting exceeds the gain of any slot.
             if let best, most - policy.cost(of: age, pace) <= best.value { break }
             let score = steady.score(usage(at: moment, hours), policy.usageWeight)
             let value = score - policy.cost(of: age, pace)
@@ -99,8 +99,8 @@ extension Judgement {
 }
 
 extension Wait? {
-    /// From when on its slot is to be looked for: a moment that is held, and comes later than what would be best, is not given up
-    /// because that has passed.
+    /// Returns the time from which to search a slot. A reservation after the best time stays although the best time has
+    /// passed.
     fileprivate func since(_ now: Instant) -> Instant {
         guard let self, let at = self.at, let aim = self.aim, at >= now else { return now }
         return Swift.min(now, aim)
@@ -108,13 +108,13 @@ extension Wait? {
 }
 
 extension FetchPolicy {
-    /// What a slot must reach when the refresh has waited for so long.
+    /// Returns the threshold for a slot after a time of waiting.
     func threshold(at age: Interval, _ patience: Interval) -> Int {
         guard patience > .zero, age < patience else { return 0 }
         return threshold - threshold * Int(age.milliseconds) / Int(patience.milliseconds)
     }
 
-    /// What a slot loses by having been waited for.
+    /// Returns the score that a slot loses by waiting.
     func cost(of age: Interval, _ pace: Interval) -> Int {
         pace > .zero ? Int(age.milliseconds) * delayCost / Int(pace.milliseconds) : 0
     }

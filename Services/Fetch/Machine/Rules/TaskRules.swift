@@ -3,16 +3,16 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Task requests: submitted, cancelled, due, told to end, given up.
+// Submits, cancels, starts, stops and gives up task requests.
 extension Decision<FetchMachine> {
-    /// `BGTaskScheduler.submit(_:)`: a pending request of the same identifier is replaced.
+    /// `BGTaskScheduler.submit(_:)`: replaces a pending request with the same identifier.
     mutating func submitTask(_ app: String, _ request: BackgroundTaskRequest) throws(FetchRefusal) {
         let record = try schedulable(app)
         guard record.declares(request.kind) else {
             throw .taskNotPermitted("the manifest does not declare the mode \"\(request.kind.mode.rawValue)\"")
         }
         guard record.permits(request) else {
-            throw .taskNotPermitted("\(request.identifier) is not among the manifest's permittedTaskIdentifiers")
+            throw .taskNotPermitted("\(request.identifier) is not in permittedTaskIdentifiers of the manifest")
         }
         if let reason = state.unavailability(of: record) { throw .taskUnavailable(reason) }
         let others = record.tasks.values.count {
@@ -23,7 +23,7 @@ extension Decision<FetchMachine> {
         emit(.taskSubmitted(.init(app: app, request: request)))
     }
 
-    /// `BGTaskScheduler.cancel(taskRequestWithIdentifier:)`: cancelling what is not pending is harmless.
+    /// `BGTaskScheduler.cancel(taskRequestWithIdentifier:)`: does nothing if the request is not pending.
     mutating func cancelTask(_ app: String, _ identifier: String) throws(FetchRefusal) {
         guard try installed(app).tasks[identifier] != nil else { return }
         emit(.taskCancelled(.init(app: app, identifier: identifier)))
@@ -35,8 +35,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    /// Past the scheduler: neither its date nor what the scheduler waits for binds it. What `lifecycle` would refuse is refused at
-    /// once.
+    /// Starts a pending request without its date, slot or conditions. It refuses at once what `lifecycle` would refuse.
     mutating func simulateTaskLaunch(_ app: String, _ identifier: String) throws(FetchRefusal) {
         let record = try schedulable(app)
         guard let task = record.tasks[identifier] else { throw .taskNotPending(identifier) }
@@ -56,7 +55,7 @@ extension Decision<FetchMachine> {
         return try installed(app)
     }
 
-    /// Runs what has come, and gives up what never was answered.
+    /// Starts the runs whose time has come and gives up unanswered ones.
     mutating func enforceTaskDeadlines() {
         for name in state.apps.keys {
             guard let app = state.apps[name] else { continue }
@@ -69,8 +68,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    /// Chooses anew what task requests wait for. Where what would be best is that still, and its moment is held, nothing
-    /// happened.
+    /// Plans the run of each request. If the best time has not changed, its reservation stays and no event follows.
     mutating func scheduleTasks(_ names: [String]) {
         for name in names {
             guard state.apps[name]?.tasks.isEmpty == false else { continue }
@@ -101,7 +99,7 @@ extension Decision<FetchMachine> {
         }
     }
 
-    /// Tells processing to end when something stands against it that did not before: the user returned, or a condition ended.
+    /// Stops processing when a new factor blocks it: the user has returned, or a condition has ended.
     mutating func stopTasks(since before: FetchMachine) {
         let apps = state.known
         for (index, name) in state.apps.keys.enumerated() where apps[index].runningTask != nil {
@@ -131,7 +129,7 @@ extension Decision<FetchMachine> {
                     answerBy: now + policy.answerLimit)))
     }
 
-    /// Ends the run of the app's task.
+    /// Ends the run of a task.
     mutating func recordTask(
         _ app: String, _ result: TaskResult, refusal: String? = nil, bytesReceived: Int? = nil
     ) {
@@ -157,7 +155,7 @@ extension Decision<FetchMachine> {
 }
 
 extension TaskRequestKind {
-    /// What the manifest must declare for it.
+    /// The mode that the manifest must declare.
     fileprivate var mode: BackgroundMode {
         switch self {
         case .refresh: .fetch

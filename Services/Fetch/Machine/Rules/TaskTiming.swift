@@ -2,10 +2,10 @@ public import Contracts
 import OrderedCollections
 import Timeline
 
-// When a task request runs. As with refreshes the choice depends on the state and on moments in it, not on when it is made: time
-// that passes under unchanged conditions changes nothing.
+// The time at which a task request runs. As for refreshes, the choice does not depend on the time of the decision, so it is
+// stable under unchanged conditions.
 extension Judgement {
-    /// What would be best for a task request of the app as of `now`, whatever other wakes there are.
+    /// Returns the best time for a task request as of `now`, without other wakes.
     func plan(for task: PendingTask, _ key: AggregateKey, now: Instant) -> TaskPlan {
         let blockers = blockers(of: task.request)
         guard blockers.isEmpty else { return TaskPlan(earliest: .epoch, blockers: blockers) }
@@ -24,14 +24,14 @@ extension Judgement {
         }
     }
 
-    /// The submission or the date that it names, whichever is later; a while after a refused run.
+    /// Returns the later of submission and earliest begin date, or a later time after a refused run.
     private func earliest(of task: PendingTask) -> Instant {
         let earliest = max(task.submittedAt, task.request.earliestBeginDate ?? task.submittedAt)
         return task.refusedAt.map { max(earliest, $0 + policy.floor) } ?? earliest
     }
 
-    /// Processing waits until the device was left alone for a while, and then, while it does not charge, for a charger: not as
-    /// long for an app that the user cares for.
+    /// Returns the earliest time for processing. The device must be unused for some time. Without a charger, processing
+    /// waits longer, but less long for an app in use.
     private func processingEarliest(_ task: PendingTask, from earliest: Instant) -> Instant {
         let left = max(earliest, (device.lockedAt ?? earliest) + policy.idleTime)
         guard device.conditions.battery?.charging != true else { return left }
@@ -40,7 +40,7 @@ extension Judgement {
         return max(left, begin + (isUsed ? policy.processingPatience : policy.processingPatienceUnused))
     }
 
-    /// The factors that make a task request wait until they change.
+    /// Returns the factors that block a task request until they change.
     public func blockers(of request: BackgroundTaskRequest) -> [TaskFactor] {
         TaskFactor.allCases.filter { blocks($0, request) }
     }
@@ -66,7 +66,7 @@ extension Judgement {
         }
     }
 
-    /// Whether a force quit does not end such tasks.
+    /// Whether tasks of a kind run after a force quit.
     private func isOutlived(_ kind: TaskRequestKind) -> Bool {
         switch kind {
         case .refresh: false
@@ -76,42 +76,42 @@ extension Judgement {
 
     private func mustWait(_ factor: FetchFactor) -> Bool { verdict(factor, at: .epoch).isMustWait }
 
-    /// What `lifecycle` would refuse a run for at this moment: the rules of the platform, in words. Nil where nothing does.
+    /// Returns the reason why `lifecycle` would refuse a run now, by the rules of the platform; nil if it would not.
     func obstacle(to request: BackgroundTaskRequest) -> String? {
-        if let running = app.runningTask { return "the task \(running.submission.identifier) of the app is running" }
-        if !app.permits(request) { return "the manifest does not permit it any more" }
+        if let running = app.runningTask { return "task \(running.submission.identifier) of the app is running" }
+        if !app.permits(request) { return "the manifest no longer permits it" }
         if !device.isPoweredOn { return "the device is switched off" }
-        if app.inForeground { return "the app is on screen" }
-        if app.forceQuit, !isOutlived(request.kind) { return "the user ended the app in the switcher" }
+        if app.inForeground { return "the app is in the foreground" }
+        if app.forceQuit, !isOutlived(request.kind) { return "the user force-quit the app" }
         return device.unavailability(of: app)
     }
 }
 
-/// What would be best for a task request.
+/// The best time for a task request.
 struct TaskPlan {
-    /// The best moment; nil while factors block it.
+    /// The best time; nil while factors block the request.
     var aim: Instant?
-    /// Never before this.
+    /// The earliest time of the run.
     var earliest: Instant
     var blockers: [TaskFactor] = []
 }
 
 extension Instant {
-    /// A date may be so far off that what comes after it can't be told in documents.
+    /// The instant, limited to the last one that documents can express.
     fileprivate var clamped: Instant { min(self, Self.documented.upperBound) }
 }
 
 extension FetchMachine {
-    /// Whether somebody uses the device, or has not locked it.
+    /// Whether the device is unlocked or has an app in the foreground.
     var isInUse: Bool { lockedAt == nil || isAnyInForeground }
 
-    /// Whether an app is on screen.
+    /// Whether an app is in the foreground.
     var isAnyInForeground: Bool {
         let apps = known
         return apps.indices.contains { apps[$0].inForeground }
     }
 
-    /// Why the app can schedule nothing; nil where it can.
+    /// Returns the reason why the app can't schedule tasks; nil if it can.
     func unavailability(of app: ScheduledApp) -> String? {
         if isBackgroundRefreshRestricted { return "Background App Refresh is restricted on the device" }
         if backgroundRefresh == .off { return "Background App Refresh is off for the device" }

@@ -7,9 +7,9 @@ import Timeline
 extension FetchMachine {
     /// Upgrades older stored forms.
     ///
-    /// Version 1 has no budgets, no standing of apps, no content ages and no spacing of wakes. These start afresh where
-    /// the log does not contain them. An app starts at the middle standing with unspent budgets, so that no device is
-    /// worse off. The weights of openings are rounded to the coarser scale. The state no longer contains past waits.
+    /// Version 1 has no budgets, reliability scores, content ages and spacing of wakes. These fields start empty if the log
+    /// does not contain them. An app starts with the middle score and unspent budgets, so that no device is worse off. The
+    /// weights of openings are rounded to the coarser scale. The state no longer contains past waits.
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<FetchMachine>? {
         switch version {
         case 1: Version1(binary: binary).map { .partial(FetchMachine($0)) }

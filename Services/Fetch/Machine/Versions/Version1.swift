@@ -127,7 +127,7 @@ struct Version1: Record {
         }
     }
 
-    /// Words are stored by index: a word that was inserted later moved the others.
+    /// Enum values are stored by index. A value that was inserted later shifted the others.
     enum Factor: String, Word {
         case battery, lowPowerMode, usage, appSwitcher, backgroundRefresh, rateLimit, network, deviceActivity
     }
