@@ -11,7 +11,7 @@ import Records
 import TestSupport
 import Timeline
 
-/// The executable `fetch` over a database of its own, with somebody who speaks for `lifecycle`.
+/// A process of `fetch` with its own database. The test appends the events of `lifecycle`.
 struct FetchBench: Sendable {
     static let partitions = 4
 
@@ -26,9 +26,9 @@ struct FetchBench: Sendable {
         var code: String? { json["code"]?.string }
     }
 
-    /// Migrates, serves while the body runs, and ends the process by SIGTERM.
+    /// Migrates, serves while the body runs, and ends the process with SIGTERM.
     ///
-    /// - Parameter settings: flags of `serve`.
+    /// - Parameter settings: Arguments of `serve`.
     static func run(
         _ settings: [String] = [], _ body: @Sendable @escaping (FetchBench) async throws -> Void
     ) async throws {
@@ -49,11 +49,11 @@ struct FetchBench: Sendable {
         await pool.close()
         service.signal(SIGTERM)
         guard try await service.exit() == .exited(0) else {
-            throw TraceFailed(place: "serve", reasons: ["did not end well"])
+            throw TraceFailed(place: "serve", reasons: ["ended with a failure"])
         }
     }
 
-    /// Calls the service. With a position it has taken in the log so far before it answers.
+    /// Calls the service. With a position, the service reads the log up to it before it responds.
     func send(
         _ method: String = "GET", _ path: String, _ body: String? = nil, after position: String? = nil,
         unless tag: String? = nil
@@ -76,9 +76,7 @@ struct FetchBench: Sendable {
         }
     }
 
-    /// Appends an event of `lifecycle`, with the notification that goes with it.
-    ///
-    /// - Returns: its place, as `Dormouse-Position`.
+    /// Appends an event of `lifecycle` and notifies readers. Returns its position, as in `Dormouse-Position`.
     @discardableResult
     func tell(_ data: some EventData, of device: String) async throws -> String {
         let key = AggregateKey.device(device)
@@ -99,7 +97,7 @@ struct FetchBench: Sendable {
         return "\(partition):\(try rows[0].int(0))"
     }
 
-    /// Registers a device with an app, and gives back the position.
+    /// Registers a device with an app and returns the position.
     func device(_ device: String, modes: [BackgroundMode] = [.fetch], _ profile: ProfileName = .ios15) async throws
         -> String
     {

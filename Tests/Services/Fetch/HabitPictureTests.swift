@@ -6,12 +6,12 @@ import Testing
 
 @testable import FetchService
 
-/// `fetch habits`: the picture and the table that the README shows, and the command itself.
+/// `fetch habits`: the picture and the table in the README, and the command.
 @Suite(.aside) struct HabitPictureTests {
     private static let folder = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         .appending(path: "Services/Fetch")
 
-    @Test func theReadmeShowsWhatTheCommandGives() throws {
+    @Test func `the README has the current picture and table`() throws {
         let outcomes = try HabitsCommand.parse([]).devices.map { try HabitSimulation.run($0) }
         let picture = try String(contentsOf: Self.folder.appending(path: "habits.svg"), encoding: .utf8)
         #expect(
@@ -20,10 +20,10 @@ import Testing
         let readme = try String(contentsOf: Self.folder.appending(path: "README.md"), encoding: .utf8)
         #expect(
             readme.contains(HabitTable.text(outcomes)),
-            "renew the table in Services/Fetch/README.md by what swift run fetch habits prints")
+            "renew the table in Services/Fetch/README.md with the output of swift run fetch habits")
     }
 
-    @Test func thePictureIsWellFormedAndSaysWhatItShows() throws {
+    @Test func `the picture is well-formed XML with a title`() throws {
         let outcomes = try HabitsCommand.parse(["--open", "23:55", "--days", "2"]).devices
             .map { device in
                 var device = device
@@ -38,12 +38,12 @@ import Testing
     }
 
     @Test(arguments: [("07:30", 450), ("7:30", 450), ("00:00", 0), ("23:59", 1439)])
-    func timesOfDayAreRead(text: String, minutes: Int) { #expect(TimeOfDay(text)?.minutes == minutes) }
+    func `times of day are parsed`(text: String, minutes: Int) { #expect(TimeOfDay(text)?.minutes == minutes) }
 
     @Test(arguments: ["7.30", "24:00", "12:60", "12", "12:5", "+1:30", "１2:00", "", ":", "012:00", "12:00:00"])
-    func otherTimesAreNot(text: String) { #expect(TimeOfDay(text) == nil) }
+    func `invalid times of day are refused`(text: String) { #expect(TimeOfDay(text) == nil) }
 
-    @Test func theCommandWritesAPictureAndATable() async throws {
+    @Test func `the command writes a picture and a table`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "habits-\(UUID().uuidString).svg")
         defer { try? FileManager.default.removeItem(at: file) }
         let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--svg", file.path])
@@ -58,7 +58,7 @@ import Testing
         (["--open", "7.30"], "07:30"), (["--time-zone", "Europe/Berln"], "IANA"), (["--days", "0"], "--days"),
         (["--interval", "often"], "minimum"), (["--frob"], "--frob"), (["--open-weekend", "10:00"], "--open"),
     ])
-    func whatIsWrongIsOneLineThatSaysWhatToDo(arguments: [String], word: String) async throws {
+    func `a wrong option gives one line with the remedy`(arguments: [String], word: String) async throws {
         let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits"] + arguments)
         #expect(try await command.exit() == .exited(64))
         #expect(command.errors.lines.count == 1)
@@ -66,7 +66,7 @@ import Testing
         #expect(command.output.lines.isEmpty)
     }
 
-    @Test func aFileThatCannotBeWrittenIsOneLine() async throws {
+    @Test func `an unwritable file gives one line`() async throws {
         let arguments = ["habits", "--days", "1", "--svg", "/nowhere/habits.svg"]
         let command = try ChildProcess.start(ChildProcess.product("fetch"), arguments)
         #expect(try await command.exit() == .exited(1))
@@ -74,7 +74,7 @@ import Testing
         #expect(command.errors.lines.first?.contains("/nowhere/habits.svg") == true)
     }
 
-    @Test func helpIsNoFailure() async throws {
+    @Test func `help exits with status 0`() async throws {
         let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--help"])
         #expect(try await command.exit() == .exited(0))
         #expect(command.output.lines.contains { $0.contains("--open <hh:mm>") })

@@ -8,15 +8,15 @@ import Timeline
 
 @testable import FetchService
 
-/// What users' habits lead to, over simulated weeks. All of it is deterministic: where a number is exact it was
-/// measured, and another one means that the rules have changed.
+/// Simulated weeks of users with habits. The simulation is deterministic: exact numbers were measured, and another number
+/// means that the rules have changed.
 @Suite(.aside) struct HabitTests {
-    @Test func usersWithDifferentHabitsGetDifferentRefreshes() throws {
+    @Test func `users with different habits get different refreshes`() throws {
         let morning = TimeOfDay(6, 45)
         let evening = TimeOfDay(18, 0)
         let early = try HabitSimulation.run(device(opening: [morning]))
         let late = try HabitSimulation.run(device(opening: [evening]))
-        // Measured: on 7 of 7 days each. In the hours before 06:45 18 refreshes against 1, before 18:00 8 against 6.
+        // Measured: on 7 of 7 days each. In the hour before 06:45 18 refreshes against 1, before 18:00 8 against 6.
         #expect(early.days(withRefreshBefore: morning) >= 5)
         #expect(late.days(withRefreshBefore: evening) >= 5)
         #expect(early.refreshes(before: morning) >= 2 * late.refreshes(before: morning))
@@ -26,18 +26,18 @@ import Timeline
         #expect(own >= 3 * other)
     }
 
-    @Test func slowAppsAndThoseThatFindNothingGetFewerRefreshes() throws {
+    @Test func `slow apps and apps without new data get fewer refreshes`() throws {
         let good = try refreshes(.init())
         let slow = try refreshes(.init(elapsed: .seconds(Int64(25))))
         let idle = try refreshes(.init(result: .noData))
         #expect(good == 97)
-        // Less than a third of those of the app that answers new data in 2 s.
+        // Less than a third of the app with new data in 2 s.
         #expect(slow == 30)
-        // A sixth.
+        // A sixth of it.
         #expect(idle == 16)
     }
 
-    @Test func theSameSeedGivesTheSameLife() throws {
+    @Test func `the same seed gives the same simulation`() throws {
         var device = device(opening: [TimeOfDay(6, 45), TimeOfDay(20, 10)], days: 5)
         let first = try HabitSimulation.run(device)
         let again = try HabitSimulation.run(device)
@@ -48,14 +48,14 @@ import Timeline
         #expect(try HabitSimulation.run(device).apps[0].openings != first.apps[0].openings)
     }
 
-    @Test func theStateOfADeviceStaysSmall() throws {
+    @Test func `the state of a device stays small`() throws {
         var random = HabitRandom(seed: 1, stream: 0)
         let apps = (0..<20).map { index in
             let time = TimeOfDay(7 + random.number(below: 16), random.number(below: 60))
             let weekends = index % 3 == 0 ? [TimeOfDay(10 + index % 12, 0)] : nil
             return HabitualApp(name: "com.example.app\(index)", habit: Habit(times: [time], weekends: weekends))
         }
-        // Long slots, so that a month takes seconds: what is kept depends on openings, not on slots.
+        // Long slots make a month fast. The size of the state depends on openings and not on slots.
         var policy = FetchPolicy.habitual
         policy.slot = .hours(12)
         let state = try HabitSimulation.run(HabitualDevice(name: "crowded", apps: apps, days: 30), policy: policy).state
@@ -65,7 +65,7 @@ import Timeline
         #expect(state.binary.count < 8192)
     }
 
-    @Test func aHandlerThatNeedsItsWholeLimitIsKilled() throws {
+    @Test func `a handler that reaches its limit is killed`() throws {
         var device = device(opening: [TimeOfDay(12, 0)], days: 2)
         device.apps[0].answer.elapsed = .seconds(Int64(30))
         let refreshes = try HabitSimulation.run(device).apps[0].refreshes
@@ -73,7 +73,7 @@ import Timeline
         #expect(refreshes.allSatisfy { $0.result == .timedOut && $0.end - $0.begin == .seconds(Int64(30)) })
     }
 
-    @Test func anIntervalIsAFloor() throws {
+    @Test func `an interval is a minimum`() throws {
         var device = device(opening: [TimeOfDay(12, 0)], days: 7)
         device.apps[0].interval = .atLeast(.hours(6))
         let refreshes = try HabitSimulation.run(device).apps[0].refreshes
@@ -81,7 +81,7 @@ import Timeline
         #expect(zip(refreshes, refreshes.dropFirst()).allSatisfy { $1.begin - $0.end >= .hours(6) })
     }
 
-    @Test func everyOpeningTellsTheAgeOfItsContent() throws {
+    @Test func `every opening has the age of its content`() throws {
         let app = try HabitSimulation.run(device(opening: [TimeOfDay(12, 0)], days: 3)).apps[0]
         #expect(app.openings.count == 3)
         for opening in app.openings {
@@ -90,7 +90,7 @@ import Timeline
         }
     }
 
-    @Test func oneAppIsOnScreenAtATime() throws {
+    @Test func `one app is in the foreground at a time`() throws {
         var device = device(opening: [TimeOfDay(12, 0), TimeOfDay(12, 1)], days: 7)
         device.apps.append(HabitualApp(name: "other", habit: Habit(times: [TimeOfDay(12, 2)])))
         let outcome = try HabitSimulation.run(device)
@@ -99,20 +99,20 @@ import Timeline
         #expect(zip(openings, openings.dropFirst()).allSatisfy { $1 - $0 >= .minutes(4) })
     }
 
-    @Test func habitsFollowTheUsersClock() throws {
+    @Test func `habits follow the local clock`() throws {
         var device = device(opening: [TimeOfDay(6, 45)], weekends: [TimeOfDay(10, 30)], days: 7)
         device.timeZone = "Asia/Tokyo"
         let outcome = try HabitSimulation.run(device)
         let hours = outcome.summary(outcome.apps[0]).openingsByHour
         #expect(hours[6] == 5 && hours[10] == 2)
-        // 06:45 in Tokyo is 21:45 of the day before in UTC.
+        // 06:45 in Tokyo is 21:45 UTC of the day before.
         #expect(outcome.apps[0].openings[0].at.description.contains("T21:"))
     }
 
-    @Test func momentsAreRightOnTheDayOfAChangeOfClocks() {
+    @Test func `local times are correct on the day of a change of clocks`() {
         let zones = TimeZones()
         let calendar = HabitCalendar(zone: "Europe/Berlin") { zones.offset($0, at: $1) }
-        // Sunday, 2026-03-29: the clocks go from 02:00 to 03:00.
+        // On Sunday, 2026-03-29, the clocks change from 02:00 to 03:00.
         #expect(calendar.moment(day: 83, .hours(1)).description == "2026-03-29T00:00:00.000Z")
         #expect(calendar.moment(day: 83, .hours(12)).description == "2026-03-29T10:00:00.000Z")
         #expect(calendar.hour(of: calendar.moment(day: 83, .hours(12))) == 12)
@@ -123,7 +123,7 @@ import Timeline
         return HabitualDevice(name: "phone", apps: [app], days: days)
     }
 
-    /// In the last of two weeks.
+    /// Returns the refreshes in the last of two weeks.
     private func refreshes(_ answer: HabitualAnswer) throws -> Int {
         var device = device(opening: [TimeOfDay(6, 45), TimeOfDay(18, 0)])
         device.apps[0].answer = answer
@@ -133,10 +133,10 @@ import Timeline
 }
 
 extension HabitOutcome {
-    /// How many refreshes of the last week came within the hour before a time of the day.
+    /// Returns the number of refreshes of the last week within the hour before a time of day.
     fileprivate func refreshes(before time: TimeOfDay) -> Int { counts(before: time).reduce(0, +) }
 
-    /// On how many days of the last week there was one.
+    /// Returns the number of days of the last week with a refresh within the hour before a time of day.
     fileprivate func days(withRefreshBefore time: TimeOfDay) -> Int { counts(before: time).count { $0 > 0 } }
 
     private func counts(before time: TimeOfDay) -> [Int] {

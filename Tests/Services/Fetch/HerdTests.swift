@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Crowds of devices whose users want the same at the same time.
+/// Many devices that aim at the same time.
 @Suite(.aside) struct HerdTests {
-    /// 100,000 apps whose users open them at 08:00, under a ceiling of 50 a second: 2,000 s of wakes.
-    @Test func aCrowdIsSpreadOverTheTimeBeforeTheOpening() async throws {
+    /// 100,000 apps whose users open them at 08:00, with a limit of 50 wakes per second. Their wakes take 2,000 s.
+    @Test func `wakes of many devices spread over the time before the opening`() async throws {
         let count = 100_000
         let ceiling = 50
         let day = Instant.monday + .days(7)
@@ -22,20 +22,20 @@ import Timeline
         var seconds: [Int64: Int] = [:]
         for wake in wakes { seconds[wake.at.milliseconds / 1000, default: 0] += 1 }
         #expect(wakes.count == count)
-        #expect(seconds.values.max() == ceiling, "never more, and no second is wasted that must be used")
+        #expect(seconds.values.max() == ceiling, "the limit is reached but not exceeded")
         let moments = wakes.map(\.at.milliseconds).sorted()
         for (index, moment) in moments.enumerated() where index + ceiling < moments.count {
-            try #require(moments[index + ceiling] >= moment + 1000, "in any second, wherever it begins")
+            try #require(moments[index + ceiling] >= moment + 1000, "the limit applies to any second")
         }
-        #expect(wakes.allSatisfy { $0.at < opening }, "everybody has fresh content at 08:00")
-        // Together they want five minutes, and need 2,000 s.
+        #expect(wakes.allSatisfy { $0.at < opening }, "all apps have new content at 08:00")
+        // All aims are within five minutes, but the wakes need 2,000 s.
         let aims = wakes.map { $0.aim ?? $0.at }
         #expect(try #require(aims.max()) - #require(aims.min()) < .minutes(5))
         let first = Instant(milliseconds: try #require(moments.first))
         let last = Instant(milliseconds: try #require(moments.last))
         #expect(last - first >= .seconds(Int64(count / ceiling - 310)))
         #expect(last - first < .seconds(Int64(count / ceiling + 310)))
-        // Each forecast says so, and comes true.
+        // Each forecast has the reserved time and comes true.
         var moved = 0
         for number in stride(from: 0, to: count, by: 1000) {
             let held = wakes[number]
@@ -58,7 +58,7 @@ import Timeline
     private struct ExpectationFailed: Error {}
 }
 
-/// Devices with one app each, which share a ceiling.
+/// Devices with one app each that share a limit of wakes.
 struct Crowd {
     private var aggregates: [Aggregate<FetchMachine>] = []
     private var moments: [MomentLedger]
@@ -71,9 +71,9 @@ struct Crowd {
         moments = (0..<partitions).map { MomentLedger(ceiling: ceiling, partition: $0, partitions: partitions) }
     }
 
-    /// - Returns: what each app waits for.
+    /// Creates devices and returns the reserved time of each.
     mutating func begin(_ count: Int, openedAt: Instant, since: Instant) throws -> [HeldMoment] {
-        // What all have in common is lived through once.
+        // All devices have the same history, which is computed once.
         var model = InMemoryRuntime<FetchMachine>(policy: policy)
         let key = AggregateKey.device("model")
         try model.begin(key, apps: ["a"])
@@ -95,7 +95,7 @@ struct Crowd {
         aggregates[number].state.forecast("a", aggregates[number].key, now: now, policy: policy)
     }
 
-    /// When the first refresh of a device comes, if nothing changes.
+    /// Returns the time of a device's first refresh if nothing changes.
     func firstDue(_ number: Int, until end: Instant) throws -> Instant? {
         var aggregate = aggregates[number]
         var moments = moments[aggregate.key.partition(of: moments.count)]
@@ -104,7 +104,7 @@ struct Crowd {
     }
 }
 
-/// A moment that is held.
+/// A reserved time.
 struct HeldMoment {
     let at: Instant
     let aim: Instant?

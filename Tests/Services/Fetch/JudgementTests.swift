@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 @Suite struct JudgementTests {
-    @Test func usersWithDifferentHabitsGetDifferentMoments() throws {
+    @Test func `users with different habits get refreshes at different times`() throws {
         let early = try moment(openingAt: .hours(7))
         let late = try moment(openingAt: .hours(18))
         #expect(early < .monday + .days(7) + .hours(7))
@@ -18,14 +18,14 @@ import Timeline
         #expect(late > .monday + .days(7) + .hours(17))
     }
 
-    @Test func devicesSpreadOverTheSlot() throws {
+    @Test func `devices spread over the slot`() throws {
         let moments = try (0..<200).map { try moment(of: .device("d\($0)"), ceiling: nil) }
         let slot = FetchPolicy.forTests.slot.milliseconds
         #expect(moments.allSatisfy { $0.milliseconds % slot < FetchPolicy.forTests.jitter.milliseconds })
         #expect(Set(moments).count > 150)
     }
 
-    @Test func theSkippedSlotsOfTheLastDayAreExplained() throws {
+    @Test func `the skipped slots of the last day are explained`() throws {
         var life = FetchLife(seededRandom(1))
         try life.begin()
         try life.runtime.submit(
@@ -38,8 +38,8 @@ import Timeline
         #expect(forecast.usage == Array(repeating: 0, count: 168))
     }
 
-    @Test func aDayOfTheBudgetsIsOneDayWhereTheClocksAreChanged() {
-        // Two hours east of UTC from 01:00 UTC of the Monday on, one hour before: the night of a change of clocks.
+    @Test func `a change of clocks does not begin another day of the budgets`() {
+        // The night of a change of clocks: one hour east of UTC, and two hours from 01:00 UTC of the Monday.
         let policy = FetchPolicy { _, moment in moment < .monday + .hours(1) ? 3600 : 7200 }
         var device = FetchMachine()
         device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: "Test/Changing")), at: .monday)
@@ -50,12 +50,12 @@ import Timeline
         var spending = Spending()
         spending.charge(millijoules: 5, bytes: 7, day: early)
         spending.charge(millijoules: 5, bytes: 7, day: early + .hours(1))
-        #expect(spending.millijoules == 10, "who travels has no second day")
+        #expect(spending.millijoules == 10, "travel does not begin another day")
         spending.charge(millijoules: 5, bytes: 7, day: early + .hours(23))
         #expect(spending.millijoules == 5 && spending.bytes == 7)
     }
 
-    @Test func everySkippedSlotHasItsReason() throws {
+    @Test func `every skipped slot has one reason`() throws {
         var runtime = InMemoryRuntime<FetchMachine>(policy: .forTests)
         let key = AggregateKey.device("d")
         try runtime.begin(key, apps: ["a", "b"])
@@ -65,7 +65,7 @@ import Timeline
         try runtime.tell(LifecycleEvent.ConditionsChanged(conditions: saving), of: key, at: .monday + .hours(3))
         saving.lowPowerMode = false
         try runtime.tell(LifecycleEvent.ConditionsChanged(conditions: saving), of: key, at: .monday + .hours(5))
-        // Unanswered refreshes follow, each refused.
+        // Without answers, the following refreshes are refused.
         let now = Instant.monday + .hours(20)
         try runtime.advance(to: now)
         let forecast = try #require(
@@ -89,7 +89,7 @@ import Timeline
         #expect(reasons.isSuperset(of: [.rateLimit, .lowPowerMode]))
     }
 
-    @Test func eachPartOfAWaitHasAReasonOfItsOwn() throws {
+    @Test func `each part of a wait has its own reason`() throws {
         var device = FetchMachine()
         device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
         device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
@@ -117,7 +117,7 @@ import Timeline
         #expect(try factors(wait) == Array(repeating: .network, count: 5 * slots))
     }
 
-    @Test func appsThatAPushWouldServeBetterAreToldSo() throws {
+    @Test func `apps that a push would serve better get advice`() throws {
         var device = FetchMachine()
         device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
         device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
@@ -129,7 +129,7 @@ import Timeline
         record.app = "a"
         record.elapsedSeconds = .seconds(Int64(2))
         for number in 1...12 {
-            #expect(try advice().isEmpty == (number <= 8), "after \(number - 1) vain refreshes")
+            #expect(try advice().isEmpty == (number <= 8), "after \(number - 1) refreshes without new data")
             record.result = .noData
             device.apply(.refreshRecorded(record), at: .monday)
         }
@@ -143,12 +143,12 @@ import Timeline
             device.apply(.appOpened(.init(app: "a", hourOfWeek: 0, contentAgeSeconds: age)), at: .monday)
         }
         for _ in 0..<6 { open(.hours(2)) }
-        #expect(try advice() == [], "twice the interval is what the system's freedom costs")
+        #expect(try advice() == [], "twice the interval is normal")
         for _ in 0..<6 { open(.hours(3)) }
         #expect(try advice() == [.criticalContent])
     }
 
-    /// When a device's app is refreshed that wants it as often as possible.
+    /// Returns the reserved time of an app with the interval `minimum`.
     private func moment(of key: AggregateKey, ceiling: Int?) throws -> Instant {
         var policy = FetchPolicy.forTests
         policy.ceiling = ceiling
@@ -158,7 +158,7 @@ import Timeline
         return try #require(runtime.state(key).apps["a"]?.wait?.at)
     }
 
-    /// When a user who opened the app at a time of last Monday gets the next refresh, seen from two hours before that time.
+    /// Returns the reserved time for a user who opened the app at this time last Monday, as of two hours before it.
     private func moment(openingAt time: Interval) throws -> Instant {
         let key = AggregateKey.device("d")
         var runtime = InMemoryRuntime<FetchMachine>(policy: .forTests)

@@ -8,9 +8,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// Random lives of a device. A failure names its seed.
+/// Random scenarios of a device. A failure names its seed.
 @Suite(.aside) struct FetchProperties {
-    @Test func anyLifeKeepsTheLaws() async throws {
+    @Test func `every random scenario keeps the invariants`() async throws {
         try await propertyTest(count: 60) { random in
             var life = FetchLife(random)
             try life.begin()
@@ -23,7 +23,7 @@ import Timeline
         }
     }
 
-    @Test func taskRequestsKeepTheirLawsInAnyLife() async throws {
+    @Test func `task requests keep their invariants in every random scenario`() async throws {
         var runs = TaskLaws.Tally()
         for seed in UInt64(1)...72 {
             var life = FetchLife(seededRandom(seed * 7919))
@@ -36,10 +36,10 @@ import Timeline
             try life.runtime.advance(to: end)
             runs.add(try TaskLaws.check(life.runtime.log, until: end, policy: life.policy))
         }
-        #expect(runs.isEnough, "enough happened: \(runs)")
+        #expect(runs.isEnough, "each invariant was tested: \(runs)")
     }
 
-    @Test func everyMomentThatIsNamedForATaskComesTrue() async throws {
+    @Test func `every forecast of a task comes true under unchanged conditions`() async throws {
         var held = 0
         for seed in UInt64(1)...36 {
             var life = FetchLife(seededRandom(seed * 104_729))
@@ -49,10 +49,10 @@ import Timeline
                 for app in FetchLife.apps { held += try TaskLaws.holdToItsWord(app, life) ? 1 : 0 }
             }
         }
-        #expect(held > 100, "enough moments were named: \(held)")
+        #expect(held > 100, "there were enough forecasts: \(held)")
     }
 
-    @Test func everyForecastComesTrueUnderUnchangedConditions() async throws {
+    @Test func `every forecast of a refresh comes true under unchanged conditions`() async throws {
         var held = 0
         try await propertyTest(seedsFrom: 1000, count: 48) { random in
             var life = FetchLife(random)
@@ -62,20 +62,20 @@ import Timeline
                 held += try checkForecasts(life, blockedFor: step % 8 == 0 ? .days(3) : .days(1))
             }
         }
-        #expect(held > 500, "enough forecasts named a moment: \(held)")
+        #expect(held > 500, "there were enough forecasts: \(held)")
     }
 
     private func checkState(_ life: FetchLife) throws {
         let device = life.device
-        if let next = device.nextDeadline { try #require(next > life.now, "no deadline is left behind") }
+        if let next = device.nextDeadline { try #require(next > life.now, "no deadline is overdue") }
         for app in device.apps.values {
-            try #require(app.running == nil || app.wait == nil, "an app waits for nothing while it is refreshed")
+            try #require(app.running == nil || app.wait == nil, "an app does not wait during a refresh")
             if let at = app.wait?.at, let wait = app.wait { try #require(at >= wait.earliest && wait.blockers.isEmpty) }
         }
         try #require(FetchMachine(binary: device.binary)?.binary == device.binary, "the stored form reads back")
     }
 
-    /// At most one refresh of an app at a time, and never sooner after the last one than the floor.
+    /// Checks that an app has one refresh at a time and that the floor passes after each.
     private func checkLog(_ log: [Event], policy: FetchPolicy) throws {
         var running: [String: String] = [:]
         var ended: [String: Instant] = [:]
@@ -88,7 +88,7 @@ import Timeline
                 try #require(event.time >= last + policy.floor, "never more often than the floor")
             case .refreshRecorded(let record):
                 let app = try #require(record.app)
-                try #require(running.removeValue(forKey: app) == record.fetch, "only what runs ends")
+                try #require(running.removeValue(forKey: app) == record.fetch, "only a refresh in progress ends")
                 ended[app] = event.time
             case .appForgotten(let forgotten): ended[forgotten.app ?? ""] = nil
             default: break
@@ -96,9 +96,8 @@ import Timeline
         }
     }
 
-    /// Lets time pass in a copy of the life: each refresh comes at the moment that the forecast names, or never.
-    ///
-    /// - Returns: how many forecasts named a moment.
+    /// Checks in a copy that each refresh comes at its forecast time or not at all. Returns the number of forecasts with
+    /// a time.
     private func checkForecasts(_ life: FetchLife, blockedFor: Interval) throws -> Int {
         var forecasts: [(app: String, next: Forecast.Next?)] = []
         for (app, record) in life.device.apps where record.running == nil {
@@ -116,14 +115,14 @@ import Timeline
                 continue
             }
             try #require(next.opinions.allSatisfy { if case .score = $0.verdict { true } else { false } })
-            // What is spent meanwhile by what runs already is the one condition that time alone can change.
+            // Spending of a running task or refresh is the only condition that changes without an input.
             if first?.time != next.at, try isPutOff(app, before: next.at, events) { continue }
             try #require(first?.time == next.at, "at the forecast, and not before")
         }
         return forecasts.count { $0.next != nil }
     }
 
-    /// Whether it was said before a moment that the budgets put the app's refresh off beyond it.
+    /// Whether the budgets have delayed the refresh beyond this time, by an event before it.
     private func isPutOff(_ app: String, before moment: Instant, _ events: [Event]) throws -> Bool {
         try events.contains { event in
             guard event.type == FetchEvent.RefreshScheduled.type, event.app == app, event.time < moment else {

@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("fetch over HTTP", .timeLimit(.minutes(5))) struct FetchRoutes {
-    @Test func anIntervalLeadsToARefreshWhoseHistoryIsKept() async throws {
+@Suite("Refreshes over HTTP", .timeLimit(.minutes(5))) struct FetchRoutes {
+    @Test func `an interval leads to a refresh at its forecast time`() async throws {
         let quick = [
             "--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0",
             "--fetch-device-energy-joules", "2", "--fetch-wakes-per-second", "50",
         ]
         try await FetchBench.run(quick) { bench in
-            // It is not due before it was asked for, however slow the machine.
+            // With the clock stopped, the refresh is not due before the forecast is read.
             try await bench.freeze()
             let position = try await bench.device("d1")
             let set = try await bench.send("PUT", "d1/apps/a/minimum-interval", #"{"interval":1}"#, after: position)
@@ -26,7 +26,7 @@ import Timeline
             #expect(running.json["result"] == .null)
             let before = try #require(running.etag)
             #expect(try await bench.send("GET", "d1/apps/a/fetches/\(fetch)", unless: before).status == 304)
-            // It was due exactly when the answer to the interval, and the forecast, said.
+            // It was due at the time in the response and in the forecast.
             #expect(running.json["dueAt"] == set.json["nextFetch"])
             #expect(forecast.json["nextFetch"]?["at"] == running.json["dueAt"])
 
@@ -48,7 +48,7 @@ import Timeline
             #expect(try #require(ended.json["elapsedSeconds"]?.double) >= 0)
             #expect(ended.json["bytesReceived"]?.int == 81_234)
             let spent = try #require(ended.json["energyMillijoules"]?.int)
-            #expect(spent >= 581, "the wake and the radio")
+            #expect(spent >= 581, "the energy of the wake and the radio")
             #expect(try await bench.send("GET", "d1/apps/a/fetches/unknown").code == "not_found")
 
             let budgets = try await bench.send("GET", "d1/budgets").json
@@ -66,7 +66,7 @@ import Timeline
         }
     }
 
-    @Test func whatTheUserSawAndWhatWasSkippedIsTold() async throws {
+    @Test func `the forecast has content ages and skipped slots`() async throws {
         let quick = ["--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0", "--fetch-wakes-per-second", "0"]
         try await FetchBench.run(quick) { bench in
             let position = try await bench.device("d6")
@@ -90,7 +90,7 @@ import Timeline
         }
     }
 
-    @Test func theHistoryIsPagedNewestFirst() async throws {
+    @Test func `the history is paged newest first`() async throws {
         try await FetchBench.run { bench in
             var position = try await bench.device("d2")
             var fetches: [String] = []
@@ -121,7 +121,7 @@ import Timeline
         }
     }
 
-    @Test func theForecastTellsEveryFactor() async throws {
+    @Test func `the forecast has every factor`() async throws {
         try await FetchBench.run { bench in
             let position = try await bench.device("d3")
             let set = try await bench.send(
@@ -143,7 +143,7 @@ import Timeline
         }
     }
 
-    @Test func whatIsWrongHasItsCode() async throws {
+    @Test func `wrong calls get their problem codes`() async throws {
         try await FetchBench.run { bench in
             var position = try await bench.device("d4", modes: [])
             let set = try await bench.send("PUT", "d4/apps/a/minimum-interval", #"{"interval":900}"#, after: position)
@@ -169,16 +169,16 @@ import Timeline
 }
 
 extension FetchBench {
-    /// Lets time stand still at the present moment.
+    /// Stops the time of the suite.
     func freeze() async throws {
         let now = "virtual_epoch = bus.real_now(), real_epoch = bus.real_now()"
         _ = try await pool.run(Call(Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, \(now)")))
     }
 
-    /// Lets it go on, as fast as real time.
+    /// Continues the time of the suite at real speed.
     func goOn() async throws { _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, false)"))) }
 
-    /// Waits until a refresh of the device's app is under way.
+    /// Waits until a refresh of the app is in progress and returns its identifier.
     func due(_ device: String) async throws -> String {
         let path = "\(device)/apps/a/fetches"
         try await eventually(within: 60, describe: "a refresh is due") {

@@ -20,7 +20,7 @@ import Timeline
             })
         #expect(
             StoredForm.text(of: FetchMachine.self) == (try fixtures.form(FetchMachine.version)),
-            "raise FetchMachine.version, let `upgraded` read the former version, then run this with STORE_STATES set to the source's folder States"
+            "raise FetchMachine.version, let `upgraded` read the former version, then run this test with STORE_STATES set to the folder States"
         )
     }
 
@@ -57,13 +57,13 @@ import Timeline
                     String(decoding: state.jsonBytes, as: UTF8.self)
                         == String(decoding: folded.jsonBytes, as: UTF8.self),
                     "\(fixture.name)")
-                #expect(state.heldMoments.isEmpty, "an upgrade can't take moments")
+                #expect(state.heldMoments.isEmpty, "an upgrade can't reserve times")
             }
         }
         #expect(FetchMachine.upgraded([1, 2, 3], from: 1)?.state.binary == nil)
     }
 
-    @Test func `many openings fit into the weights of today`() {
+    @Test func `many openings of the old form fit into the weights`() {
         var hours = Array(repeating: 0, count: UsageProfile.hoursOfWeek)
         hours[9] = 100 * 1024
         hours[20] = 50 * 1024
@@ -73,7 +73,7 @@ import Timeline
         #expect(!UsageProfile(hours: [], opening: 1024, week: 0).isLearned)
     }
 
-    @Test func `an app that is opened thousands of times within an hour was opened often`() {
+    @Test func `thousands of openings within an hour count as many`() {
         var usage = UsageProfile()
         var fewest = Int.max
         for number in 1...20_000 {

@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// What holds of task requests in any life.
+/// The invariants of task requests in every scenario.
 enum TaskLaws {
-    /// What happened in lives, so that laws that never had an occasion are noticed.
+    /// The number of occasions, which shows invariants that were never tested.
     struct Tally: CustomStringConvertible {
         var results: [TaskResult: Int] = [:]
         var scheduled: [TaskRequestKind: Int] = [:]
@@ -33,20 +33,20 @@ enum TaskLaws {
     static func check(_ app: ScheduledApp) throws {
         for kind in TaskRequestKind.allCases {
             let pending = app.tasks.values.count { $0.request.kind == kind }
-            try #require(pending <= (kind == .refresh ? 1 : 10), "no more are pending than the limit")
+            try #require(pending <= (kind == .refresh ? 1 : 10), "the limit of pending requests holds")
         }
         for (identifier, task) in app.tasks {
             try #require(task.request.identifier == identifier)
-            try #require((app.runningTask == nil) == (task.wait != nil), "what is pending waits unless a task runs")
+            try #require((app.runningTask == nil) == (task.wait != nil), "a request waits unless a task runs")
             guard let wait = task.wait else { continue }
-            try #require((wait.at == nil) != wait.blockers.isEmpty, "there is a moment, or a reason")
+            try #require((wait.at == nil) != wait.blockers.isEmpty, "there is a time or a reason")
         }
         if let running = app.runningTask {
             try #require(running.startedAt != nil || running.wake == nil)
         }
     }
 
-    /// One run an app, none under a factor that blocks, not before its date, and an end to each.
+    /// Checks that an app has one run at a time, that no run is blocked or early, and that each run ends.
     static func check(_ log: [Event], until end: Instant, policy: FetchPolicy) throws -> Tally {
         var tally = Tally()
         var device = FetchMachine()
@@ -62,16 +62,16 @@ enum TaskLaws {
                 try checkDue(due, try #require(device.apps[name]), device, at: event.time, policy)
                 if !due.simulated { tally.scheduled[due.kind, default: 0] += 1 }
             case .taskStarted(let started):
-                try #require(running[started.app ?? ""]?.request == started.request, "only what is due starts")
+                try #require(running[started.app ?? ""]?.request == started.request, "only a due run starts")
             case .taskStopped(let stop):
-                let due = try #require(running[stop.app ?? ""], "only what runs is stopped")
+                let due = try #require(running[stop.app ?? ""], "only a run in progress is stopped")
                 let isFirst = stopped.insert(stop.request).inserted
-                try #require(due.request == stop.request && isFirst, "once")
-                try #require(due.kind == .processing || stop.cause == .simulated, "a refresh has its time")
+                try #require(due.request == stop.request && isFirst, "a run is stopped once")
+                try #require(due.kind == .processing || stop.cause == .simulated, "only a tester stops a refresh")
                 tally.stops[stop.cause, default: 0] += 1
             case .taskRecorded(let record):
                 let ended = running.removeValue(forKey: record.app ?? "")
-                let due = try #require(ended, "only what runs ends")
+                let due = try #require(ended, "only a run in progress ends")
                 try #require(due.request == record.request && due.identifier == record.identifier)
                 try #require((record.refusal != nil) == (record.result == .refused))
                 try #require(record.result != .stopped || stopped.contains(record.request))
@@ -91,34 +91,34 @@ enum TaskLaws {
         _ due: FetchEvent.TaskDue, _ app: ScheduledApp, _ device: FetchMachine, at moment: Instant,
         _ policy: FetchPolicy
     ) throws {
-        let task = try #require(app.tasks[due.identifier], "only what is pending comes due")
+        let task = try #require(app.tasks[due.identifier], "only a pending request comes due")
         let blockers = Judgement(device: device, app: app, policy: policy).blockers(of: task.request)
         guard !due.simulated else {
             let rules: Set<TaskFactor> = [.profile, .manifest, .lowPowerMode, .appSwitcher, .backgroundRefresh]
-            try #require(rules.isDisjoint(with: blockers), "a simulation does not pass the rules of the platform")
+            try #require(rules.isDisjoint(with: blockers), "a simulation obeys the platform")
             return
         }
-        try #require(blockers.isEmpty, "nothing stands against it")
+        try #require(blockers.isEmpty, "no factor blocks it")
         try #require(task.request.earliestBeginDate.map { $0 <= moment } ?? true, "not before its date")
         try #require(task.refusedAt.map { $0 + policy.floor <= moment } ?? true, "not at once after a refusal")
         guard due.kind == .processing else { return }
-        let lockedAt = try #require(device.lockedAt, "nobody uses the device")
-        try #require(lockedAt + policy.idleTime <= moment, "it was left alone for a while")
+        let lockedAt = try #require(device.lockedAt, "the device is locked")
+        try #require(lockedAt + policy.idleTime <= moment, "the device is unused for some time")
     }
 
-    /// Lets time pass in a copy of the life: the next task runs at the moment that is named, or none does.
+    /// Checks in a copy that the next task runs at its forecast time, or that no task runs without a forecast.
     static func holdToItsWord(_ name: String, _ life: FetchLife) throws -> Bool {
         guard let app = life.device.apps[name], app.runningTask == nil else { return false }
         var future = life.runtime
         guard let next = app.tasks.values.compactMap({ $0.wait?.at }).min() else {
             let events = try future.advance(to: life.now + .hours(12))
-            try #require(!isDue(name, events), "nothing runs that was not foretold")
+            try #require(!isDue(name, events), "no run without a forecast")
             return false
         }
-        // What is far off takes long to live through.
+        // A distant time takes too long to simulate.
         guard next < life.now + .days(2) else { return false }
-        try #require(!isDue(name, try future.advance(to: next - .milliseconds(1))), "not before the moment")
-        try #require(isDue(name, try future.advance(to: next)), "at the moment")
+        try #require(!isDue(name, try future.advance(to: next - .milliseconds(1))), "not before the forecast")
+        try #require(isDue(name, try future.advance(to: next)), "at the forecast")
         return true
     }
 

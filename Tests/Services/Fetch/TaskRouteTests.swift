@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("task requests over HTTP", .timeLimit(.minutes(5))) struct TaskRequestRoutes {
-    @Test func aRequestIsSubmittedRunsAndIsUsedUp() async throws {
+@Suite("Task requests over HTTP", .timeLimit(.minutes(5))) struct TaskRequestRoutes {
+    @Test func `a task request runs once at its forecast time`() async throws {
         let quick = ["--fetch-floor-seconds", "1", "--fetch-slot-seconds", "1", "--fetch-jitter-seconds", "0"]
         try await FetchBench.run(quick) { bench in
             let position = try await bench.scheduler("t1")
@@ -22,7 +22,7 @@ import Timeline
                 try await bench.send("GET", path).json["running"]?["request"]?.string != nil
             }
             let due = try await bench.send("GET", path)
-            // It came due exactly when the answer said, and stays pending until the app was woken.
+            // It came due at the time in the response, and it stays pending until the app is woken.
             #expect(due.json["running"]?["dueAt"]?.string == nextRun)
             #expect(due.json["items"]?.items?.count == 1)
             let tag = try #require(due.etag)
@@ -45,7 +45,7 @@ import Timeline
         }
     }
 
-    @Test func aTesterLaunchesExpiresAndCancels() async throws {
+    @Test func `a tester launches, expires and cancels task requests`() async throws {
         try await FetchBench.run { bench in
             let position = try await bench.scheduler("t2")
             let path = "t2/apps/a/task-requests"
@@ -88,7 +88,7 @@ import Timeline
         }
     }
 
-    @Test func refusalsHaveApplesNamesAndNumbers() async throws {
+    @Test func `refusals have the names and numbers of Apple`() async throws {
         try await FetchBench.run { bench in
             let position = try await bench.scheduler("t3")
             let path = "t3/apps/a/task-requests"

@@ -8,7 +8,7 @@ import TestSupport
 import Timeline
 
 extension TraceScript<FetchMachine> {
-    /// Traces begin on a Monday at 00:00 UTC and know one time zone, two hours east. Slots are met without jitter.
+    /// Traces begin on a Monday at 00:00 UTC and have one time zone, two hours east. Slots have no jitter.
     static func fetch(_ trace: Trace) throws -> Self {
         var policy = FetchPolicy.forTests
         policy.jitter = .zero

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.aside) struct FetchTraces {
     @Test(arguments: try Trace.all(in: .module, atLeast: 44))
-    func everyGoldenTraceComesOutExactly(_ trace: Trace) throws {
+    func `every golden trace gives exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .fetch(trace))
         try player.play()
     }
