@@ -29,7 +29,7 @@ public import Timeline
 ///     [*] --> pending: submitted
 ///     pending --> pending: replaced, refused, not answered
 ///     pending --> [*]: cancelled
-///     pending --> due: its moment has come, simulated
+///     pending --> due: its time has come, simulated
 ///     due --> pending: refused, not answered
 ///     due --> running: woken
 ///     running --> stopping: the user returned, a condition ended, simulated
