@@ -41,9 +41,16 @@ let pure: [Target.Dependency] = ["Records", "Timeline", "Contracts", "Machines",
 let durable: [Target.Dependency] =
     pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
 
-func shared(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+/// Writes the code that records need beside their declarations.
+func generatesRecords() -> [Target.PluginUsage] { [.plugin(name: "GenerateRecords")] }
+
+func shared(
+    _ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil,
+    plugins: [Target.PluginUsage] = []
+) -> Target {
     .target(
-        name: name, dependencies: dependencies, path: "Shared/\(name)", resources: resources, swiftSettings: strict)
+        name: name, dependencies: dependencies, path: "Shared/\(name)", resources: resources, swiftSettings: strict,
+        plugins: plugins)
 }
 
 /// A service is three targets: its pure machine, its routes and wiring, its executable.
@@ -55,13 +62,14 @@ func service(
         machine
         ? [
             .target(
-                name: "\(name)Machine", dependencies: pure, path: "Services/\(name)/Machine", swiftSettings: strict)
+                name: "\(name)Machine", dependencies: pure, path: "Services/\(name)/Machine", swiftSettings: strict,
+                plugins: generatesRecords())
         ] : []
     let own: [Target.Dependency] = machine ? [.target(name: "\(name)Machine")] : []
     return rules + [
         .target(
             name: "\(name)Service", dependencies: durable + own + more, path: "Services/\(name)/Service",
-            resources: resources, swiftSettings: strict),
+            resources: resources, swiftSettings: strict, plugins: generatesRecords()),
         .executableTarget(
             name: name.lowercased(),
             dependencies: [.target(name: "\(name)Service"), "ServiceKit", arguments],
@@ -72,7 +80,8 @@ func service(
 func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target
 {
     .testTarget(
-        name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict)
+        name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict,
+        plugins: generatesRecords())
 }
 
 // Statements, not one long expression: the manifest is compiled at every build, and the compiler is slow at long sums.
@@ -80,9 +89,17 @@ var targets: [Target] = [
     .systemLibrary(
         name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CMalloc", path: "Shared/CMalloc"),
+    .target(
+        name: "RecordGeneration", path: "Shared/RecordGenerator", exclude: ["Main"], swiftSettings: strict),
+    .executableTarget(
+        name: "RecordGenerator", dependencies: ["RecordGeneration"], path: "Shared/RecordGenerator/Main",
+        swiftSettings: strict),
+    .plugin(
+        name: "GenerateRecords", capability: .buildTool(), dependencies: ["RecordGenerator"],
+        path: "Shared/GenerateRecords"),
     shared("Records", [collections]),
     shared("Timeline", ["Records"]),
-    shared("Contracts", ["Records", "Timeline", collections, crypto]),
+    shared("Contracts", ["Records", "Timeline", collections, crypto], plugins: generatesRecords()),
     shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
     shared("Postgres", ["CLibpq", logging, collections, crypto]),
     shared(
@@ -98,14 +115,14 @@ var targets: [Target] = [
             "CMalloc", "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdCore, hummingbirdTLS, httpTypes,
             logging, lifecycle, configuration, arguments, jwt, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
             asyncAlgorithms,
-        ]),
+        ], plugins: generatesRecords()),
     .target(
         name: "TestSupport",
         dependencies: [
             "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
             nioPosix, logging,
         ],
-        path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict),
+        path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict, plugins: generatesRecords()),
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
     .target(
         name: "Attack",
@@ -128,6 +145,7 @@ var targets: [Target] = [
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
     tests("RecordsTests", "Shared/Records", ["Records", "TestSupport"]),
+    tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
     tests(
         "PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging, nioCore, nioPosix, nioSSL]),

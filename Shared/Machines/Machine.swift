@@ -65,6 +65,9 @@ public protocol MachineRefusal: Error, Sendable {
 }
 
 extension Machine {
+    /// The state of an aggregate without events.
+    public init() { self = .placeholder }
+
     /// The service's name: event source, consumer and database schema.
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }

@@ -96,8 +96,6 @@ public struct BinaryReader: FieldVisitor {
 }
 
 extension Record {
-    @inlinable public static var placeholder: Self { Self() }
-
     @inlinable
     public func write(to binary: inout BinaryWriter) {
         var copy = self
@@ -106,7 +104,7 @@ extension Record {
 
     @inlinable
     public static func read(from binary: inout BinaryReader) -> Self {
-        var record = Self()
+        var record = placeholder
         record.visit(&binary)
         return record
     }

@@ -82,7 +82,7 @@ public struct JSONReader: FieldVisitor {
         let outer = (members, known)
         (members, known) = (own, [])
         let before = faults.count
-        var record = R()
+        var record = R.placeholder
         record.visit(&self)
         if !isLenient {
             for member in own where !known.contains(member.name) { mark(member.name, "is not a known member") }

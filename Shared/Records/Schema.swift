@@ -36,7 +36,7 @@ public struct SchemaBuilder: FieldVisitor {
 extension Record {
     public static var schema: JSON {
         var builder = SchemaBuilder()
-        var record = Self()
+        var record = placeholder
         record.visit(&builder)
         return builder.schema
     }

@@ -29,16 +29,23 @@ extension Value {
     @inlinable public static var ifMissing: Self? { nil }
 }
 
-/// A structure whose stored fields are told once, in ``visit(_:)``, and are from then on readable and writable as JSON and
-/// as binary, checked on the way in, and described by a schema.
+/// A structure whose stored properties are its fields. JSON, the binary form, validation and the schema follow from them.
 ///
-/// `visit` must tell the same fields in the same order every time, whatever their values.
+/// `RecordGenerator` writes the initializer, the placeholder and ``visit(_:)`` of each record from its declaration. The order of
+/// the properties is the order of the binary form. A record that declares `visit` itself must visit the same fields in the same
+/// order every time, whatever their values.
 public protocol Record: Value {
-    init()
     mutating func visit<V: FieldVisitor>(_ fields: inout V)
 }
 
-/// What walks over the fields of a ``Record``.
+/// An optional property that JSON always has: as `null` where it is nil. JSON omits other optional properties that are nil.
+public typealias Nullable<Wrapped: Value> = Wrapped?
+/// A property that JSON may omit. It then has its initial value.
+public typealias Defaulted<T: Value> = T
+/// A record whose fields are members of the JSON object around it.
+public typealias Flattened<R: Record> = R
+
+/// A visitor of the fields of a ``Record``.
 public protocol FieldVisitor {
     /// False for visitors that look at no rule: rules hold closures, and making them costs more than writing a field.
     static var readsRules: Bool { get }

@@ -10,17 +10,15 @@ import Timeline
 
 /// A dead letter in the API for operators.
 struct DeadLetterDocument: Record {
-    var key = ""
-    var partition = 0
-    /// The offset of an event.
-    var offset: Int?
     /// The time of a deadline.
-    var due: Instant?
+    var due: Nullable<Instant> = nil
+    var key = ""
+    /// The offset of an event.
+    var offset: Nullable<Int> = nil
+    var partition = 0
     /// The fault; nil for an input that waits behind another dead letter.
-    var reason: String?
+    var reason: Nullable<String> = nil
     var setAsideAt: Instant = .epoch
-
-    init() {}
 
     init(_ letter: DeadLetter) {
         key = letter.key.description
@@ -30,32 +28,16 @@ struct DeadLetterDocument: Record {
         reason = letter.reason
         setAsideAt = letter.setAsideAt
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("due", &due)
-        fields.field("key", &key)
-        fields.field("offset", &offset)
-        fields.field("partition", &partition)
-        fields.field("reason", &reason)
-        fields.field("setAsideAt", &setAsideAt)
-    }
 }
 
 struct DeadLetterList: Record {
     var items: [DeadLetterDocument] = []
-    var next: String?
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
+    var next: Nullable<String> = nil
 }
 
 /// The number of inputs that `replay` or `discard` processed.
 struct ReleaseDocument: Record {
     var taken = 0
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("taken", &taken) }
 }
 
 extension DurableRuntime {

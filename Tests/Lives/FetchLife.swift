@@ -116,7 +116,7 @@ package struct FetchLife: Life {
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []))
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
-        case 2, 3: try tell(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
+        case 2, 3: try tell(LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero))
         case 4: try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: .forceQuit))
         case 5: try tell(LifecycleEvent.DevicePowered(power: chance(8) ? .off : .boot))
         case 6:
@@ -243,7 +243,7 @@ extension InMemoryRuntime<FetchMachine> {
     package mutating func open(_ app: String, _ key: AggregateKey, at time: Instant, for stay: Interval) throws {
         try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []), of: key, at: time)
         try tell(
-            LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero), of: key,
+            LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero), of: key,
             at: time + stay)
     }
 

@@ -87,14 +87,14 @@ package struct LifecycleLife: Life {
             let kind = pick(TaskRequestKind.allCases) ?? .refresh
             return event(
                 FetchEvent.TaskDue(
-                    app: anyApp(), identifier: "t", kind: kind, request: request,
-                    expirationHandler: Bool.random(using: &random)))
+                    app: anyApp(), expirationHandler: Bool.random(using: &random), identifier: "t", kind: kind,
+                    request: request))
         case 3:
             let app = anyApp()
             let running = device.apps[app]?.wakes.values.filter { $0.kind.reason == .task } ?? []
             return event(
                 FetchEvent.TaskStopped(
-                    app: app, identifier: "t", request: pick(running)?.request ?? "none", cause: .userReturned))
+                    app: app, cause: .userReturned, identifier: "t", request: pick(running)?.request ?? "none"))
         default: return event(TransferEvent.WakeRequested(app: anyApp(), session: request))
         }
     }

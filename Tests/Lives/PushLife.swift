@@ -76,7 +76,7 @@ package struct PushLife: Life {
         case 10: try submit(.setThrottle(Int.random(in: 0..<4, using: &random) != 0))
         case 11, 12: try deliver(LifecycleEvent.ConditionsChanged(conditions: conditions()))
         case 13: try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))
-        case 14: try deliver(LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero))
+        case 14: try deliver(LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero))
         case 15:
             if Int.random(in: 0..<5, using: &random) == 0 {
                 try deliver(LifecycleEvent.AppUninstalled(app: app))
@@ -102,7 +102,7 @@ package struct PushLife: Life {
     private mutating func changeSettings(_ app: String) throws {
         let allowed = Int.random(in: 0..<3, using: &random) > 0 ? Switch.on : .off
         let settings: JSON = ["app": .string(app), "settings": ["notifications": .string(allowed.rawValue)]]
-        let data = try JSON(parsing: LifecycleEvent.SettingsChanged().jsonBytes).overlaid(with: settings)
+        let data = try JSON(parsing: LifecycleEvent.SettingsChanged.placeholder.jsonBytes).overlaid(with: settings)
         try deliver(LifecycleEvent.SettingsChanged(json: data))
     }
 

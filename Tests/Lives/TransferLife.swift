@@ -89,7 +89,7 @@ package struct TransferLife: Life {
         case 0: return LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
         case 1: return LifecycleEvent.AppInstalled(app: app, manifest: Manifest())
         case 2, 3, 4: return LifecycleEvent.AppLaunched(app: app, callbacks: [])
-        case 5: return LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero)
+        case 5: return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
         case 6: return LifecycleEvent.AppSuspended(app: app)
         case 7:
             return LifecycleEvent.AppTerminated(
@@ -204,6 +204,6 @@ extension TransferMachine {
 extension AppFile {
     fileprivate init(length: Int) {
         self.init()
-        pieces = [StoredPiece(name: "piece", length: length)]
+        pieces = [StoredPiece(length: length, name: "piece")]
     }
 }

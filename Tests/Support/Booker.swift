@@ -23,16 +23,9 @@ public struct Booker: Machine, Equatable {
     public static let follows: Set<String> = []
     public static let holdsMoments = true
 
-    public var counter = Counter()
+    public var counter: Flattened<Counter> = Counter()
     /// Under which it books.
-    private var ceiling: Int?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        counter.visit(&fields)
-        fields.omittable("ceiling", &ceiling)
-    }
+    var ceiling: Int?
 
     public var nextDeadline: Instant? { counter.nextDeadline }
     public static func ceiling(_ policy: Int) -> Int? { policy }

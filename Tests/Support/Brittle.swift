@@ -1,6 +1,6 @@
 import Contracts
 public import Machines
-public import Records
+import Records
 import Synchronization
 public import Timeline
 
@@ -34,13 +34,6 @@ public struct Brittle: Machine, Equatable {
 
     public var counter = Counter()
     public var lastPing = ""
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("counter", &counter)
-        fields.field("lastPing", &lastPing)
-    }
 
     public var nextDeadline: Instant? { counter.nextDeadline }
 

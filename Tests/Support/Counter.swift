@@ -27,16 +27,7 @@ public struct Counter: Machine, Equatable {
     public var total = 0
     public var pings = 0
     public var rings = 0
-    public var ringAt: Instant?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("total", &total)
-        fields.field("pings", &pings)
-        fields.field("rings", &rings)
-        fields.field("ringAt", &ringAt)
-    }
+    public var ringAt: Nullable<Instant> = nil
 
     public var nextDeadline: Instant? { ringAt }
 
@@ -69,64 +60,36 @@ public struct Counter: Machine, Equatable {
     }
 }
 
+/// A number was added.
 public struct Added: EventData {
     public static let type = "counter.number.added"
-    public static let summary = "A number was added."
-    public var amount = 0
-    public var mark = ""
-    public init() {}
-    init(amount: Int, mark: String) {
-        self.amount = amount
-        self.mark = mark
-    }
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("amount", &amount)
-        fields.field("mark", &mark)
-    }
+    public var amount: Int
+    public var mark: String
 }
 
+/// A time to ring was set.
 public struct RingSet: EventData {
     public static let type = "counter.ring.set"
-    public static let summary = "A moment to ring was set."
-    public var at = Instant.epoch
-    public init() {}
-    init(at: Instant) { self.at = at }
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("at", &at) }
+    public var at: Instant
 }
 
+/// The counter rang.
 public struct Rang: EventData {
     public static let type = "counter.ring.rung"
-    public static let summary = "The moment came."
-    public var due = Instant.epoch
-    public init() {}
-    init(due: Instant) { self.due = due }
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("due", &due) }
+    public var due: Instant
 }
 
+/// A ping of the other side was counted.
 public struct PingCounted: EventData {
     public static let type = "counter.ping.counted"
-    public static let summary = "The other side's ping was counted."
-    public var event = ""
-    public init() {}
-    init(event: String) { self.event = event }
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
+    public var event: String
 }
 
-/// What a ``Punctual`` counter alone emits.
+/// An outage put off the ring by its length. Only a ``Punctual`` counter emits it.
 public struct OutageCounted: EventData {
     public static let type = "counter.outage.counted"
-    public static let summary = "The ring was put off by the length of an outage."
-    public var from = Instant.epoch
-    public var until = Instant.epoch
-    public init() {}
-    public init(from: Instant, until: Instant) {
-        self.from = from
-        self.until = until
-    }
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("from", &from)
-        fields.field("until", &until)
-    }
+    public var from: Instant
+    public var until: Instant
 }
 
 public enum CounterEvent: EventFamily {
@@ -137,17 +100,4 @@ public enum CounterEvent: EventFamily {
     case noted(OutageCounted)
 
     public static let source = "counter"
-    public static let catalogue: [EventKind<CounterEvent>] = [
-        EventKind(CounterEvent.added), EventKind(CounterEvent.set), EventKind(CounterEvent.rang),
-        EventKind(CounterEvent.pinged), EventKind(CounterEvent.noted),
-    ]
-    public var data: any EventData {
-        switch self {
-        case .added(let data): data
-        case .set(let data): data
-        case .rang(let data): data
-        case .pinged(let data): data
-        case .noted(let data): data
-        }
-    }
 }

@@ -15,11 +15,7 @@ public struct Punctual: Machine, Equatable {
     public static let follows = Counter.follows
     public static let ownsLimits = true
 
-    public var counter = Counter()
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { counter.visit(&fields) }
+    public var counter: Flattened<Counter> = Counter()
 
     public var nextDeadline: Instant? { counter.nextDeadline }
 

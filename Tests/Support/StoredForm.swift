@@ -20,7 +20,7 @@ public enum StoredForm {
 
     private static func fields<R: Record>(of record: R.Type, _ place: String) -> [String] {
         var fields = Fields(place: place)
-        var value = record.init()
+        var value = record.placeholder
         value.visit(&fields)
         return fields.lines
     }

@@ -65,7 +65,7 @@ extension TraceStep {
     /// The data of another service's event: what the step leaves out is as in a new value; nil where it is none of those.
     public func event(of types: [any EventData.Type]) throws -> (any EventData)? {
         guard let type = types.first(where: { $0.type == action }) else { return nil }
-        return try type.init(json: try JSON(parsing: type.init().jsonBytes).overlaid(with: with))
+        return try type.init(json: try JSON(parsing: type.placeholder.jsonBytes).overlaid(with: with))
     }
 }
 

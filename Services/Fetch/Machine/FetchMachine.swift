@@ -1,7 +1,7 @@
 public import Contracts
 public import Machines
 public import OrderedCollections
-public import Records
+import Records
 public import Timeline
 
 /// One device: its conditions, and the next background refresh and the task requests of each app.
@@ -65,22 +65,6 @@ public struct FetchMachine: Machine {
     public var wokenAt: Instant?
 
     public static let version = 2
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("profile", &profile)
-        fields.omittable("fleet", &fleet)
-        fields.omittable("timeZone", &timeZone)
-        fields.field("isPoweredOn", &isPoweredOn)
-        fields.field("conditions", &conditions)
-        fields.omittable("lockedAt", &lockedAt)
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.field("isBackgroundRefreshRestricted", &isBackgroundRefreshRestricted)
-        fields.field("apps", &apps)
-        fields.field("spending", &spending)
-        fields.omittable("wokenAt", &wokenAt)
-    }
 
     public var nextDeadline: Instant? {
         let apps = known

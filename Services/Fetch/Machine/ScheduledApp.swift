@@ -46,31 +46,6 @@ public struct ScheduledApp: Record, Equatable {
     /// The run of a task request, from its due time to its end, at most one for each app.
     public var runningTask: RunningTask?
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("declaresFetch", &declaresFetch)
-        fields.field("declaresProcessing", &declaresProcessing)
-        fields.field("permittedTaskIdentifiers", &permittedTaskIdentifiers)
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.field("forceQuit", &forceQuit)
-        fields.field("inForeground", &inForeground)
-        fields.omittable("openedAt", &openedAt)
-        fields.field("interval", &interval)
-        fields.omittable("intervalSetAt", &intervalSetAt)
-        fields.omittable("endedAt", &endedAt)
-        fields.omittable("refusedAt", &refusedAt)
-        fields.omittable("newDataAt", &newDataAt)
-        fields.omittable("running", &running)
-        fields.omittable("wait", &wait)
-        fields.field("usage", &usage)
-        fields.field("standing", &standing)
-        fields.field("spending", &spending)
-        fields.field("contentAges", &contentAges)
-        fields.field("tasks", &tasks)
-        fields.omittable("runningTask", &runningTask)
-    }
-
     /// Whether intervals have an effect. From iOS 13, permitted task identifiers in the manifest disable background fetch
     /// (Apple, "Using background tasks to update your app").
     public func fetches(on profile: ProfileName?) -> Bool {
@@ -88,29 +63,18 @@ public struct ScheduledApp: Record, Equatable {
 
 /// The wait for an app's next refresh.
 public struct Wait: Record, Equatable {
-    /// The reserved time; nil while factors block the refresh.
-    public var at: Instant?
     /// The best time without other wakes; nil if that is the reserved time.
     public var aim: Instant?
+    /// The reserved time; nil while factors block the refresh.
+    public var at: Instant?
+    /// The factors that block the refresh.
+    public var blockers: [FetchFactor] = []
     /// The limit of wakes per second under which the time is reserved; nil if there is none.
     public var ceiling: Int?
     /// The time at which interval and floor have passed.
     public var earliest = Instant.epoch
     /// The time at which the budgets allow the refresh; nil if they do at `earliest`.
     public var fundedAt: Instant?
-    /// The factors that block the refresh.
-    public var blockers: [FetchFactor] = []
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("aim", &aim)
-        fields.omittable("at", &at)
-        fields.field("blockers", &blockers)
-        fields.omittable("ceiling", &ceiling)
-        fields.field("earliest", &earliest)
-        fields.omittable("fundedAt", &fundedAt)
-    }
 
     /// The best time without other wakes; nil while factors block the refresh.
     var best: Instant? { aim ?? at }
@@ -118,28 +82,17 @@ public struct Wait: Record, Equatable {
 
 /// A refresh in progress.
 public struct RunningFetch: Record, Equatable {
+    /// The time at which it is given up.
+    public var answerBy = Instant.epoch
+    public var dueAt = Instant.epoch
     /// The identifier of the refresh.
     public var fetch = ""
-    public var dueAt = Instant.epoch
+    /// Whether a tester started it.
+    public var simulated = false
     /// The time of the wake; nil until then.
     public var startedAt: Instant?
     /// The identifier of the wake.
     public var wake: String?
-    /// The time at which it is given up.
-    public var answerBy = Instant.epoch
-    /// Whether a tester started it.
-    public var simulated = false
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("answerBy", &answerBy)
-        fields.field("dueAt", &dueAt)
-        fields.field("fetch", &fetch)
-        fields.field("simulated", &simulated)
-        fields.omittable("startedAt", &startedAt)
-        fields.omittable("wake", &wake)
-    }
 }
 
 extension FetchMachine {

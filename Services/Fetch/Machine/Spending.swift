@@ -3,18 +3,10 @@ public import Timeline
 
 /// The energy and data that refreshes of an app or a device have spent since the beginning of a day.
 public struct Spending: Record, Equatable {
+    public var bytes = 0
     /// The beginning of the day in local time.
     public var day = Instant.epoch
     public var millijoules = 0
-    public var bytes = 0
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("bytes", &bytes)
-        fields.field("day", &day)
-        fields.field("millijoules", &millijoules)
-    }
 
     mutating func charge(millijoules: Int, bytes: Int, day: Instant) {
         // Clock changes and travel move the beginning of a day a little without a new day.

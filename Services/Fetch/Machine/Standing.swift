@@ -6,22 +6,14 @@ public import Timeline
 /// accurate results the prediction). The weights are our choice.
 public struct Standing: Record, Equatable {
     /// The reliability score from 0 to 1000, in which recent refreshes count most. An app begins with 500.
-    public var merit = Self.middle
+    public var merit: Int = Self.middle
     /// The share of recent refreshes with new data, in thousandths.
-    public var newDataShare = Self.middle
+    public var newDataShare: Int = Self.middle
     /// The number of refreshes behind these values, counted up to ``enough``.
     public var refreshes = 0
 
-    static let middle = 500
+    public static let middle = 500
     static let enough = 16
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("merit", &merit)
-        fields.field("newDataShare", &newDataShare)
-        fields.field("refreshes", &refreshes)
-    }
 
     /// Updates the values with a refresh. A refresh that never began does not count.
     mutating func learn(_ result: FetchResult, elapsed: Interval, bytesReceived: Int?) {
@@ -62,25 +54,15 @@ public struct Standing: Record, Equatable {
 
 /// The age of the content when the user opened the app. Background refreshes exist to keep it low.
 public struct ContentAges: Record, Equatable {
-    /// The number of openings.
-    public var openings = 0
-    /// The openings before the first refresh with new data.
-    public var withoutContent = 0
+    var count = 0
     /// The age at the last opening; nil if there was no content.
     public var last: Interval?
+    /// The number of openings.
+    public var openings = 0
     /// The sum of the ages in milliseconds. After 64 openings the sum and the count are halved.
-    private var sum = 0
-    private var count = 0
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("count", &count)
-        fields.omittable("last", &last)
-        fields.field("openings", &openings)
-        fields.field("sum", &sum)
-        fields.field("withoutContent", &withoutContent)
-    }
+    var sum = 0
+    /// The openings before the first refresh with new data.
+    public var withoutContent = 0
 
     mutating func learn(_ age: Interval?) {
         openings += 1

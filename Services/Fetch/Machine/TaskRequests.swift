@@ -15,40 +15,20 @@ public struct PendingTask: Record, Equatable {
     public var wait: TaskWait?
     /// Its run that is due but has not begun. The request is removed when the run begins.
     public var run: String?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("request", &request)
-        fields.field("submittedAt", &submittedAt)
-        fields.omittable("refusedAt", &refusedAt)
-        fields.omittable("wait", &wait)
-        fields.omittable("run", &run)
-    }
 }
 
 /// The wait for the run of a task request.
 public struct TaskWait: Record, Equatable {
-    /// The reserved time; nil while factors block the request.
-    public var at: Instant?
     /// The best time without other wakes; nil if that is the reserved time.
     public var aim: Instant?
     /// The limit of wakes per second under which the time is reserved; nil if there is none.
     public var ceiling: Int?
     /// The earliest time of the run.
     public var earliest = Instant.epoch
+    /// The reserved time; nil while factors block the request.
+    public var at: Instant?
     /// The factors that block the request.
     public var blockers: [TaskFactor] = []
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("aim", &aim)
-        fields.omittable("ceiling", &ceiling)
-        fields.field("earliest", &earliest)
-        fields.omittable("at", &at)
-        fields.field("blockers", &blockers)
-    }
 }
 
 extension TaskWait {
@@ -73,19 +53,6 @@ public struct RunningTask: Record, Equatable {
     public var simulated = false
     /// The reason why it was stopped; nil if it was not.
     public var stopped: TaskStopCause?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("submission", &submission)
-        fields.field("request", &request)
-        fields.field("dueAt", &dueAt)
-        fields.omittable("startedAt", &startedAt)
-        fields.omittable("wake", &wake)
-        fields.field("answerBy", &answerBy)
-        fields.field("simulated", &simulated)
-        fields.omittable("stopped", &stopped)
-    }
 }
 
 extension ScheduledApp {

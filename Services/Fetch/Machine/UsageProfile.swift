@@ -4,25 +4,17 @@ import Timeline
 /// A histogram of the openings of an app by hour of the week, which forgets a quarter every week. The weights are relative:
 /// when one gets too large, all are halved.
 public struct UsageProfile: Record, Equatable {
-    private var weights = HourWeights()
-    /// The week of the last opening, counted from 1970.
-    private var week = 0
     /// The number of times that the weights were halved and not doubled since.
-    private var halvings = 0
+    var halvings = 0
+    /// The week of the last opening, counted from 1970.
+    var week = 0
+    var weights = HourWeights()
 
     /// The weight of one opening before any halving.
     static let opening = 32
     static let most = 255
     /// The number of hours in a week.
     public static let hoursOfWeek = 168
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("halvings", &halvings)
-        fields.field("week", &week)
-        fields.field("weights", &weights)
-    }
 
     /// Converts openings whose weights have another scale, and rounds the new weights.
     ///

@@ -8,37 +8,27 @@ import Timeline
 struct BudgetsDocument: Record {
     /// One daily limit. A quarter is available when the day begins, the rest evenly over 24 h.
     struct Account: Record {
+        /// The part of the limit that the day allows so far, spent or not.
+        var allowed = 0
         /// The limit of the whole day.
         var limit = 0
         var spent = 0
-        /// The part of the limit that the day allows so far, spent or not.
-        var allowed = 0
-
-        init() {}
 
         init(limit: Int, spent: Int, day: Instant, now: Instant) {
             self.limit = limit
             self.spent = spent
             allowed = Budget.available(limit, day, at: now)
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("allowed", &allowed)
-            fields.field("limit", &limit)
-            fields.field("spent", &spent)
-        }
     }
 
     /// The budgets of an app, or of a device.
     struct Ledger: Record {
-        /// The energy in millijoules. Refreshes on a charger spend none.
-        var energy = Account()
+        /// The time at which the budget allows a refresh again; null if it does now.
+        var availableAt: Nullable<Instant> = nil
         /// The data in bytes.
         var data = Account()
-        /// The time at which the budget allows a refresh again; null if it does now.
-        var availableAt: Instant?
-
-        init() {}
+        /// The energy in millijoules. Refreshes on a charger spend none.
+        var energy = Account()
 
         init(_ spending: Spending, _ budget: Budget, day: Instant, now: Instant) {
             let spent = spending.asOf(now)
@@ -47,12 +37,6 @@ struct BudgetsDocument: Record {
             let moment = budget.allows(spending)
             availableAt = moment > now ? moment : nil
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("availableAt", &availableAt)
-            fields.field("data", &data)
-            fields.field("energy", &energy)
-        }
     }
 
     /// The budgets of an app and of its device, which both limit the app.
@@ -60,37 +44,22 @@ struct BudgetsDocument: Record {
         var app = Ledger()
         var device = Ledger()
 
-        init() {}
-
         init(_ app: ScheduledApp, _ device: FetchMachine, now: Instant, _ policy: FetchPolicy) {
             let day = device.day(of: now, policy)
             self.app = Ledger(app.spending, policy.appBudget, day: day, now: now)
             self.device = Ledger(device.spending, policy.deviceBudget, day: day, now: now)
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("device", &device)
-        }
     }
 
-    var day = Instant.epoch
-    var device = Ledger()
     /// The budgets of the apps by bundle identifier.
     var apps: OrderedDictionary<String, Ledger> = [:]
-
-    init() {}
+    var day = Instant.epoch
+    var device = Ledger()
 
     init(_ state: FetchMachine, now: Instant, _ policy: FetchPolicy) {
         let day = state.day(of: now, policy)
         self.day = day
         device = Ledger(state.spending, policy.deviceBudget, day: day, now: now)
         for (name, app) in state.apps { apps[name] = Ledger(app.spending, policy.appBudget, day: day, now: now) }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apps", &apps)
-        fields.field("day", &day)
-        fields.field("device", &device)
     }
 }

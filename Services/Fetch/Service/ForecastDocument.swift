@@ -10,13 +10,11 @@ struct ForecastDocument: Record {
 
     struct Factor: Record {
         var factor = FetchFactor.battery
-        var verdict = VerdictWord.score
-        var score: Double?
         var reason: String?
+        var score: Double?
         /// The time at which it stops blocking; absent if only a change ends it.
         var until: Instant?
-
-        init() {}
+        var verdict = VerdictWord.score
 
         init(_ opinion: Forecast.Opinion) {
             factor = opinion.factor
@@ -28,52 +26,29 @@ struct ForecastDocument: Record {
             case .score(let score): self.score = Double(score) / 1000
             }
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("factor", &factor)
-            fields.omittable("reason", &reason)
-            fields.omittable("score", &score)
-            fields.omittable("until", &until)
-            fields.field("verdict", &verdict)
-        }
     }
 
     struct Next: Record {
-        /// The reserved time.
-        var at = Instant.epoch
         /// The best time without the limit of the suite and the other wakes of the device.
         var aim = Instant.epoch
-        /// The score of the best time.
-        var score = 0.0
+        /// The reserved time.
+        var at = Instant.epoch
         /// Every factor at the reserved time.
         var factors: [Factor] = []
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("aim", &aim)
-            fields.field("at", &at)
-            fields.field("factors", &factors)
-            fields.field("score", &score)
-        }
+        /// The score of the best time.
+        var score = 0.0
     }
 
     struct Skipped: Record {
-        var slot = Instant.epoch
         var factor = FetchFactor.battery
         var reason = ""
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("factor", &factor)
-            fields.field("reason", &reason)
-            fields.field("slot", &slot)
-        }
+        var slot = Instant.epoch
     }
 
     /// Advice that a push would serve the app better.
     struct Advice: Record {
         var advice = Forecast.Advice.sporadicContent
         var detail = ""
-
-        init() {}
 
         init(_ advice: Forecast.Advice) {
             self.advice = advice
@@ -84,11 +59,6 @@ struct ForecastDocument: Record {
                 case .criticalContent:
                     "Users see content that is much older than the interval, because the system decides when to refresh. Send urgent content by push."
                 }
-        }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("advice", &advice)
-            fields.field("detail", &detail)
         }
     }
 
@@ -101,32 +71,22 @@ struct ForecastDocument: Record {
         /// The minimum gap between two refreshes that follows from the score.
         var pauseSeconds = Interval.zero
 
-        init() {}
-
         init(_ standing: Standing, _ policy: FetchPolicy) {
             merit = Double(standing.merit) / 1000
             newDataShare = Double(standing.newDataShare) / 1000
             pauseSeconds = standing.pause(policy.floor)
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("merit", &merit)
-            fields.field("newDataShare", &newDataShare)
-            fields.field("pauseSeconds", &pauseSeconds)
-        }
     }
 
     /// The age of the content when the user opened the app.
     struct ContentAge: Record {
+        /// The age at the last opening; null if there was no content.
+        var lastSeconds: Nullable<Interval> = nil
+        /// The mean of about the last 64 openings with content; null before the first.
+        var meanSeconds: Nullable<Interval> = nil
         var openings = 0
         /// The openings before the first refresh with new data.
         var withoutContent = 0
-        /// The mean of about the last 64 openings with content; null before the first.
-        var meanSeconds: Interval?
-        /// The age at the last opening; null if there was no content.
-        var lastSeconds: Interval?
-
-        init() {}
 
         init(_ ages: ContentAges) {
             openings = ages.openings
@@ -134,35 +94,26 @@ struct ForecastDocument: Record {
             meanSeconds = ages.mean
             lastSeconds = ages.last
         }
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("lastSeconds", &lastSeconds)
-            fields.field("meanSeconds", &meanSeconds)
-            fields.field("openings", &openings)
-            fields.field("withoutContent", &withoutContent)
-        }
     }
 
+    var advice: [Advice] = []
     var app = ""
-    var interval = FetchInterval.never
-    /// False for an app without the mode `fetch`, and for the interval `never`.
-    var inEffect = false
-    /// The refresh in progress.
-    var running: String?
-    var nextFetch: Next?
+    var budgets = BudgetsDocument.Pair()
+    var contentAge = ContentAge()
     /// Every factor now.
     var factors: [Factor] = []
+    /// False for an app without the mode `fetch`, and for the interval `never`.
+    var inEffect = false
+    var interval = FetchInterval.never
+    var nextFetch: Nullable<Next> = nil
+    var results = Results()
+    /// The refresh in progress.
+    var running: Nullable<String> = nil
+    var skipped: [Skipped] = []
     /// The likelihood of an opening in each hour of the week, relative to the likeliest, from Monday 00:00 local time.
     var usage: [Double] = []
-    var skipped: [Skipped] = []
-    var budgets = BudgetsDocument.Pair()
-    var results = Results()
-    var contentAge = ContentAge()
-    var advice: [Advice] = []
     /// The limit of wakes per second of the whole suite; null if there is none.
-    var wakesPerSecond: Int?
-
-    init() {}
+    var wakesPerSecond: Nullable<Int> = nil
 
     init(_ name: String, _ device: FetchMachine, _ forecast: Forecast, now: Instant, _ policy: FetchPolicy) {
         let app = device.apps[name] ?? ScheduledApp()
@@ -192,21 +143,5 @@ struct ForecastDocument: Record {
             document.reason = skip.reason
             return document
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("advice", &advice)
-        fields.field("app", &app)
-        fields.field("budgets", &budgets)
-        fields.field("contentAge", &contentAge)
-        fields.field("factors", &factors)
-        fields.field("inEffect", &inEffect)
-        fields.field("interval", &interval)
-        fields.field("nextFetch", &nextFetch)
-        fields.field("results", &results)
-        fields.field("running", &running)
-        fields.field("skipped", &skipped)
-        fields.field("usage", &usage)
-        fields.field("wakesPerSecond", &wakesPerSecond)
     }
 }

@@ -6,32 +6,18 @@ public import Timeline
 /// The reasons for the state of an app, its next change, and the result of each kind of wake now.
 public struct Explanation: Record {
     public var app = ""
-    public var state = AppState.notRunning
-    public var since: Instant?
+    public var backgroundRefresh = BackgroundRefreshStatus.available
     /// The reason for the state, as a sentence.
     public var because = ""
+    /// The energy that the app has used until now.
+    public var energy = EnergyLedger()
     /// The work that keeps the app running.
     public var heldBy: [Hold] = []
     /// The next change by time alone; nil if there is none.
-    public var next: Next?
-    public var backgroundRefresh = BackgroundRefreshStatus.available
+    public var next: Nullable<Next> = nil
+    public var since: Nullable<Instant> = nil
+    public var state = AppState.notRunning
     public var wakes: [WakeOutlook] = []
-    /// The energy that the app has used until now.
-    public var energy = EnergyLedger()
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.field("because", &because)
-        fields.field("energy", &energy)
-        fields.field("heldBy", &heldBy)
-        fields.field("next", &next)
-        fields.field("since", &since)
-        fields.field("state", &state)
-        fields.field("wakes", &wakes)
-    }
 }
 
 extension Explanation {
@@ -40,15 +26,13 @@ extension Explanation {
 
     /// Work that keeps an app running.
     public struct Hold: Record, Equatable {
+        /// The time at which the system ends it; nil without a limit.
+        public var deadline: Nullable<Instant> = nil
         public var kind = HoldKind.callback
         /// The name of the callback, task or activity, or the id of the task or wake.
         public var name = ""
-        /// The time at which the system ends it; nil without a limit.
-        public var deadline: Instant?
         /// The termination reason at the deadline; nil if the app survives.
-        public var otherwise: EndReason?
-
-        public init() {}
+        public var otherwise: Nullable<EndReason> = nil
 
         init(_ kind: HoldKind, _ name: String, until deadline: Instant? = nil, otherwise: EndReason? = nil) {
             self.kind = kind
@@ -56,66 +40,34 @@ extension Explanation {
             self.deadline = deadline
             self.otherwise = otherwise
         }
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("deadline", &deadline)
-            fields.field("kind", &kind)
-            fields.field("name", &name)
-            fields.field("otherwise", &otherwise)
-        }
     }
 
     /// A change that happens without further input.
     public struct Next: Record, Equatable {
         public var at = Instant.epoch
         /// The termination reason; nil if the app survives.
-        public var end: EndReason?
-
-        public init() {}
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("at", &at)
-            fields.field("end", &end)
-        }
+        public var end: Nullable<EndReason> = nil
     }
 
     /// The result of a kind of wake if it came now.
     public struct WakeOutlook: Record, Equatable {
         /// A condition of the wake.
         public struct Factor: Record, Equatable {
-            public var factor = WakeRefusal.notInstalled
             /// Whether the condition blocks the wake.
             public var blocks = false
-
-            public init() {}
-
-            public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-                fields.field("blocks", &blocks)
-                fields.field("factor", &factor)
-            }
+            public var factor = WakeRefusal.notInstalled
         }
 
-        public var kind = WakeKind.fetch
-        public var reason = WakeReason.fetch
-        /// Whether the wake would be granted.
-        public var wouldWake = false
-        /// The first factor that blocks.
-        public var refusal: WakeRefusal?
-        /// The time limit of its handler, in seconds.
-        public var limitSeconds: Interval?
         /// All conditions, in the order of their checks.
         public var factors: [Factor] = []
-
-        public init() {}
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("factors", &factors)
-            fields.field("kind", &kind)
-            fields.field("limitSeconds", &limitSeconds)
-            fields.field("reason", &reason)
-            fields.field("refusal", &refusal)
-            fields.field("wouldWake", &wouldWake)
-        }
+        public var kind = WakeKind.fetch
+        /// The time limit of its handler, in seconds.
+        public var limitSeconds: Nullable<Interval> = nil
+        public var reason = WakeReason.fetch
+        /// The first factor that blocks.
+        public var refusal: Nullable<WakeRefusal> = nil
+        /// Whether the wake would be granted.
+        public var wouldWake = false
     }
 }
 

@@ -62,41 +62,6 @@ public struct InstalledApp: Record, Equatable {
     /// The number of ends of its processes by reason, since the installation.
     public var exits = ExitCounts()
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("manifest", &manifest)
-        fields.field("state", &state)
-        fields.omittable("stateSince", &stateSince)
-        fields.field("forceQuit", &forceQuit)
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.field("locationAuthorization", &locationAuthorization)
-        fields.field("notifications", &notifications)
-        fields.omittable("launchedAt", &launchedAt)
-        fields.omittable("prewarmedAt", &prewarmedAt)
-        fields.omittable("ending", &ending)
-        fields.omittable("endingFrom", &endingFrom)
-        fields.field("pendingCallbacks", &pendingCallbacks)
-        fields.field("tasks", &tasks)
-        fields.omittable("taskTime", &taskTime)
-        fields.omittable("taskClock", &taskClock)
-        fields.field("activities", &activities)
-        fields.field("holdsFileLock", &holdsFileLock)
-        fields.field("localNotifications", &localNotifications)
-        fields.field("wakes", &wakes)
-        fields.field("completedWakes", &completedWakes)
-        fields.omittable("snapshotTakenAt", &snapshotTakenAt)
-        fields.omittable("snapshotLabel", &snapshotLabel)
-        fields.omittable("newsstandWokenAt", &newsstandWokenAt)
-        fields.field("voipResumptions", &voipResumptions)
-        fields.field("regions", &regions)
-        fields.omittable("significantChanges", &significantChanges)
-        fields.omittable("significantChangeAt", &significantChangeAt)
-        fields.field("energy", &energy)
-        fields.omittable("lastEnd", &lastEnd)
-        fields.field("exits", &exits)
-    }
-
     /// Whether the launch handlers have not returned yet.
     public var isLaunching: Bool { pendingCallbacks.contains { $0.callback == .didFinishLaunching } }
 

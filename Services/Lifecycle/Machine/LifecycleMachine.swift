@@ -1,7 +1,7 @@
 public import Contracts
 public import Machines
 public import OrderedCollections
-public import Records
+import Records
 public import Timeline
 
 /// A device with all its apps: at most one app on screen, and the order of the switcher.
@@ -63,20 +63,6 @@ public struct LifecycleMachine: Machine {
         FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
         PushEvent.WakeRequested.type, PushEvent.NotificationOpened.type, TransferEvent.WakeRequested.type,
     ]
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("registration", &registration)
-        fields.field("isPoweredOn", &isPoweredOn)
-        fields.field("isAwake", &isAwake)
-        fields.omittable("awakeUntil", &awakeUntil)
-        fields.field("conditions", &conditions)
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.field("restrictions", &restrictions)
-        fields.field("apps", &apps)
-        fields.field("switcher", &switcher)
-    }
 
     /// The app on screen; nil if there is none.
     public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }

@@ -4,21 +4,13 @@ public import Timeline
 
 /// A monitored region, with the side of its boundary on which the device is.
 public struct MonitoredRegion: Record, Equatable {
-    public var region = Region()
-    /// Whether the device is inside; nil until a location is known.
-    public var isInside: Bool?
     /// The time since which the device is on the other side of the boundary, beyond the cushion; nil if it is not.
     public var beyondSince: Instant?
-
-    public init() {}
+    /// Whether the device is inside; nil until a location is known.
+    public var isInside: Bool?
+    public var region: Region
 
     init(_ region: Region) { self.region = region }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("beyondSince", &beyondSince)
-        fields.omittable("isInside", &isInside)
-        fields.field("region", &region)
-    }
 
     /// The time at which the crossing counts, unless the device returns before.
     var crossingDue: Instant? { beyondSince.map { $0 + LifecyclePolicy.regionDwell } }
@@ -42,23 +34,14 @@ public struct MonitoredRegion: Record, Equatable {
 
 /// The monitoring of significant location changes by an app.
 public struct SignificantChanges: Record, Equatable {
-    /// The location at the last report, or at the start.
-    public var location: Location?
-    /// The cell tower at the last report, or at the start.
-    public var tower: String?
-    /// The time of the last report.
-    public var reportedAt: Instant?
     /// The time since which the device is far from the location; nil if it is not.
     public var farSince: Instant?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("farSince", &farSince)
-        fields.omittable("location", &location)
-        fields.omittable("reportedAt", &reportedAt)
-        fields.omittable("tower", &tower)
-    }
+    /// The location at the last report, or at the start.
+    public var location: Location?
+    /// The time of the last report.
+    public var reportedAt: Instant?
+    /// The cell tower at the last report, or at the start.
+    public var tower: String?
 
     /// The time of the next report; nil if the device has not moved far.
     var reportDue: Instant? {
@@ -105,31 +88,19 @@ extension Activity {
 /// The energy that an app has used. All figures are our choice, in the order of published measurements. Use them only
 /// for comparison.
 public struct EnergyLedger: Record, Equatable {
-    /// Millijoules for monitoring regions by GPS, up to ``meteredAt``.
-    public var monitoring = 0
-    /// Millijoules for location updates, up to ``meteredAt``.
-    public var updates = 0
-    /// Millijoules for wakes and for reports of significant changes.
-    public var wakes = 0
     /// The bytes that its handlers loaded, as the device reports.
     public var bytesReceived = 0
-    /// The current power of monitoring and of updates, in milliwatts.
-    public var monitoringMilliwatts = 0
-    public var updatesMilliwatts = 0
     /// The time until which the sums are complete.
     public var meteredAt = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("bytesReceived", &bytesReceived)
-        fields.field("meteredAt", &meteredAt)
-        fields.field("monitoring", &monitoring)
-        fields.field("monitoringMilliwatts", &monitoringMilliwatts)
-        fields.field("updates", &updates)
-        fields.field("updatesMilliwatts", &updatesMilliwatts)
-        fields.field("wakes", &wakes)
-    }
+    /// Millijoules for monitoring regions by GPS, up to ``meteredAt``.
+    public var monitoring = 0
+    /// The current power of monitoring and of updates, in milliwatts.
+    public var monitoringMilliwatts = 0
+    /// Millijoules for location updates, up to ``meteredAt``.
+    public var updates = 0
+    public var updatesMilliwatts = 0
+    /// Millijoules for wakes and for reports of significant changes.
+    public var wakes = 0
 
     /// The GPS is on sometimes.
     static let monitoringPower = 20

@@ -6,74 +6,66 @@ public import Timeline
 ///
 /// The limit of a missing feature is nil.
 public struct Profile: Record, Equatable {
-    /// The limit of `didEnterBackground` (Apple, "Preparing your UI to run in the background": 5 s).
-    public var didEnterBackground = Interval.seconds(5.0)
-    /// The limit of the launch handlers (watchdog, secondary sources: 20 s).
-    public var launch = Interval.seconds(20.0)
-    /// The limit of `willTerminate` (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
-    public var willTerminate = Interval.seconds(5.0)
     /// The time of all background tasks of an app after it enters the background: 600 s on iOS 6 ("Backgrounding with
     /// tasks"), 180 s on iOS 7 ("Updating an application in the background"), 30 s since (secondary sources).
-    public var backgroundTasks = Interval.seconds(30.0)
+    public var backgroundTasks: Defaulted<Interval> = Interval.seconds(30.0)
     /// The same in Low Power Mode: half of it (our choice). The mode exists since iOS 9.
-    public var backgroundTasksInLowPowerMode = Interval.seconds(15.0)
-    /// The limit of `performFetch` (Apple: 30 s); from iOS 7.
-    public var fetchHandler: Interval? = .seconds(30.0)
-    /// The limit of the handler of a notification (Apple: 30 s); before iOS 7 a push only alerts.
-    public var remoteNotificationHandler: Interval? = .seconds(30.0)
-    /// The limit of a Newsstand app for a notification (our choice: as others). Newsstand existed from iOS 5 to iOS 8.
-    public var newsstandHandler: Interval?
+    public var backgroundTasksInLowPowerMode: Defaulted<Interval> = Interval.seconds(15.0)
     /// The limit of the handler of a background URL session (our choice: as a fetch); from iOS 7.
-    public var backgroundURLSessionHandler: Interval? = .seconds(30.0)
+    public var backgroundURLSessionHandler: Defaulted<Interval?> = .seconds(30.0)
+    /// The limit of `didEnterBackground` (Apple, "Preparing your UI to run in the background": 5 s).
+    public var didEnterBackground: Defaulted<Interval> = Interval.seconds(5.0)
+    /// The limit of `performFetch` (Apple: 30 s); from iOS 7.
+    public var fetchHandler: Defaulted<Interval?> = .seconds(30.0)
+    /// The limit of the launch handlers (watchdog, secondary sources: 20 s).
+    public var launch: Defaulted<Interval> = Interval.seconds(20.0)
     /// The limit of a location event (Apple, "Location and Maps Programming Guide": about 10 s). Afterwards the app is
     /// suspended, not killed (our choice).
-    public var locationHandler = Interval.seconds(10.0)
-    /// The limit of a `BGAppRefreshTask` (Apple, WWDC19 session 707: 30 s); from iOS 13.
-    public var refreshTask: Interval? = .seconds(30.0)
-    /// The limit of a `BGProcessingTask` (the same session: minutes; 600 s is our choice); from iOS 13.
-    public var processingTask: Interval? = .seconds(600.0)
-    /// The time in which the handler of a VoIP push must report a call (our choice: as other pushes); from iOS 8.
-    public var voipPushHandler: Interval? = .seconds(30.0)
-    /// The time to reopen a VoIP socket (Apple, `setKeepAliveTimeout(_:handler:)`: 10 s). Afterwards the app is
-    /// suspended. PushKit replaced this.
-    public var voipSocket: Interval?
+    public var locationHandler: Defaulted<Interval> = Interval.seconds(10.0)
+    /// Whether location updates in the background need `allowsBackgroundLocationUpdates` (Apple: from iOS 9).
+    public var locationNeedsFlag: Defaulted<Bool> = true
+    /// The limit of a Newsstand app for a notification (our choice: as others). Newsstand existed from iOS 5 to iOS 8.
+    public var newsstandHandler: Defaulted<Interval?> = nil
     /// Whether the system prewarms processes (Apple, "About the app launch sequence": from iOS 15).
-    public var prewarms = false
-    /// Whether a region relaunches an app despite a force quit (secondary sources: from iOS 8).
-    public var regionsOutliveForceQuit = true
+    public var prewarms: Defaulted<Bool> = false
     /// Whether a processing task does the same (Apple's developer technical support: on iOS 18).
-    public var processingOutlivesForceQuit = false
+    public var processingOutlivesForceQuit: Defaulted<Bool> = false
+    /// The limit of a `BGProcessingTask` (the same session: minutes; 600 s is our choice); from iOS 13.
+    public var processingTask: Defaulted<Interval?> = .seconds(600.0)
     /// Whether turning Background App Refresh off also ends activities (the source documents: yes; from iOS 13 they
     /// continue, which is our choice).
-    public var refreshSwitchEndsActivities = false
-    /// Whether location updates in the background need `allowsBackgroundLocationUpdates` (Apple: from iOS 9).
-    public var locationNeedsFlag = true
+    public var refreshSwitchEndsActivities: Defaulted<Bool> = false
+    /// The limit of a `BGAppRefreshTask` (Apple, WWDC19 session 707: 30 s); from iOS 13.
+    public var refreshTask: Defaulted<Interval?> = .seconds(30.0)
+    /// Whether a region relaunches an app despite a force quit (secondary sources: from iOS 8).
+    public var regionsOutliveForceQuit: Defaulted<Bool> = true
+    /// The limit of the handler of a notification (Apple: 30 s); before iOS 7 a push only alerts.
+    public var remoteNotificationHandler: Defaulted<Interval?> = .seconds(30.0)
     /// Whether a change of the user interface in the background kills an app (the source documents: before iOS 7).
-    public var uiInBackgroundKills = false
+    public var uiInBackgroundKills: Defaulted<Bool> = false
+    /// The time in which the handler of a VoIP push must report a call (our choice: as other pushes); from iOS 8.
+    public var voipPushHandler: Defaulted<Interval?> = .seconds(30.0)
+    /// The time to reopen a VoIP socket (Apple, `setKeepAliveTimeout(_:handler:)`: 10 s). Afterwards the app is
+    /// suspended. PushKit replaced this.
+    public var voipSocket: Defaulted<Interval?> = nil
+    /// The limit of `willTerminate` (Apple, `applicationWillTerminate(_:)`: "approximately five seconds").
+    public var willTerminate: Defaulted<Interval> = Interval.seconds(5.0)
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("backgroundTasks", &backgroundTasks, .limit)
-        fields.defaulted("backgroundTasksInLowPowerMode", &backgroundTasksInLowPowerMode, .limit)
-        fields.defaulted("backgroundURLSessionHandler", &backgroundURLSessionHandler, .ifPresent(.limit))
-        fields.defaulted("didEnterBackground", &didEnterBackground, .limit)
-        fields.defaulted("fetchHandler", &fetchHandler, .ifPresent(.limit))
-        fields.defaulted("launch", &launch, .limit)
-        fields.defaulted("locationHandler", &locationHandler, .limit)
-        fields.defaulted("locationNeedsFlag", &locationNeedsFlag)
-        fields.defaulted("newsstandHandler", &newsstandHandler, .ifPresent(.limit))
-        fields.defaulted("prewarms", &prewarms)
-        fields.defaulted("processingOutlivesForceQuit", &processingOutlivesForceQuit)
-        fields.defaulted("processingTask", &processingTask, .ifPresent(.limit))
-        fields.defaulted("refreshSwitchEndsActivities", &refreshSwitchEndsActivities)
-        fields.defaulted("refreshTask", &refreshTask, .ifPresent(.limit))
-        fields.defaulted("regionsOutliveForceQuit", &regionsOutliveForceQuit)
-        fields.defaulted("remoteNotificationHandler", &remoteNotificationHandler, .ifPresent(.limit))
-        fields.defaulted("uiInBackgroundKills", &uiInBackgroundKills)
-        fields.defaulted("voipPushHandler", &voipPushHandler, .ifPresent(.limit))
-        fields.defaulted("voipSocket", &voipSocket, .ifPresent(.limit))
-        fields.defaulted("willTerminate", &willTerminate, .limit)
+    enum Constraints {
+        static let backgroundTasks: Rule<Interval> = .limit
+        static let backgroundTasksInLowPowerMode: Rule<Interval> = .limit
+        static let backgroundURLSessionHandler: Rule<Interval?> = .ifPresent(.limit)
+        static let didEnterBackground: Rule<Interval> = .limit
+        static let fetchHandler: Rule<Interval?> = .ifPresent(.limit)
+        static let launch: Rule<Interval> = .limit
+        static let locationHandler: Rule<Interval> = .limit
+        static let newsstandHandler: Rule<Interval?> = .ifPresent(.limit)
+        static let processingTask: Rule<Interval?> = .ifPresent(.limit)
+        static let refreshTask: Rule<Interval?> = .ifPresent(.limit)
+        static let remoteNotificationHandler: Rule<Interval?> = .ifPresent(.limit)
+        static let voipPushHandler: Rule<Interval?> = .ifPresent(.limit)
+        static let voipSocket: Rule<Interval?> = .ifPresent(.limit)
+        static let willTerminate: Rule<Interval> = .limit
     }
 
     /// Returns the time limit of a kind of wake; nil if the generation does not have it.
@@ -104,21 +96,11 @@ extension Rule where T == Interval {
 
 /// The limits of a deployment, for each generation and for all.
 public struct LifecyclePolicy: Record, Equatable {
-    public var ios6 = Profile.ios6
-    public var ios7 = Profile.ios7
-    public var ios13 = Profile.ios13
-    public var ios15 = Profile.ios15
-    public var ios18 = Profile.ios18
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("ios13", &ios13)
-        fields.defaulted("ios15", &ios15)
-        fields.defaulted("ios18", &ios18)
-        fields.defaulted("ios6", &ios6)
-        fields.defaulted("ios7", &ios7)
-    }
+    public var ios13: Defaulted<Profile> = Profile.ios13
+    public var ios15: Defaulted<Profile> = Profile.ios15
+    public var ios18: Defaulted<Profile> = Profile.ios18
+    public var ios6: Defaulted<Profile> = Profile.ios6
+    public var ios7: Defaulted<Profile> = Profile.ios7
 
     /// Returns the limits of a profile.
     public subscript(_ name: ProfileName) -> Profile {
@@ -163,7 +145,7 @@ public struct LifecyclePolicy: Record, Equatable {
 }
 
 extension Profile {
-    static let ios6 = ios7.but {
+    public static let ios6 = ios7.but {
         $0.backgroundTasks = .seconds(600.0)
         $0.backgroundTasksInLowPowerMode = .seconds(600.0)
         $0.fetchHandler = nil
@@ -171,7 +153,7 @@ extension Profile {
         $0.backgroundURLSessionHandler = nil
         $0.uiInBackgroundKills = true
     }
-    static let ios7 = ios13.but {
+    public static let ios7 = ios13.but {
         $0.backgroundTasks = .seconds(180.0)
         $0.backgroundTasksInLowPowerMode = .seconds(180.0)
         $0.newsstandHandler = .seconds(30.0)
@@ -183,9 +165,9 @@ extension Profile {
         $0.refreshSwitchEndsActivities = true
         $0.locationNeedsFlag = false
     }
-    static let ios13 = Profile()
-    static let ios15 = ios13.but { $0.prewarms = true }
-    static let ios18 = ios15.but { $0.processingOutlivesForceQuit = true }
+    public static let ios13 = Profile()
+    public static let ios15 = ios13.but { $0.prewarms = true }
+    public static let ios18 = ios15.but { $0.processingOutlivesForceQuit = true }
 
     private func but(_ change: (inout Profile) -> Void) -> Profile {
         var profile = self

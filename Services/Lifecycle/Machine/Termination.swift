@@ -15,8 +15,6 @@ public struct Termination: Record, Equatable {
     /// The lifetime of the process.
     public var sinceLaunch: Interval?
 
-    public init() {}
-
     public init(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
         at = time
         backgroundTimeRemaining = event.backgroundTimeRemaining
@@ -25,28 +23,12 @@ public struct Termination: Record, Equatable {
         reason = event.reason
         sinceLaunch = event.sinceLaunch
     }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("at", &at)
-        fields.omittable("backgroundTimeRemaining", &backgroundTimeRemaining)
-        fields.omittable("code", &code)
-        fields.field("from", &from)
-        fields.field("reason", &reason)
-        fields.omittable("sinceLaunch", &sinceLaunch)
-    }
 }
 
 /// The number of ends of processes by ``EndReason``, on screen and in other states.
 public struct ExitCounts: Record, Equatable {
-    public var foreground: OrderedDictionary<String, Int> = [:]
     public var background: OrderedDictionary<String, Int> = [:]
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("background", &background)
-        fields.field("foreground", &foreground)
-    }
+    public var foreground: OrderedDictionary<String, Int> = [:]
 
     mutating func count(_ reason: EndReason, in state: AppState) {
         if state.isForeground {

@@ -9,64 +9,36 @@ public struct PendingCallback: Record, Equatable {
     public var callback = Callback.didFinishLaunching
     public var deadline = Instant.epoch
 
-    public init() {}
-
     init(_ callback: Callback, until deadline: Instant) {
         self.callback = callback
         self.deadline = deadline
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("callback", &callback)
-        fields.field("deadline", &deadline)
     }
 }
 
 /// An open background task: an assertion against suspension.
 public struct BackgroundTask: Record, Equatable {
-    public var name: String?
+    public var begunAt = Instant.epoch
     /// Whether the app has an expiration handler for the task.
     public var expirationHandler = true
     /// Whether its expiration handler was called in this run.
     public var isExpiring = false
-    public var begunAt = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("begunAt", &begunAt)
-        fields.field("expirationHandler", &expirationHandler)
-        fields.field("isExpiring", &isExpiring)
-        fields.omittable("name", &name)
-    }
+    public var name: String?
 }
 
 /// A wake that the app has not completed.
 public struct Wake: Record, Equatable {
-    public var kind = WakeKind.fetch
-    public var request: String?
+    /// Whether the app has reported a call.
+    public var callReported = false
     /// The end of its time; nil in the foreground, where it has no limit.
     public var deadline: Instant?
-    /// The time of its handler while a limit applies.
-    public var limit = Interval.zero
     /// Whether the app has an expiration handler. Without one, the system completes the wake.
     public var expirationHandler = true
     /// Whether the expiration handler was called.
     public var isExpiring = false
-    /// Whether the app has reported a call.
-    public var callReported = false
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("callReported", &callReported)
-        fields.omittable("deadline", &deadline)
-        fields.field("expirationHandler", &expirationHandler)
-        fields.field("isExpiring", &isExpiring)
-        fields.field("kind", &kind)
-        fields.field("limit", &limit)
-        fields.omittable("request", &request)
-    }
+    public var kind = WakeKind.fetch
+    /// The time of its handler while a limit applies.
+    public var limit = Interval.zero
+    public var request: String?
 
     /// The termination reason without a completion; nil if the app survives.
     var timeout: EndReason? {
@@ -77,18 +49,9 @@ public struct Wake: Record, Equatable {
 
 /// An activity that may keep an app running in the background while it continues.
 public struct Activity: Record, Equatable {
-    public var startedAt = Instant.epoch
-    public var request = ActivityRequest()
+    public var movedAt = Instant.epoch
     /// The location of the last movement during location updates. `movedAt` is its time.
     public var movedTo: Location?
-    public var movedAt = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("movedAt", &movedAt)
-        fields.omittable("movedTo", &movedTo)
-        fields.field("request", &request)
-        fields.field("startedAt", &startedAt)
-    }
+    public var request = ActivityRequest()
+    public var startedAt = Instant.epoch
 }

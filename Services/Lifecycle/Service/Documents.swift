@@ -8,22 +8,16 @@ import Timeline
 /// An event that a client reports about an app.
 struct Transition: Record {
     var event = AppTransition.launch
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
 /// A change of a device's power.
 struct Power: Record {
     var event = PowerEvent.boot
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("event", &event) }
 }
 
 /// Something that draws the user's attention.
 struct Interruption: Record {
     var kind = InterruptionKind.call
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("kind", &kind) }
 }
 
 /// An app after a command, with the callbacks that the command delivers to it, in order.
@@ -32,12 +26,10 @@ struct Interruption: Record {
 /// `didEnterBackground` among its callbacks. If it has no work, the system suspends it right after.
 struct AppDocument: Record {
     var app = ""
-    var state: AppState?
     var callbacks: [Callback] = []
+    var state: Nullable<AppState> = nil
     /// The version of the device, as in its `ETag`.
     var version = 0
-
-    init() {}
 
     init(_ app: String, _ aggregate: Aggregate<LifecycleMachine>, _ events: [LifecycleEvent]) {
         let passages = events.filter { $0.data.app == app }.compactMap(\.passage)
@@ -46,36 +38,20 @@ struct AppDocument: Record {
         callbacks = passages.flatMap(\.callbacks)
         version = aggregate.eventCount
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("callbacks", &callbacks)
-        fields.field("state", &state)
-        fields.field("version", &version)
-    }
 }
 
 /// A device as it was registered.
 struct DeviceDocument: Record {
     var device = ""
-    var registration = Registration()
+    var registration: Registration
     /// Its bearer token, shown once.
     var token: String?
     var version = 0
-
-    init() {}
 
     init(_ device: String, _ aggregate: Aggregate<LifecycleMachine>) {
         self.device = device
         registration = aggregate.state.registration ?? Registration()
         version = aggregate.eventCount
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("device", &device)
-        fields.field("registration", &registration)
-        fields.omittable("token", &token)
-        fields.field("version", &version)
     }
 }
 
@@ -83,59 +59,30 @@ struct DeviceDocument: Record {
 struct TokenDocument: Record {
     var device: String?
     var fleet: String?
-    var token = ""
-
-    init() {}
-
-    init(device: String? = nil, fleet: String? = nil, token: String) {
-        self.device = device
-        self.fleet = fleet
-        self.token = token
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("device", &device)
-        fields.omittable("fleet", &fleet)
-        fields.field("token", &token)
-    }
+    var token: String
 }
 
 /// A background task and the time that the app has left; `null` and `unlimited` in the foreground.
 struct TaskDocument: Record {
+    var secondsRemaining: Nullable<Interval> = nil
     var task = ""
-    var secondsRemaining: Interval?
     var unlimited = false
-
-    init() {}
 
     init(_ begun: LifecycleEvent.TaskBegun) {
         task = begun.task
         secondsRemaining = begun.secondsRemaining
         unlimited = begun.secondsRemaining == nil
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("secondsRemaining", &secondsRemaining)
-        fields.field("task", &task)
-        fields.field("unlimited", &unlimited)
-    }
 }
 
 /// `UIApplication.backgroundTimeRemaining`; `null` and `unlimited` in the foreground.
 struct BackgroundTimeDocument: Record {
-    var secondsRemaining: Interval?
+    var secondsRemaining: Nullable<Interval> = nil
     var unlimited = false
-
-    init() {}
 
     init(_ app: InstalledApp, at now: Instant) {
         secondsRemaining = app.backgroundTimeRemaining(at: now)
         unlimited = secondsRemaining == nil
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("secondsRemaining", &secondsRemaining)
-        fields.field("unlimited", &unlimited)
     }
 }
 
@@ -143,11 +90,7 @@ struct BackgroundTimeDocument: Record {
 struct BackgroundRefreshDocument: Record {
     var status = BackgroundRefreshStatus.available
 
-    init() {}
-
     init(_ status: BackgroundRefreshStatus) { self.status = status }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("status", &status) }
 }
 
 /// The app switcher. It shows no difference between background and suspended apps.
@@ -155,21 +98,12 @@ struct Switcher: Record {
     struct Entry: Record {
         var app = ""
         var processAlive = false
-        var snapshotTakenAt: Instant?
-        var snapshotLabel: String?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("processAlive", &processAlive)
-            fields.field("snapshotLabel", &snapshotLabel)
-            fields.field("snapshotTakenAt", &snapshotTakenAt)
-        }
+        var snapshotLabel: Nullable<String> = nil
+        var snapshotTakenAt: Nullable<Instant> = nil
     }
 
     var items: [Entry] = []
-    var next: String?
-
-    init() {}
+    var next: Nullable<String> = nil
 
     init(_ state: LifecycleMachine) {
         items = state.switcher.map { app in
@@ -180,11 +114,6 @@ struct Switcher: Record {
             entry.snapshotLabel = state.apps[app]?.snapshotLabel
             return entry
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
     }
 }
 

@@ -6,15 +6,13 @@ import Records
 
 /// The ends of an app's processes.
 struct Terminations: Record {
-    /// The latest first, as far back as the log goes.
-    var items: [Termination] = []
-    /// The value of `?cursor=` for older ones.
-    var next: String?
     /// The counts by reason, since the app was installed.
     var counts = ExitCounts()
     var exitData = ExitData()
-
-    init() {}
+    /// The latest first, as far back as the log goes.
+    var items: [Termination] = []
+    /// The value of `?cursor=` for older ones.
+    var next: Nullable<String> = nil
 
     /// - Parameter history: one page.
     init(_ app: InstalledApp, _ history: [EventHistory<LifecycleEvent.AppTerminated>.Entry], limit: Int) {
@@ -24,23 +22,14 @@ struct Terminations: Record {
         counts = app.exits
         exitData = ExitData(app.exits)
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("counts", &counts)
-        fields.field("exitData", &exitData)
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
 }
 
 /// The ends of all processes of a fleet's devices, counted.
 struct FleetTerminations: Record {
-    var fleet = ""
-    var devices = 0
     var counts = ExitCounts()
+    var devices = 0
     var exitData = ExitData()
-
-    init() {}
+    var fleet = ""
 
     init(_ fleet: String, devices: Int, _ counts: ExitCounts) {
         self.fleet = fleet
@@ -48,78 +37,48 @@ struct FleetTerminations: Record {
         self.counts = counts
         exitData = ExitData(counts)
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("counts", &counts)
-        fields.field("devices", &devices)
-        fields.field("exitData", &exitData)
-        fields.field("fleet", &fleet)
-    }
 }
 
 /// The counts in the form of MetricKit's `MXAppExitMetric`. Reasons that MetricKit does not count are abnormal exits.
 struct ExitData: Record {
     struct Foreground: Record {
-        var normal = 0
-        var memoryResourceLimit = 0
-        var appWatchdog = 0
-        var abnormal = 0
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("cumulativeAbnormalExitCount", &abnormal)
-            fields.field("cumulativeAppWatchdogExitCount", &appWatchdog)
-            fields.field("cumulativeMemoryResourceLimitExitCount", &memoryResourceLimit)
-            fields.field("cumulativeNormalAppExitCount", &normal)
-        }
+        var cumulativeAbnormalExitCount = 0
+        var cumulativeAppWatchdogExitCount = 0
+        var cumulativeMemoryResourceLimitExitCount = 0
+        var cumulativeNormalAppExitCount = 0
     }
 
     struct Background: Record {
-        var normal = 0
-        var memoryPressure = 0
-        var appWatchdog = 0
-        var lockedFile = 0
-        var taskAssertion = 0
-        var abnormal = 0
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("cumulativeAbnormalExitCount", &abnormal)
-            fields.field("cumulativeAppWatchdogExitCount", &appWatchdog)
-            fields.field("cumulativeBackgroundTaskAssertionTimeoutExitCount", &taskAssertion)
-            fields.field("cumulativeMemoryPressureExitCount", &memoryPressure)
-            fields.field("cumulativeNormalAppExitCount", &normal)
-            fields.field("cumulativeSuspendedWithLockedFileExitCount", &lockedFile)
-        }
+        var cumulativeAbnormalExitCount = 0
+        var cumulativeAppWatchdogExitCount = 0
+        var cumulativeBackgroundTaskAssertionTimeoutExitCount = 0
+        var cumulativeMemoryPressureExitCount = 0
+        var cumulativeNormalAppExitCount = 0
+        var cumulativeSuspendedWithLockedFileExitCount = 0
     }
 
-    var foreground = Foreground()
-    var background = Background()
-
-    init() {}
+    var backgroundExitData = Background()
+    var foregroundExitData = Foreground()
 
     init(_ counts: ExitCounts) {
         for (name, count) in counts.foreground {
             switch EndReason(rawValue: name)?.exitKind ?? .abnormal {
-            case .normal: foreground.normal += count
-            case .memory: foreground.memoryResourceLimit += count
-            case .watchdog: foreground.appWatchdog += count
-            case .lockedFile, .taskAssertion, .abnormal: foreground.abnormal += count
+            case .normal: foregroundExitData.cumulativeNormalAppExitCount += count
+            case .memory: foregroundExitData.cumulativeMemoryResourceLimitExitCount += count
+            case .watchdog: foregroundExitData.cumulativeAppWatchdogExitCount += count
+            case .lockedFile, .taskAssertion, .abnormal: foregroundExitData.cumulativeAbnormalExitCount += count
             }
         }
         for (name, count) in counts.background {
             switch EndReason(rawValue: name)?.exitKind ?? .abnormal {
-            case .normal: background.normal += count
-            case .memory: background.memoryPressure += count
-            case .watchdog: background.appWatchdog += count
-            case .lockedFile: background.lockedFile += count
-            case .taskAssertion: background.taskAssertion += count
-            case .abnormal: background.abnormal += count
+            case .normal: backgroundExitData.cumulativeNormalAppExitCount += count
+            case .memory: backgroundExitData.cumulativeMemoryPressureExitCount += count
+            case .watchdog: backgroundExitData.cumulativeAppWatchdogExitCount += count
+            case .lockedFile: backgroundExitData.cumulativeSuspendedWithLockedFileExitCount += count
+            case .taskAssertion: backgroundExitData.cumulativeBackgroundTaskAssertionTimeoutExitCount += count
+            case .abnormal: backgroundExitData.cumulativeAbnormalExitCount += count
             }
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("backgroundExitData", &background)
-        fields.field("foregroundExitData", &foreground)
     }
 }
 

@@ -69,20 +69,11 @@ struct ClockDocument: Record {
     var rate = 1.0
     var virtual = false
 
-    init() {}
-
     init(_ reading: ClockReading) {
         frozen = reading.isFrozen
         now = reading.now
         rate = reading.rate
         virtual = reading.isVirtual
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("frozen", &frozen)
-        fields.field("now", &now)
-        fields.field("rate", &rate)
-        fields.field("virtual", &virtual)
     }
 }
 
@@ -91,35 +82,26 @@ struct ClockSettings: Record {
     var frozen: Bool?
     var rate: Double?
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("frozen", &frozen)
-        fields.omittable("rate", &rate, .range(ClockControl.rates))
+    enum Constraints {
+        static let rate: Rule<Double> = .range(ClockControl.rates)
     }
 }
 
 /// The request body of an advance.
 struct Advance: Record {
+    /// At most ten years.
     var seconds = 0.0
     /// The maximum real seconds for each step to settle.
-    var timeout = 30.0
+    var timeout: Defaulted<Double> = 30.0
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        // Ten years.
-        fields.field("seconds", &seconds, .range(0...315_360_000))
-        fields.visit("timeout", &timeout, .defaulted, .range(0.01...600))
+    enum Constraints {
+        static let seconds: Rule<Double> = .range(0...315_360_000)
+        static let timeout: Rule<Double> = .range(0.01...600)
     }
 }
 
 /// The suite time after an advance.
 struct Advanced: Record {
-    var now = Instant.epoch
+    var now: Instant
     var settled = true
-
-    init() {}
-    init(now: Instant) { self.now = now }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("now", &now)
-        fields.field("settled", &settled)
-    }
 }

@@ -121,12 +121,7 @@ private struct DeviceQuery {
 /// A page of devices.
 struct DeviceList: Record {
     var items: [KnownDevice] = []
-    var next: String?
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
+    var next: Nullable<String> = nil
 }
 
 /// A device, as of the last event that was counted.
@@ -136,27 +131,12 @@ struct KnownDevice: Record {
         var app = ""
         var since = Instant.epoch
         var state = ""
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("app", &app)
-            fields.field("since", &since)
-            fields.field("state", &state)
-        }
     }
 
     var apps: [App] = []
     var device = ""
-    var fleet: String?
+    var fleet: Nullable<String> = nil
     var powered = true
     var profile = ""
     var registeredAt = Instant.epoch
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apps", &apps)
-        fields.field("device", &device)
-        fields.field("fleet", &fleet)
-        fields.field("powered", &powered)
-        fields.field("profile", &profile)
-        fields.field("registeredAt", &registeredAt)
-    }
 }

@@ -49,10 +49,4 @@ struct FoldCheck: Record {
     /// The keys whose stored state differs from the fold of the events.
     var differing: [String] = []
     var service = ""
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("checked", &checked)
-        fields.field("differing", &differing)
-        fields.field("service", &service)
-    }
 }

@@ -121,28 +121,16 @@ struct ConsumerDocument: Record {
         var head = 0
         var lag = 0
         var offset = 0
-        var owner: String?
+        var owner: Nullable<String> = nil
         var partition = 0
-        var waitingSince: Instant?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("attempts", &attempts)
-            fields.field("head", &head)
-            fields.field("lag", &lag)
-            fields.field("offset", &offset)
-            fields.field("owner", &owner)
-            fields.field("partition", &partition)
-            fields.field("waitingSince", &waitingSince)
-        }
+        var waitingSince: Nullable<Instant> = nil
     }
 
     var lag = 0
     var name = ""
     var partitions: [Place] = []
     /// The real time at which the oldest unread event was appended.
-    var waitingSince: Instant?
-
-    init() {}
+    var waitingSince: Nullable<Instant> = nil
 
     init(_ name: String, _ places: [ConsumerPlace]) {
         self.name = name
@@ -160,13 +148,6 @@ struct ConsumerDocument: Record {
         }
         waitingSince = partitions.compactMap(\.waitingSince).min()
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("lag", &lag)
-        fields.field("name", &name)
-        fields.field("partitions", &partitions)
-        fields.field("waitingSince", &waitingSince)
-    }
 }
 
 /// The result of the check of the log.
@@ -178,14 +159,6 @@ struct LogCheck: Record {
         var first = 0
         var last = 0
         var partition = 0
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("count", &count)
-            fields.field("faults", &faults)
-            fields.field("first", &first)
-            fields.field("last", &last)
-            fields.field("partition", &partition)
-        }
     }
 
     var dense = true
@@ -217,26 +190,17 @@ struct LogCheck: Record {
             folds.append(fold)
         }
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("dense", &dense)
-        fields.field("folds", &folds)
-        fields.field("partitions", &partitions)
-        fields.field("sound", &sound)
-    }
 }
 
 /// A dead letter.
 struct LetterDocument: Record {
-    var due: Instant?
+    var due: Nullable<Instant> = nil
     var key = ""
     /// `partition:offset`; nil for a deadline.
-    var position: String?
-    var reason: String?
+    var position: Nullable<String> = nil
+    var reason: Nullable<String> = nil
     var service = ""
     var setAsideAt = Instant.epoch
-
-    init() {}
 
     init(_ letter: LetterAside) {
         due = letter.due
@@ -245,14 +209,5 @@ struct LetterDocument: Record {
         reason = letter.reason
         service = letter.consumer
         setAsideAt = letter.setAsideAt
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("due", &due)
-        fields.field("key", &key)
-        fields.field("position", &position)
-        fields.field("reason", &reason)
-        fields.field("service", &service)
-        fields.field("setAsideAt", &setAsideAt)
     }
 }

@@ -133,8 +133,6 @@ struct ParkedRoutes: Sendable {
 /// The number of parked inputs that the service processed.
 struct Released: Record {
     var taken = 0
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("taken", &taken) }
 }
 
 extension Problem {

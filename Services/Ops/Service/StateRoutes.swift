@@ -88,15 +88,13 @@ struct StateUnwritable: Error {
 /// The state of a device in a service.
 struct PastState: Record {
     var events = 0
-    var nextDeadline: Instant?
+    var nextDeadline: Nullable<Instant> = nil
     /// The last event in the state: `partition:offset`.
     var position = ""
     var service = ""
     var state = JSON.object([])
     /// The time of the last event in the state.
     var time = Instant.epoch
-
-    init() {}
 
     init<M: Machine>(
         _ aggregate: Aggregate<M>, _ partition: Int, _ offset: Int
@@ -109,14 +107,5 @@ struct PastState: Record {
             throw StateUnwritable(key: aggregate.key, fault: error)
         }
         time = aggregate.now
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("events", &events)
-        fields.field("nextDeadline", &nextDeadline)
-        fields.field("position", &position)
-        fields.field("service", &service)
-        fields.field("state", &state)
-        fields.field("time", &time)
     }
 }

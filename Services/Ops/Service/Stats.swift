@@ -21,8 +21,6 @@ struct Stats: Record {
     var until = Instant.epoch
     var woken: [ReasonCount] = []
 
-    init() {}
-
     init(_ window: StatsWindow) {
         interval = window.interval
         since = Instant(milliseconds: Int64(window.since) * 1000)
@@ -74,22 +72,6 @@ struct Stats: Record {
         ended.sort { ($1.count, $0.reason) < ($0.count, $1.reason) }
         notifications.sort { ($1.count, $0.status) < ($0.count, $1.status) }
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("ended", &ended)
-        fields.field("events", &events)
-        fields.field("interval", &interval)
-        fields.field("lag", &lag)
-        fields.field("notifications", &notifications)
-        fields.field("now", &now)
-        fields.field("points", &points)
-        fields.field("refused", &refused)
-        fields.field("since", &since)
-        fields.field("transfers", &transfers)
-        fields.field("types", &types)
-        fields.field("until", &until)
-        fields.field("woken", &woken)
-    }
 }
 
 /// The number of events of a type.
@@ -97,13 +79,7 @@ struct TypeCount: Record {
     var events = 0
     var type = ""
 
-    init() {}
     init(_ type: String, _ events: Int) { (self.type, self.events) = (type, events) }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("events", &events)
-        fields.field("type", &type)
-    }
 }
 
 /// The number of granted or refused wakes with one reason.
@@ -111,23 +87,15 @@ struct ReasonCount: Record {
     var count = 0
     var reason = ""
 
-    init() {}
     init(_ reason: String, _ count: Int) { (self.reason, self.count) = (reason, count) }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("count", &count)
-        fields.field("reason", &reason)
-    }
 }
 
 /// The number of app terminations with one reason.
 struct EndCount: Record {
     /// Apple's exit code, if the system killed the app.
-    var code: String?
+    var code: Nullable<String> = nil
     var count = 0
     var reason = ""
-
-    init() {}
 
     /// - Parameter label: the reason, optionally followed by a space and the code.
     init(_ label: String, _ count: Int) {
@@ -136,12 +104,6 @@ struct EndCount: Record {
         code = words.dropFirst().first.map(String.init)
         self.count = count
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("code", &code)
-        fields.field("count", &count)
-        fields.field("reason", &reason)
-    }
 }
 
 /// The number of notifications with one status.
@@ -149,13 +111,7 @@ struct StatusCount: Record {
     var count = 0
     var status = ""
 
-    init() {}
     init(_ status: String, _ count: Int) { (self.status, self.count) = (status, count) }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("count", &count)
-        fields.field("status", &status)
-    }
 }
 
 /// The bytes and results of transfers.
@@ -164,13 +120,6 @@ struct TransferTotals: Record {
     var bytesSent = 0
     var completed = 0
     var failed = 0
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("bytesReceived", &bytesReceived)
-        fields.field("bytesSent", &bytesSent)
-        fields.field("completed", &completed)
-        fields.field("failed", &failed)
-    }
 }
 
 /// The current devices and apps, as of the last counted event.
@@ -179,19 +128,12 @@ struct StatsNow: Record {
     struct Apps: Record {
         var count = 0
         var state = ""
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("count", &count)
-            fields.field("state", &state)
-        }
     }
 
     var apps: [Apps] = []
     var devices = 0
     /// The number of devices that are turned off.
     var devicesOff = 0
-
-    init() {}
 
     init(_ totals: [(name: String, total: Int)], devicesOff: Int) {
         self.devicesOff = devicesOff
@@ -205,11 +147,5 @@ struct StatsNow: Record {
             self.apps.append(apps)
         }
         apps.sort { ($1.count, $0.state) < ($0.count, $1.state) }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apps", &apps)
-        fields.field("devices", &devices)
-        fields.field("devicesOff", &devicesOff)
     }
 }

@@ -40,21 +40,4 @@ struct StatsPoint: Record {
         default: break
         }
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("bytes", &bytes)
-        fields.field("delivered", &delivered)
-        fields.field("discarded", &discarded)
-        fields.field("events", &events)
-        fields.field("fetch", &fetch)
-        fields.field("held", &held)
-        fields.field("killed", &killed)
-        fields.field("lifecycle", &lifecycle)
-        fields.field("push", &push)
-        fields.field("refused", &refused)
-        fields.field("stored", &stored)
-        fields.field("time", &time)
-        fields.field("transfer", &transfer)
-        fields.field("woken", &woken)
-    }
 }

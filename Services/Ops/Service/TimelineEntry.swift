@@ -14,8 +14,6 @@ struct TimelineEntry: Record {
     var time = Instant.epoch
     var type = ""
 
-    init() {}
-
     init(_ event: Event) {
         app = event.app
         cause = event.causation?.lowercased
@@ -27,17 +25,5 @@ struct TimelineEntry: Record {
         summary = KnownNames.summaries[event.type]
         time = event.time
         type = event.type
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("app", &app)
-        fields.omittable("cause", &cause)
-        fields.field("data", &data)
-        fields.field("event", &event)
-        fields.field("position", &position)
-        fields.field("service", &service)
-        fields.omittable("summary", &summary)
-        fields.field("time", &time)
-        fields.field("type", &type)
     }
 }

@@ -40,28 +40,28 @@ public struct PushMachine: Machine {
     public typealias Refusal = PushRefusal
     public typealias Policy = PushPolicy
 
-    /// Whether the device is registered at `lifecycle`.
-    public var isKnown = false
-    /// The fleet of the device.
-    public var fleet: String?
-    /// The iOS version that the device simulates.
-    public var profile = ProfileName.ios18
-    /// Power, network, lock and battery conditions.
-    public var conditions = PushEvent.ConditionsNoted()
-    /// Whether the silent budget is on.
-    public var isThrottled = true
-    /// The connection of the device; nil if it is not connected.
-    public var connection: PushConnection?
     /// The installed apps, by bundle identifier.
     public var apps: OrderedDictionary<String, PushedApp> = [:]
-    /// The newest inactive tokens, oldest first. They outlive the device's registration, so that providers get 410.
-    public var retired: [RetiredToken] = []
-    /// The unsettled notifications, by `apns-unique-id`, in order of arrival.
-    public var messages: OrderedDictionary<String, PushMessage> = [:]
-    /// The shown notifications, oldest first.
-    public var shown: [ShownNotification] = []
+    /// Power, network, lock and battery conditions.
+    public var conditions: PushEvent.ConditionsNoted = .placeholder
+    /// The connection of the device; nil if it is not connected.
+    public var connection: PushConnection?
     /// The day of ``spentToday``, in days since 1970.
     public var day = 0
+    /// The fleet of the device.
+    public var fleet: String?
+    /// Whether the device is registered at `lifecycle`.
+    public var isKnown = false
+    /// Whether the silent budget is on.
+    public var isThrottled = true
+    /// The unsettled notifications, by `apns-unique-id`, in order of arrival.
+    public var messages: OrderedDictionary<String, PushMessage> = [:]
+    /// The iOS version that the device simulates.
+    public var profile = ProfileName.ios18
+    /// The newest inactive tokens, oldest first. They outlive the device's registration, so that providers get 410.
+    public var retired: [RetiredToken] = []
+    /// The shown notifications, oldest first.
+    public var shown: [ShownNotification] = []
     /// The silent notifications charged to the device on ``day``.
     public var spentToday = 0
 
@@ -73,23 +73,6 @@ public struct PushMachine: Machine {
         LifecycleEvent.AppActivated.type, LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppTerminated.type,
         LifecycleEvent.AppWoken.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
     ]
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apps", &apps)
-        fields.field("conditions", &conditions)
-        fields.omittable("connection", &connection)
-        fields.field("day", &day)
-        fields.omittable("fleet", &fleet)
-        fields.field("isKnown", &isKnown)
-        fields.field("isThrottled", &isThrottled)
-        fields.field("messages", &messages)
-        fields.field("profile", &profile)
-        fields.field("retired", &retired)
-        fields.field("shown", &shown)
-        fields.field("spentToday", &spentToday)
-    }
 
     /// Whether the device is connected, powered on and on a network.
     public var isOnline: Bool { connection != nil && hasNetwork }
@@ -156,15 +139,6 @@ public struct PushConnection: Record, Equatable {
     public var since = Instant.epoch
     /// Polls only: the deadline of the next poll.
     public var until: Instant?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("id", &id)
-        fields.field("kind", &kind)
-        fields.field("since", &since)
-        fields.omittable("until", &until)
-    }
 }
 
 extension Decision<PushMachine> {

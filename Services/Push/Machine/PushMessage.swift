@@ -23,62 +23,37 @@ public struct PushMessage: Record, Equatable {
 
     public var app = ""
     public var apnsID = ""
-    /// The channel of a broadcast.
-    public var channel: String?
-    public var collapseID: String?
-    public var pushType = PushType.alert
-    public var priority = 10
-    public var payload = JSON.null
     /// The size of the payload as JSON text.
     public var bytes = 0
-    /// Whether the payload has content-available without alert, sound or badge.
-    public var silent = false
+    /// The channel of a broadcast.
+    public var channel: String?
+    /// Whether its wake was charged to the budget.
+    public var charged = false
+    public var collapseID: String?
+    /// The time of the last delivery.
+    public var deliveredAt: Instant?
+    /// When a stored or held notification is sent at the latest.
+    public var due: Instant?
+    /// When a waiting notification is discarded.
+    public var expiresAt = Instant.epoch
+    /// Whether the last delivery was from storage.
+    public var fromStorage = false
     /// Whether the device shows it to the user; other types are for apps and the system.
     public var isForUser = false
     public var neverStored = false
-    /// When a waiting notification is discarded.
-    public var expiresAt = Instant.epoch
-    /// Its state.
-    public var place = Place.received
-    /// When a stored or held notification is sent at the latest.
-    public var due: Instant?
-    /// Whether it waits for power, not for a connection.
-    public var waitsForPower = false
     /// Whether the device has acknowledged it. Then it is not sent again, but a silent one may wait for its wake.
     public var onDevice = false
-    /// Whether the last delivery was from storage.
-    public var fromStorage = false
-    /// The time of the last delivery.
-    public var deliveredAt: Instant?
+    public var payload = JSON.null
+    /// Its state.
+    public var place = Place.received
+    public var priority = 10
+    public var pushType = PushType.alert
+    /// Whether the payload has content-available without alert, sound or badge.
+    public var silent = false
+    /// Whether it waits for power, not for a connection.
+    public var waitsForPower = false
     /// The wake of its app.
     public var wake = Wake.none
-    /// Whether its wake was charged to the budget.
-    public var charged = false
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("apnsID", &apnsID)
-        fields.field("bytes", &bytes)
-        fields.omittable("channel", &channel)
-        fields.field("charged", &charged)
-        fields.omittable("collapseID", &collapseID)
-        fields.omittable("deliveredAt", &deliveredAt)
-        fields.omittable("due", &due)
-        fields.field("expiresAt", &expiresAt)
-        fields.field("fromStorage", &fromStorage)
-        fields.field("isForUser", &isForUser)
-        fields.field("neverStored", &neverStored)
-        fields.field("onDevice", &onDevice)
-        fields.field("payload", &payload)
-        fields.field("place", &place)
-        fields.field("priority", &priority)
-        fields.field("pushType", &pushType)
-        fields.field("silent", &silent)
-        fields.field("waitsForPower", &waitsForPower)
-        fields.field("wake", &wake)
-    }
 
     /// The bytes that count against the backlog: the payload, and 256 for ids and dates.
     var cost: Int { bytes + 256 }

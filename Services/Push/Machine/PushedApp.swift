@@ -4,64 +4,35 @@ public import Timeline
 
 /// An installed app of the device.
 public struct PushedApp: Record, Equatable {
-    /// The device token; nil if the app has none.
-    public var registration: TokenRegistration?
-    /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
-    public var wakes = false
-    /// Whether it is in the foreground; known only for apps with a token.
-    public var foreground = false
-    /// The user's switch for notifications.
-    public var notifications = Switch.on
-    /// When it was last in use.
-    public var usedAt: Instant?
     /// Its silent budget.
     public var budget = SilentBudget()
     /// The subscribed broadcast channels, in the order of the registration. They end with the token.
     public var channels: [String] = []
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("budget", &budget)
-        fields.field("channels", &channels)
-        fields.field("foreground", &foreground)
-        fields.field("notifications", &notifications)
-        fields.omittable("registration", &registration)
-        fields.omittable("usedAt", &usedAt)
-        fields.field("wakes", &wakes)
-    }
+    /// Whether it is in the foreground; known only for apps with a token.
+    public var foreground = false
+    /// The user's switch for notifications.
+    public var notifications = Switch.on
+    /// The device token; nil if the app has none.
+    public var registration: TokenRegistration?
+    /// When it was last in use.
+    public var usedAt: Instant?
+    /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
+    public var wakes = false
 }
 
 /// An active device token, with the time of its registration.
 public struct TokenRegistration: Record, Equatable {
-    public var token = ""
-    public var environment = PushEnvironment.sandbox
     public var at = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("at", &at)
-        fields.field("environment", &environment)
-        fields.field("token", &token)
-    }
+    public var environment = PushEnvironment.sandbox
+    public var token = ""
 }
 
 /// An inactive device token, with the time of its end.
 public struct RetiredToken: Record, Equatable {
     public var app = ""
-    public var token = ""
-    public var environment = PushEnvironment.sandbox
     public var at = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("at", &at)
-        fields.field("environment", &environment)
-        fields.field("token", &token)
-    }
+    public var environment = PushEnvironment.sandbox
+    public var token = ""
 }
 
 /// The silent budget of an app: a token bucket, stored as the time when it is full again, in whole milliseconds
@@ -69,10 +40,6 @@ public struct RetiredToken: Record, Equatable {
 public struct SilentBudget: Record, Equatable {
     /// When the bucket is full again.
     public var fullAt = Instant.epoch
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("fullAt", &fullAt) }
 
     /// Returns when the budget next allows a silent notification.
     public func available(_ policy: PushPolicy) -> Instant { fullAt - policy.silentRefill * (policy.silentBurst - 1) }

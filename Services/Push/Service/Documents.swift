@@ -6,20 +6,19 @@ import ServiceKit
 
 /// A key with which providers of a team sign their tokens.
 struct ProviderKeyDocument: Record, Equatable {
+    var environment = PushEnvironment.sandbox
     var keyID = ""
-    var teamID = ""
     /// A P-256 public key in PEM.
     var publicKey = ""
-    var environment = PushEnvironment.sandbox
+    var teamID = ""
     /// Bundle identifiers; empty for all topics of the team.
-    var topics: [String] = []
+    var topics: Defaulted<[String]> = []
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("environment", &environment)
-        fields.field("keyID", &keyID, .providerIdentifier)
-        fields.field("publicKey", &publicKey, .publicKey)
-        fields.field("teamID", &teamID, .providerIdentifier)
-        fields.defaulted("topics", &topics, .count(0...100))
+    enum Constraints {
+        static let keyID: Rule<String> = .providerIdentifier
+        static let publicKey: Rule<String> = .publicKey
+        static let teamID: Rule<String> = .providerIdentifier
+        static let topics: Rule<[String]> = .count(0...100)
     }
 }
 
@@ -39,12 +38,7 @@ extension Rule where T == String {
 
 struct ProviderKeyList: Record {
     var items: [ProviderKeyDocument] = []
-    var next: String?
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
+    var next: Nullable<String> = nil
 }
 
 /// The registration that an app requests with `registerForRemoteNotifications()`.
@@ -54,11 +48,10 @@ struct RegistrationDocument: Record {
 
     /// All broadcast channels of the app from now on; nil keeps the current ones.
     var channels: [String]?
-    var environment = PushEnvironment.sandbox
+    var environment: Defaulted<PushEnvironment> = PushEnvironment.sandbox
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("channels", &channels, .channels)
-        fields.defaulted("environment", &environment)
+    enum Constraints {
+        static let channels: Rule<[String]> = .channels
     }
 }
 
@@ -75,21 +68,12 @@ struct TokenDocument: Record {
     var environment = PushEnvironment.sandbox
     var token = ""
 
-    init() {}
-
     init(_ registration: TokenRegistration) {
         environment = registration.environment
         token = registration.token
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("environment", &environment)
-        fields.field("token", &token)
     }
 }
 
 struct ThrottleDocument: Record {
     var enabled = true
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("enabled", &enabled) }
 }

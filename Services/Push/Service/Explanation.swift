@@ -12,43 +12,29 @@ struct Explanation: Record {
         var capacity = 0
         var left = 0
         /// When the budgets of app and device next allow a push; nil if they do now, or if the app is long unused.
-        var nextReleaseAt: Instant?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("capacity", &capacity)
-            fields.field("left", &left)
-            fields.field("nextReleaseAt", &nextReleaseAt)
-        }
+        var nextReleaseAt: Nullable<Instant> = nil
     }
 
     /// The outcome of a push that arrives now.
     struct Outcome: Record {
+        var cause: String?
         var status = ConsoleStatus.received
         /// The end of the wait in this status, if known.
         var until: Instant?
-        var cause: String?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.omittable("cause", &cause)
-            fields.field("status", &status)
-            fields.omittable("until", &until)
-        }
     }
 
     var app = ""
-    var registered = false
-    var online = false
-    var powerFriendly = false
-    var lowPowerMode = false
-    var throttled = true
-    var foreground = false
-    var wakes = false
-    var notifications = Switch.on
     var budget = Budget()
     /// By push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Empty without a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
-
-    init() {}
+    var foreground = false
+    var lowPowerMode = false
+    var notifications = Switch.on
+    var online = false
+    var powerFriendly = false
+    var registered = false
+    var throttled = true
+    var wakes = false
 
     /// - Parameter aggregate: a device on which the app is installed.
     init(_ app: String, _ record: PushedApp, _ aggregate: Aggregate<PushMachine>, at now: Instant, _ policy: PushPolicy)
@@ -75,20 +61,6 @@ struct Explanation: Record {
             push.environment = registration.environment
             forecast[name] = Self.outcome(of: push, aggregate, now, policy)
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("budget", &budget)
-        fields.field("forecast", &forecast)
-        fields.field("foreground", &foreground)
-        fields.field("lowPowerMode", &lowPowerMode)
-        fields.field("notifications", &notifications)
-        fields.field("online", &online)
-        fields.field("powerFriendly", &powerFriendly)
-        fields.field("registered", &registered)
-        fields.field("throttled", &throttled)
-        fields.field("wakes", &wakes)
     }
 
     /// A sample push of each type, without app and token.

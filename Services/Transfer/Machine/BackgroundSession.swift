@@ -11,15 +11,6 @@ public struct AppView: Record, Equatable {
     public var files: OrderedDictionary<String, AppFile> = [:]
     /// Cancelled downloads by their resume data: the newest ``TransferMachine/keptResumeData``.
     public var resumable: OrderedDictionary<String, ResumableDownload> = [:]
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("state", &state)
-        fields.field("forceQuit", &forceQuit)
-        fields.field("files", &files)
-        fields.field("resumable", &resumable)
-    }
 }
 
 /// A background session of an app.
@@ -53,25 +44,6 @@ public struct BackgroundSession: Record, Equatable {
     public var finishing: FinishingDownload?
     /// The credentials that the app has given, at most one for each protection space.
     public var credentials: [HeldCredential] = []
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("configuration", &configuration)
-        fields.field("isAttached", &isAttached)
-        fields.field("isInvalidated", &isInvalidated)
-        fields.field("wake", &wake)
-        fields.field("hasNews", &hasNews)
-        fields.field("hasNewChallenge", &hasNewChallenge)
-        fields.field("hasFinishedEvents", &hasFinishedEvents)
-        fields.field("relaunches", &relaunches)
-        fields.field("lastTask", &lastTask)
-        fields.field("tasks", &tasks)
-        fields.field("untold", &untold)
-        fields.omittable("finishing", &finishing)
-        fields.field("credentials", &credentials)
-    }
 
     /// Returns a task by its identifier.
     public subscript(_ task: Int) -> TransferTask? { tasks.first { $0.task == task } }

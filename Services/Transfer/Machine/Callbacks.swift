@@ -9,16 +9,6 @@ public struct Countdown: Record, Equatable {
     /// The end of a running countdown; nil while it is stopped.
     public var until: Instant?
 
-    public init() {}
-
-    /// Creates a running countdown.
-    public init(until: Instant) { self.until = until }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("left", &left)
-        fields.omittable("until", &until)
-    }
-
     mutating func stop(at time: Instant) {
         guard let until else { return }
         left = max(.zero, until - time)
@@ -36,13 +26,6 @@ public struct Countdown: Record, Equatable {
 public struct FinishingDownload: Record, Equatable {
     public var task = 0
     public var countdown = Countdown()
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("task", &task)
-        fields.field("countdown", &countdown)
-    }
 }
 
 /// A challenge that the app has not answered.
@@ -51,33 +34,13 @@ public struct PendingChallenge: Record, Equatable {
     public var challenge = AuthenticationChallenge()
     /// The time that the app has to answer; nil until the challenge is presented.
     public var countdown: Countdown?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("id", &id)
-        fields.field("challenge", &challenge)
-        fields.omittable("countdown", &countdown)
-    }
 }
 
 /// The fact that an app gave a credential for a protection space. The state does not contain the secret.
 public struct HeldCredential: Record, Equatable {
     /// The identifier of the answered challenge, under which the credential is stored.
-    public var id = ""
+    public var id: String
     public var challenge = AuthenticationChallenge()
-
-    public init() {}
-
-    public init(id: String, challenge: AuthenticationChallenge) {
-        self.id = id
-        self.challenge = challenge
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("id", &id)
-        fields.field("challenge", &challenge)
-    }
 }
 
 /// A protection space for which a task has no credential because of the app's answer.
@@ -85,16 +48,9 @@ public struct DeclinedSpace: Record, Equatable {
     public var challenge = AuthenticationChallenge()
     public var disposition = ChallengeDisposition.performDefaultHandling
 
-    public init() {}
-
     public init(_ challenge: AuthenticationChallenge, _ disposition: ChallengeDisposition) {
         self.challenge = challenge
         self.disposition = disposition
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("challenge", &challenge)
-        fields.field("disposition", &disposition)
     }
 }
 
@@ -112,14 +68,12 @@ public enum FileFate: String, Word {
 
 /// The bytes and the request of an ended download, which a new task can continue once.
 public struct ResumableDownload: Record, Equatable {
-    public var request = TransferRequest()
+    public var request: TransferRequest
     public var file = ""
     public var epoch = 0
     public var segments: [Segment] = []
     public var response: ResponseHead?
     public var bytesExpected: Int?
-
-    public init() {}
 
     init(_ task: TransferTask) {
         request = task.request
@@ -130,17 +84,8 @@ public struct ResumableDownload: Record, Equatable {
         bytesExpected = task.bytesExpected
     }
 
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("request", &request)
-        fields.field("file", &file)
-        fields.field("epoch", &epoch)
-        fields.field("segments", &segments)
-        fields.omittable("response", &response)
-        fields.omittable("bytesExpected", &bytesExpected)
-    }
-
     /// The storage pieces of its bytes, in order.
     public var pieces: [StoredPiece] {
-        segments.filter { $0.length > 0 }.map { StoredPiece(name: "\(file)-\($0.epoch)", length: $0.length) }
+        segments.filter { $0.length > 0 }.map { StoredPiece(length: $0.length, name: "\(file)-\($0.epoch)") }
     }
 }

@@ -143,10 +143,9 @@ extension TransferMachine {
     }
 
     private mutating func apply(_ event: TransferEvent.TaskCreated) {
-        var task = TransferTask()
+        var task = TransferTask(request: event.request)
         task.task = event.task
         task.kind = event.kind
-        task.request = event.request
         task.isDiscretionary = event.discretionary
         task.deadline = event.deadline
         task.file = event.file

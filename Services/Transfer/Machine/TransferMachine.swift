@@ -1,7 +1,7 @@
 public import Contracts
 public import Machines
 public import OrderedCollections
-public import Records
+import Records
 public import Timeline
 
 /// One device: its background sessions with their tasks, and the device conditions that affect them.
@@ -58,19 +58,6 @@ public struct TransferMachine: Machine {
                 || session.tasks.contains { $0.challenge?.countdown?.until != nil }
         }
         if runs { decision.emit(.outageNoted(.init(from: outage.from, until: outage.until))) }
-    }
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("isRegistered", &isRegistered)
-        fields.omittable("fleet", &fleet)
-        fields.field("isPoweredOn", &isPoweredOn)
-        fields.field("battery", &battery)
-        fields.field("isLowPowerMode", &isLowPowerMode)
-        fields.field("network", &network)
-        fields.field("apps", &apps)
-        fields.field("sessions", &sessions)
     }
 
     public var nextDeadline: Instant? {

@@ -7,7 +7,7 @@ public struct TransferTask: Record, Equatable {
     /// The identifier of the task: from 1, unique in its session.
     public var task = 0
     public var kind = TransferKind.download
-    public var request = TransferRequest()
+    public var request: TransferRequest
     public var isDiscretionary = false
     public var state = TransferState.running
     /// The file that an upload sends.
@@ -61,42 +61,6 @@ public struct TransferTask: Record, Equatable {
     /// The name under which the app claimed the downloaded file, also in advance.
     public var claimedAs: String?
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("task", &task)
-        fields.field("kind", &kind)
-        fields.field("request", &request)
-        fields.field("isDiscretionary", &isDiscretionary)
-        fields.field("state", &state)
-        fields.omittable("body", &body)
-        fields.field("deadline", &deadline)
-        fields.field("file", &file)
-        fields.omittable("waiting", &waiting)
-        fields.omittable("waitsUntil", &waitsUntil)
-        fields.field("epoch", &epoch)
-        fields.omittable("attempt", &attempt)
-        fields.field("segments", &segments)
-        fields.omittable("response", &response)
-        fields.omittable("bytesExpected", &bytesExpected)
-        fields.field("failures", &failures)
-        fields.field("connectFailures", &connectFailures)
-        fields.omittable("retryAt", &retryAt)
-        fields.field("attempts", &attempts)
-        fields.omittable("error", &error)
-        fields.omittable("sha256", &sha256)
-        fields.omittable("delayedUntil", &delayedUntil)
-        fields.field("bytesSent", &bytesSent)
-        fields.omittable("progressAt", &progressAt)
-        fields.omittable("currentURL", &currentURL)
-        fields.omittable("challenge", &challenge)
-        fields.field("declined", &declined)
-        fields.field("untoldBytes", &untoldBytes)
-        fields.omittable("untoldResume", &untoldResume)
-        fields.field("fate", &fate)
-        fields.omittable("claimedAs", &claimedAs)
-    }
-
     /// The number of bytes that are durably stored.
     public var bytesReceived: Int { segments.reduce(0) { $0 + $1.length.heldToBytes } }
 
@@ -109,7 +73,7 @@ public struct TransferTask: Record, Equatable {
 
     /// Returns the storage piece of a segment.
     public func storedPiece(_ segment: Segment) -> StoredPiece {
-        StoredPiece(name: "\(file)-\(segment.epoch)", length: segment.length)
+        StoredPiece(length: segment.length, name: "\(file)-\(segment.epoch)")
     }
 
     /// The received bytes as a file.

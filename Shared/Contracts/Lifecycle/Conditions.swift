@@ -3,16 +3,18 @@ public import Records
 /// What surrounds a device. As a change those that are others now; what is missing stays as it was.
 public struct Conditions: Record, Equatable {
     public var battery: Battery?
-    public var lowPowerMode: Bool?
-    public var network: Network?
-    public var locked: Bool?
-    public var memoryPressure: MemoryPressure?
-    public var thermal: ThermalState?
     public var location: Location?
+    public var locked: Bool?
+    public var lowPowerMode: Bool?
+    public var memoryPressure: MemoryPressure?
+    public var network: Network?
+    public var thermal: ThermalState?
     /// The cell, as `country-network-area`.
     public var tower: String?
 
-    public init() {}
+    enum Constraints {
+        static let tower: Rule<String> = .text(1...64)
+    }
 
     /// A device as it is registered: unlocked, on Wi-Fi, fully charged and unplugged.
     public static var atRegistration: Conditions {
@@ -39,64 +41,39 @@ public struct Conditions: Record, Equatable {
         merged.tower = report.tower ?? tower
         return merged
     }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("battery", &battery)
-        fields.omittable("location", &location)
-        fields.omittable("locked", &locked)
-        fields.omittable("lowPowerMode", &lowPowerMode)
-        fields.omittable("memoryPressure", &memoryPressure)
-        fields.omittable("network", &network)
-        fields.omittable("thermal", &thermal)
-        fields.omittable("tower", &tower, .text(1...64))
-    }
 }
 
 /// The battery of a device.
 public struct Battery: Record, Equatable {
+    public var charging: Defaulted<Bool> = false
     /// From 0 to 1.
     public var level = 1.0
-    public var charging = false
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("charging", &charging)
-        fields.field("level", &level, .range(0...1))
+    enum Constraints {
+        static let level: Rule<Double> = .range(0...1)
     }
 }
 
 /// How a device is connected.
 public struct Network: Record, Equatable {
-    public var kind: NetworkKind = .wifi
-    /// `NWPath.isExpensive`.
-    public var expensive = false
     /// `NWPath.isConstrained`: Low Data Mode.
-    public var constrained = false
+    public var constrained: Defaulted<Bool> = false
+    /// `NWPath.isExpensive`.
+    public var expensive: Defaulted<Bool> = false
+    public var kind: NetworkKind = .wifi
     public var shape: NetworkShape?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("constrained", &constrained)
-        fields.defaulted("expensive", &expensive)
-        fields.field("kind", &kind)
-        fields.omittable("shape", &shape)
-    }
 }
 
 /// Where a device is (WGS 84).
 public struct Location: Record, Equatable {
+    public var accuracyMeters: Defaulted<Double> = 0.0
     public var latitude = 0.0
     public var longitude = 0.0
-    public var accuracyMeters = 0.0
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("accuracyMeters", &accuracyMeters, .range(0...100_000))
-        fields.field("latitude", &latitude, .range(-90...90))
-        fields.field("longitude", &longitude, .range(-180...180))
+    enum Constraints {
+        static let accuracyMeters: Rule<Double> = .range(0...100_000)
+        static let latitude: Rule<Double> = .range(-90...90)
+        static let longitude: Rule<Double> = .range(-180...180)
     }
 }
 

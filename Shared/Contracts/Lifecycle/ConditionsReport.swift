@@ -3,25 +3,16 @@ public import Records
 /// What a device reports of its surroundings: any subset, down to single members. What is missing stays as it was.
 public struct ConditionsReport: Record, Equatable {
     public var battery: BatteryReport?
-    public var lowPowerMode: Bool?
-    public var network: NetworkReport?
-    public var locked: Bool?
-    public var memoryPressure: MemoryPressure?
-    public var thermal: ThermalState?
     public var location: Location?
+    public var locked: Bool?
+    public var lowPowerMode: Bool?
+    public var memoryPressure: MemoryPressure?
+    public var network: NetworkReport?
+    public var thermal: ThermalState?
     public var tower: String?
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("battery", &battery)
-        fields.omittable("location", &location)
-        fields.omittable("locked", &locked)
-        fields.omittable("lowPowerMode", &lowPowerMode)
-        fields.omittable("memoryPressure", &memoryPressure)
-        fields.omittable("network", &network)
-        fields.omittable("thermal", &thermal)
-        fields.omittable("tower", &tower, .text(1...64))
+    enum Constraints {
+        static let tower: Rule<String> = .text(1...64)
     }
 
     /// The reported conditions, each of them whole: what the report leaves out of one is as it was.
@@ -40,14 +31,11 @@ public struct ConditionsReport: Record, Equatable {
 }
 
 public struct BatteryReport: Record, Equatable {
-    public var level: Double?
     public var charging: Bool?
+    public var level: Double?
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("charging", &charging)
-        fields.omittable("level", &level, .range(0...1))
+    enum Constraints {
+        static let level: Rule<Double> = .range(0...1)
     }
 
     func completed(by current: Battery) -> Battery {
@@ -59,19 +47,10 @@ public struct BatteryReport: Record, Equatable {
 }
 
 public struct NetworkReport: Record, Equatable {
-    public var kind: NetworkKind?
-    public var expensive: Bool?
     public var constrained: Bool?
+    public var expensive: Bool?
+    public var kind: NetworkKind?
     public var shape: NetworkShape?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("constrained", &constrained)
-        fields.omittable("expensive", &expensive)
-        fields.omittable("kind", &kind)
-        fields.omittable("shape", &shape)
-    }
 
     func completed(by current: Network) -> Network {
         var network = current

@@ -1,4 +1,4 @@
-public import Records
+import Records
 public import Timeline
 
 extension LifecycleEvent {
@@ -8,24 +8,10 @@ extension LifecycleEvent {
     /// end; they touch, and do not overlap.
     public struct OutageNoted: EventData {
         public static let type = "lifecycle.outage.noted"
-        public static let summary =
-            "The service could not be reached for a time: every limit of the device that ran when it began ends that much later."
 
         /// The last moment at which the device could reach the service.
-        public var from: Instant = .epoch
+        public var from: Instant
         /// The first moment at which it can again.
-        public var until: Instant = .epoch
-
-        public init() {}
-
-        public init(from: Instant, until: Instant) {
-            self.from = from
-            self.until = until
-        }
-
-        public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("from", &from)
-            fields.field("until", &until)
-        }
+        public var until: Instant
     }
 }

@@ -2,31 +2,18 @@ public import Records
 
 /// What an app declares in its `Info.plist`, as far as it bears on running.
 public struct Manifest: Record, Equatable {
-    public var backgroundModes: [BackgroundMode] = []
-    /// `BGTaskSchedulerPermittedIdentifiers`.
-    public var permittedTaskIdentifiers: [String] = []
+    public var backgroundModes: Defaulted<[BackgroundMode]> = []
     /// `UIApplicationExitsOnSuspend`.
-    public var exitsOnSuspend = false
+    public var exitsOnSuspend: Defaulted<Bool> = false
+    public var handlersReturn: Defaulted<HandlersReturn> = .immediately
     public var memoryMB: Int?
-    public var handlersReturn = HandlersReturn.immediately
+    /// `BGTaskSchedulerPermittedIdentifiers`.
+    public var permittedTaskIdentifiers: Defaulted<[String]> = []
 
-    public init() {}
-
-    public init(
-        backgroundModes: [BackgroundMode] = [], exitsOnSuspend: Bool = false,
-        handlersReturn: HandlersReturn = .immediately
-    ) {
-        self.backgroundModes = backgroundModes
-        self.exitsOnSuspend = exitsOnSuspend
-        self.handlersReturn = handlersReturn
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("backgroundModes", &backgroundModes, .count(0...BackgroundMode.allCases.count))
-        fields.defaulted("exitsOnSuspend", &exitsOnSuspend)
-        fields.defaulted("handlersReturn", &handlersReturn)
-        fields.omittable("memoryMB", &memoryMB, .range(1...1_048_576))
-        fields.defaulted("permittedTaskIdentifiers", &permittedTaskIdentifiers, .taskIdentifiers)
+    enum Constraints {
+        static let backgroundModes: Rule<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let memoryMB: Rule<Int> = .range(1...1_048_576)
+        static let permittedTaskIdentifiers: Rule<[String]> = .taskIdentifiers
     }
 }
 

@@ -2,29 +2,21 @@ public import Records
 
 /// What a device says of itself when it is registered. All but the profile may be missing.
 public struct Registration: Record, Equatable {
-    public var profile: ProfileName = .ios18
-    public var model: String?
-    public var memoryMB: Int?
+    public var cellular: Defaulted<Bool> = true
     public var fleet: String?
+    public var gps: Defaulted<Bool> = true
+    public var memoryMB: Int?
+    public var model: String?
+    /// False for devices on which leaving an app ends it.
+    public var multitasking: Defaulted<Bool> = true
+    public var profile: ProfileName = .ios18
     /// A name of the IANA time zone database.
     public var timeZone: String?
-    public var gps = true
-    public var cellular = true
-    /// False for devices on which leaving an app ends it.
-    public var multitasking = true
 
-    public init() {}
-
-    public init(profile: ProfileName) { self.profile = profile }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("cellular", &cellular)
-        fields.omittable("fleet", &fleet, .identifier)
-        fields.defaulted("gps", &gps)
-        fields.omittable("memoryMB", &memoryMB, .range(1...1_048_576))
-        fields.omittable("model", &model, .text(1...64))
-        fields.defaulted("multitasking", &multitasking)
-        fields.field("profile", &profile)
-        fields.omittable("timeZone", &timeZone, .text(1...64))
+    enum Constraints {
+        static let fleet: Rule<String> = .identifier
+        static let memoryMB: Rule<Int> = .range(1...1_048_576)
+        static let model: Rule<String> = .text(1...64)
+        static let timeZone: Rule<String> = .text(1...64)
     }
 }

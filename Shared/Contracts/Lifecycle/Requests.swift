@@ -10,29 +10,12 @@ public struct Settings: Record, Equatable {
     public var notifications: Switch?
     /// Of the device.
     public var restrictions: Restrictions?
-
-    public init() {}
-
-    public init(backgroundRefresh: Switch) { self.backgroundRefresh = backgroundRefresh }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("backgroundRefresh", &backgroundRefresh)
-        fields.omittable("locationAuthorization", &locationAuthorization)
-        fields.omittable("notifications", &notifications)
-        fields.omittable("restrictions", &restrictions)
-    }
 }
 
 /// What a device does not allow its user.
 public struct Restrictions: Record, Equatable {
     /// Background App Refresh is off, and can't be changed.
-    public var backgroundRefresh = false
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("backgroundRefresh", &backgroundRefresh)
-    }
+    public var backgroundRefresh: Defaulted<Bool> = false
 }
 
 /// What the user sets for an app; what is missing stays as it was.
@@ -40,48 +23,21 @@ public struct AppSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
     public var locationAuthorization: LocationAuthorization?
     public var notifications: Switch?
-
-    public init() {}
-
-    public init(backgroundRefresh: Switch) { self.backgroundRefresh = backgroundRefresh }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("backgroundRefresh", &backgroundRefresh)
-        fields.omittable("locationAuthorization", &locationAuthorization)
-        fields.omittable("notifications", &notifications)
-    }
 }
 
 /// What is set for the whole device; what is missing stays as it was.
 public struct DeviceSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
     public var restrictions: Restrictions?
-
-    public init() {}
-
-    public init(backgroundRefresh: Switch) { self.backgroundRefresh = backgroundRefresh }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("backgroundRefresh", &backgroundRefresh)
-        fields.omittable("restrictions", &restrictions)
-    }
 }
 
 /// What an app asks for with `beginBackgroundTask(withName:expirationHandler:)`.
 public struct TaskRequest: Record, Equatable {
+    public var expirationHandler: Defaulted<Bool> = true
     public var name: String?
-    public var expirationHandler = true
 
-    public init() {}
-
-    public init(name: String? = nil, expirationHandler: Bool = true) {
-        self.name = name
-        self.expirationHandler = expirationHandler
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("expirationHandler", &expirationHandler)
-        fields.omittable("name", &name, .text(1...128))
+    enum Constraints {
+        static let name: Rule<String> = .text(1...128)
     }
 }
 
@@ -89,12 +45,8 @@ public struct TaskRequest: Record, Equatable {
 public struct CallbackCompletion: Record, Equatable {
     public var snapshotLabel: String?
 
-    public init() {}
-
-    public init(snapshotLabel: String?) { self.snapshotLabel = snapshotLabel }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("snapshotLabel", &snapshotLabel, .text(1...128))
+    enum Constraints {
+        static let snapshotLabel: Rule<String> = .text(1...128)
     }
 }
 
@@ -109,82 +61,43 @@ public struct WakeCompletion: Record, Equatable {
     /// Of a task request.
     public var success: Bool?
 
-    public init() {}
-
-    public init(result: WakeResult? = nil, success: Bool? = nil, snapshot: String? = nil) {
-        self.result = result
-        self.snapshot = snapshot
-        self.success = success
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("bytesReceived", &bytesReceived, .range(0...1_000_000_000_000))
-        fields.omittable("result", &result)
-        fields.omittable("snapshot", &snapshot, .text(1...128))
-        fields.omittable("success", &success)
+    enum Constraints {
+        static let bytesReceived: Rule<Int> = .range(0...1_000_000_000_000)
+        static let snapshot: Rule<String> = .text(1...128)
     }
 }
 
 /// How an app begins an activity. Both are of location updates alone.
 public struct ActivityRequest: Record, Equatable {
     /// `allowsBackgroundLocationUpdates`: needed in the background from iOS 9.
-    public var allowsBackgroundLocationUpdates = false
+    public var allowsBackgroundLocationUpdates: Defaulted<Bool> = false
     /// `pausesLocationUpdatesAutomatically`.
-    public var pausesLocationUpdatesAutomatically = true
-
-    public init() {}
-
-    public init(allowsBackgroundLocationUpdates: Bool, pausesLocationUpdatesAutomatically: Bool = true) {
-        self.allowsBackgroundLocationUpdates = allowsBackgroundLocationUpdates
-        self.pausesLocationUpdatesAutomatically = pausesLocationUpdatesAutomatically
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("allowsBackgroundLocationUpdates", &allowsBackgroundLocationUpdates)
-        fields.defaulted("pausesLocationUpdatesAutomatically", &pausesLocationUpdatesAutomatically)
-    }
+    public var pausesLocationUpdatesAutomatically: Defaulted<Bool> = true
 }
 
 /// What an app's code does.
 public struct ActionReport: Record, Equatable {
     public var kind = ActionKind.work
-    public var thread = ThreadKind.main
-
-    public init() {}
+    public var thread: Defaulted<ThreadKind> = ThreadKind.main
 
     public init(_ kind: ActionKind, on thread: ThreadKind = .main) {
         self.kind = kind
         self.thread = thread
     }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("kind", &kind)
-        fields.defaulted("thread", &thread)
-    }
 }
 
 /// A circle on the ground that an app monitors: `CLCircularRegion`.
 public struct Region: Record, Equatable {
-    public var latitude = 0.0
-    public var longitude = 0.0
+    public var latitude: Double
+    public var longitude: Double
+    public var notifyOnEntry: Defaulted<Bool> = true
+    public var notifyOnExit: Defaulted<Bool> = true
     /// Above the device's maximum, monitoring fails.
-    public var radiusMeters = 0.0
-    public var notifyOnEntry = true
-    public var notifyOnExit = true
+    public var radiusMeters: Double
 
-    public init() {}
-
-    public init(latitude: Double, longitude: Double, radiusMeters: Double) {
-        self.latitude = latitude
-        self.longitude = longitude
-        self.radiusMeters = radiusMeters
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("latitude", &latitude, .range(-90...90))
-        fields.field("longitude", &longitude, .range(-180...180))
-        fields.defaulted("notifyOnEntry", &notifyOnEntry)
-        fields.defaulted("notifyOnExit", &notifyOnExit)
-        fields.field("radiusMeters", &radiusMeters, .range(1...100_000_000))
+    enum Constraints {
+        static let latitude: Rule<Double> = .range(-90...90)
+        static let longitude: Rule<Double> = .range(-180...180)
+        static let radiusMeters: Rule<Double> = .range(1...100_000_000)
     }
 }

@@ -4,32 +4,25 @@ public import Timeline
 
 /// `URLSessionConfiguration.background(withIdentifier:)`: its members by their names, with Apple's defaults.
 public struct SessionConfiguration: Record, Equatable {
+    public var allowsCellularAccess: Defaulted<Bool> = true
+    public var allowsConstrainedNetworkAccess: Defaulted<Bool> = true
+    public var allowsExpensiveNetworkAccess: Defaulted<Bool> = true
+    public var httpAdditionalHeaders: Defaulted<OrderedDictionary<String, String>> = [:]
+    public var httpMaximumConnectionsPerHost: Defaulted<Int> = 6
     /// Tasks wait for Wi-Fi and power.
-    public var isDiscretionary = false
-    public var allowsCellularAccess = true
-    public var allowsExpensiveNetworkAccess = true
-    public var allowsConstrainedNetworkAccess = true
+    public var isDiscretionary: Defaulted<Bool> = false
     /// Whether the app is woken when all tasks have finished.
-    public var sessionSendsLaunchEvents = true
+    public var sessionSendsLaunchEvents: Defaulted<Bool> = true
     /// How long nothing may arrive before the daemon tries again, in real seconds.
-    public var timeoutIntervalForRequest = Interval.seconds(60)
+    public var timeoutIntervalForRequest: Defaulted<Interval> = Interval.seconds(60)
     /// How long a task may take in all.
-    public var timeoutIntervalForResource = Interval.days(7)
-    public var httpMaximumConnectionsPerHost = 6
-    public var httpAdditionalHeaders: OrderedDictionary<String, String> = [:]
+    public var timeoutIntervalForResource: Defaulted<Interval> = Interval.days(7)
 
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.defaulted("allowsCellularAccess", &allowsCellularAccess)
-        fields.defaulted("allowsConstrainedNetworkAccess", &allowsConstrainedNetworkAccess)
-        fields.defaulted("allowsExpensiveNetworkAccess", &allowsExpensiveNetworkAccess)
-        fields.defaulted("httpAdditionalHeaders", &httpAdditionalHeaders, .requestHeaders)
-        fields.defaulted("httpMaximumConnectionsPerHost", &httpMaximumConnectionsPerHost, .range(1...64))
-        fields.defaulted("isDiscretionary", &isDiscretionary)
-        fields.defaulted("sessionSendsLaunchEvents", &sessionSendsLaunchEvents)
-        fields.defaulted("timeoutIntervalForRequest", &timeoutIntervalForRequest, .span(.seconds(1)...hours24))
-        fields.defaulted("timeoutIntervalForResource", &timeoutIntervalForResource, .span(.seconds(1)...days30))
+    enum Constraints {
+        static let httpAdditionalHeaders: Rule<OrderedDictionary<String, String>> = .requestHeaders
+        static let httpMaximumConnectionsPerHost: Rule<Int> = .range(1...64)
+        static let timeoutIntervalForRequest: Rule<Interval> = .span(.seconds(1)...hours24)
+        static let timeoutIntervalForResource: Rule<Interval> = .span(.seconds(1)...days30)
     }
 }
 
@@ -38,67 +31,33 @@ private let days30 = Interval.days(30)
 
 /// `URLRequest` and what else a task is created from.
 public struct TransferRequest: Record, Equatable {
-    /// http or https.
-    public var url = ""
-    /// Of HTTP. Downloads that are to be resumed need GET.
-    public var method = "GET"
-    public var headers: OrderedDictionary<String, String> = [:]
-    public var earliestBeginDate: Instant?
-    /// From 0 to 1; the higher goes first.
-    public var priority = 0.5
     /// In bytes; hints, as on the platform.
     public var countOfBytesClientExpectsToReceive: Int?
     public var countOfBytesClientExpectsToSend: Int?
-
-    public init() {}
-
-    public init(url: String) { self.url = url }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive)
-        fields.omittable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend)
-        fields.omittable("earliestBeginDate", &earliestBeginDate)
-        fields.defaulted("headers", &headers)
-        fields.defaulted("method", &method)
-        fields.defaulted("priority", &priority)
-        fields.field("url", &url)
-    }
+    public var earliestBeginDate: Instant?
+    public var headers: Defaulted<OrderedDictionary<String, String>> = [:]
+    /// Of HTTP. Downloads that are to be resumed need GET.
+    public var method: Defaulted<String> = "GET"
+    /// From 0 to 1; the higher goes first.
+    public var priority: Defaulted<Double> = 0.5
+    /// http or https.
+    public var url: String
 }
 
 /// A stretch of what an app has in files: from the beginning of one of the storage's.
 public struct StoredPiece: Record, Equatable {
-    /// Its name in storage.
-    public var name = ""
     /// In bytes; what lies behind them in storage does not count.
-    public var length = 0
-
-    public init() {}
-
-    public init(name: String, length: Int) {
-        self.name = name
-        self.length = length
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("length", &length)
-        fields.field("name", &name)
-    }
+    public var length: Int
+    /// Its name in storage.
+    public var name: String
 }
 
 /// A file of an app: what it may upload, and what it claimed of what it has downloaded.
 public struct AppFile: Record, Equatable {
+    public var contentType: String?
     public var pieces: [StoredPiece] = []
     /// Of all the bytes, in hexadecimal; nil where nobody has looked at them as a whole.
     public var sha256: String?
-    public var contentType: String?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("contentType", &contentType)
-        fields.field("pieces", &pieces)
-        fields.omittable("sha256", &sha256)
-    }
 
     /// In bytes.
     public var length: Int { pieces.reduce(0) { $0 + $1.length.heldToBytes } }
@@ -112,26 +71,14 @@ extension Int {
 /// What a server asks of an app (`URLAuthenticationChallenge`).
 public struct AuthenticationChallenge: Record, Equatable {
     public var authenticationMethod = AuthenticationMethod.basic
-    public var host = ""
-    public var port = 0
-    /// Of HTTP.
-    public var realm: String?
-    public var isProxy = false
-    public var previousFailureCount = 0
     /// Of `serverTrust`: SHA-256 of the server's certificate, in hexadecimal.
     public var fingerprint: String?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("authenticationMethod", &authenticationMethod)
-        fields.omittable("fingerprint", &fingerprint)
-        fields.field("host", &host)
-        fields.defaulted("isProxy", &isProxy)
-        fields.field("port", &port)
-        fields.defaulted("previousFailureCount", &previousFailureCount)
-        fields.omittable("realm", &realm)
-    }
+    public var host = ""
+    public var isProxy: Defaulted<Bool> = false
+    public var port = 0
+    public var previousFailureCount: Defaulted<Int> = 0
+    /// Of HTTP.
+    public var realm: String?
 
     /// Whether another is about the same protection space (`URLProtectionSpace`).
     public func isOfSameSpace(as other: Self) -> Bool {
@@ -142,63 +89,34 @@ public struct AuthenticationChallenge: Record, Equatable {
 
 /// What matters of a server's answer.
 public struct ResponseHead: Record, Equatable {
-    /// Of HTTP.
-    public var status = 0
+    /// `Accept-Ranges: bytes`, or a 206.
+    public var acceptsRanges = false
+    /// The size of the whole, where the server told it.
+    public var completeLength: Int?
+    /// Of the body that follows; nil where it is not known.
+    public var contentLength: Int?
+    public var contentType: String?
     /// As sent, with its quotes.
     public var etag: String?
     public var lastModified: String?
-    public var contentType: String?
-    /// `Accept-Ranges: bytes`, or a 206.
-    public var acceptsRanges = false
-    /// Of the body that follows; nil where it is not known.
-    public var contentLength: Int?
     /// Of `Content-Range`.
     public var rangeStart: Int?
-    /// The size of the whole, where the server told it.
-    public var completeLength: Int?
-
-    public init() {}
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("acceptsRanges", &acceptsRanges)
-        fields.omittable("completeLength", &completeLength)
-        fields.omittable("contentLength", &contentLength)
-        fields.omittable("contentType", &contentType)
-        fields.omittable("etag", &etag)
-        fields.omittable("lastModified", &lastModified)
-        fields.omittable("rangeStart", &rangeStart)
-        fields.field("status", &status)
-    }
+    /// Of HTTP.
+    public var status = 0
 }
 
 /// An `NSError` of the URL loading system.
 public struct TransferFailure: Record, Equatable {
     public static let domain = "NSURLErrorDomain"
 
-    public var code = 0
-    public var domain = TransferFailure.domain
+    public var code: Int
+    /// What exactly failed, where the code alone does not tell.
+    public var detail: String?
+    public var domain: String = TransferFailure.domain
     /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 the user ended the app.
     public var reason: Int?
     /// `NSURLSessionDownloadTaskResumeData`: names what is there of a download that can go on from it.
     public var resumeData: String?
-    /// What exactly failed, where the code alone does not tell.
-    public var detail: String?
-
-    public init() {}
-
-    public init(code: Int, reason: Int? = nil, detail: String? = nil) {
-        self.code = code
-        self.reason = reason
-        self.detail = detail
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("code", &code)
-        fields.omittable("detail", &detail)
-        fields.field("domain", &domain)
-        fields.omittable("reason", &reason)
-        fields.omittable("resumeData", &resumeData)
-    }
 
     /// NSURLError.h.
     public static let cancelled = TransferFailure(code: -999)

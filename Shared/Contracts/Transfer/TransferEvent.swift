@@ -39,84 +39,6 @@ public enum TransferEvent: EventFamily {
     case outageNoted(OutageNoted)
 
     public static let source = "transfer"
-
-    public static let catalogue: [EventKind<TransferEvent>] = [
-        EventKind(TransferEvent.deviceNoted),
-        EventKind(TransferEvent.deviceForgotten),
-        EventKind(TransferEvent.appNoted),
-        EventKind(TransferEvent.appForgotten),
-        EventKind(TransferEvent.sessionCreated),
-        EventKind(TransferEvent.sessionAttached),
-        EventKind(TransferEvent.sessionInvalidated),
-        EventKind(TransferEvent.taskCreated),
-        EventKind(TransferEvent.taskResumed),
-        EventKind(TransferEvent.taskSuspended),
-        EventKind(TransferEvent.taskCancelled),
-        EventKind(TransferEvent.taskHeld),
-        EventKind(TransferEvent.taskCompleted),
-        EventKind(TransferEvent.attemptScheduled),
-        EventKind(TransferEvent.attemptStarted),
-        EventKind(TransferEvent.attemptEnded),
-        EventKind(TransferEvent.responseReceived),
-        EventKind(TransferEvent.progressMade),
-        EventKind(TransferEvent.bodySent),
-        EventKind(TransferEvent.progressTold),
-        EventKind(TransferEvent.redirectFollowed),
-        EventKind(TransferEvent.eventsDelivered),
-        EventKind(TransferEvent.wakeRequested),
-        EventKind(TransferEvent.wakeBegun),
-        EventKind(TransferEvent.wakeEnded),
-        EventKind(TransferEvent.downloadFinished),
-        EventKind(TransferEvent.downloadReturned),
-        EventKind(TransferEvent.challengeReceived),
-        EventKind(TransferEvent.challengePresented),
-        EventKind(TransferEvent.challengeAnswered),
-        EventKind(TransferEvent.fileReserved),
-        EventKind(TransferEvent.fileStored),
-        EventKind(TransferEvent.fileRemoved),
-        EventKind(TransferEvent.sessionEnded),
-        EventKind(TransferEvent.outageNoted),
-    ]
-
-    public var data: any EventData {
-        switch self {
-        case .deviceNoted(let data): data
-        case .deviceForgotten(let data): data
-        case .appNoted(let data): data
-        case .appForgotten(let data): data
-        case .sessionCreated(let data): data
-        case .sessionAttached(let data): data
-        case .sessionInvalidated(let data): data
-        case .taskCreated(let data): data
-        case .taskResumed(let data): data
-        case .taskSuspended(let data): data
-        case .taskCancelled(let data): data
-        case .taskHeld(let data): data
-        case .taskCompleted(let data): data
-        case .attemptScheduled(let data): data
-        case .attemptStarted(let data): data
-        case .attemptEnded(let data): data
-        case .responseReceived(let data): data
-        case .progressMade(let data): data
-        case .bodySent(let data): data
-        case .progressTold(let data): data
-        case .redirectFollowed(let data): data
-        case .eventsDelivered(let data): data
-        case .wakeRequested(let data): data
-        case .wakeBegun(let data): data
-        case .wakeEnded(let data): data
-        case .downloadFinished(let data): data
-        case .downloadReturned(let data): data
-        case .challengeReceived(let data): data
-        case .challengePresented(let data): data
-        case .challengeAnswered(let data): data
-        case .fileReserved(let data): data
-        case .fileStored(let data): data
-        case .fileRemoved(let data): data
-        case .sessionEnded(let data): data
-        case .outageNoted(let data): data
-        }
-    }
 }
 
 /// Data about one task of a session.
@@ -131,7 +53,7 @@ public protocol TransferTaskEventData: EventData {
 extension TransferTaskEventData {
     /// An event about a task, told by its place; `fill` tells the rest.
     public init(_ place: TaskPlace, _ fill: (inout Self) -> Void = { _ in }) {
-        self.init()
+        self = .placeholder
         app = place.app
         session = place.session
         task = place.task
@@ -139,12 +61,6 @@ extension TransferTaskEventData {
     }
 
     public var place: TaskPlace { TaskPlace(app: app ?? "", session: session, task: task) }
-
-    mutating func visitPlace<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("session", &session)
-        fields.field("task", &task)
-    }
 }
 
 /// Where a task stands on its device.

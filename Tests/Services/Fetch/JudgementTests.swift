@@ -42,7 +42,7 @@ import Timeline
         // The night of a change of clocks: one hour east of UTC, and two hours from 01:00 UTC of the Monday.
         let policy = FetchPolicy { _, moment in moment < .monday + .hours(1) ? 3600 : 7200 }
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: "Test/Changing")), at: .monday)
+        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: "Test/Changing")), at: .monday)
         let early = device.day(of: .monday + .minutes(30), policy)
         #expect(early == .monday - .hours(1))
         #expect(device.day(of: .monday + .hours(10), policy) == early, "the day began before the change")
@@ -91,7 +91,7 @@ import Timeline
 
     @Test func `each part of a wait has its own reason`() throws {
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
+        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
         device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
         var wait = Wait()
         wait.earliest = .monday + .hours(1)
@@ -109,7 +109,7 @@ import Timeline
         #expect(try factors(wait) == each(.rateLimit, .budgets, .deviceActivity, .rateLimit))
         wait.ceiling = 1
         #expect(try factors(wait) == each(.rateLimit, .budgets, .deviceActivity, .herd))
-        device.apply(.appOpened(.init(app: "a", hourOfWeek: 0, contentAgeSeconds: nil)), at: .monday)
+        device.apply(.appOpened(.init(app: "a", contentAgeSeconds: nil, hourOfWeek: 0)), at: .monday)
         #expect(try factors(wait) == each(.rateLimit, .budgets, .usage, .herd))
         wait.at = nil
         wait.aim = nil
@@ -119,13 +119,13 @@ import Timeline
 
     @Test func `apps that a push would serve better get advice`() throws {
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(profile: .ios15, fleet: nil, timeZone: nil)), at: .monday)
+        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
         device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
         device.apply(.intervalSet(.init(app: "a", interval: .atLeast(.hours(1)))), at: .monday)
         func advice() throws -> [Forecast.Advice] {
             try #require(device.forecast("a", .device("d"), now: .monday, policy: .forTests)).advice
         }
-        var record = FetchEvent.RefreshRecorded()
+        var record = FetchEvent.RefreshRecorded.placeholder
         record.app = "a"
         record.elapsedSeconds = .seconds(Int64(2))
         for number in 1...12 {
@@ -140,7 +140,7 @@ import Timeline
         }
         #expect(try advice() == [])
         func open(_ age: Interval) {
-            device.apply(.appOpened(.init(app: "a", hourOfWeek: 0, contentAgeSeconds: age)), at: .monday)
+            device.apply(.appOpened(.init(app: "a", contentAgeSeconds: age, hourOfWeek: 0)), at: .monday)
         }
         for _ in 0..<6 { open(.hours(2)) }
         #expect(try advice() == [], "twice the interval is normal")

@@ -74,7 +74,7 @@ import Timeline
             #expect(set.status == 200)
             try await bench.tell(LifecycleEvent.AppLaunched(app: "a", callbacks: []), of: "d6")
             let seen = try await bench.tell(
-                LifecycleEvent.AppBackgrounded(app: "a", cause: .home, callbacks: [], taskTime: .zero), of: "d6")
+                LifecycleEvent.AppBackgrounded(app: "a", callbacks: [], cause: .home, taskTime: .zero), of: "d6")
             var forecast = try await bench.send("GET", "d6/apps/a/forecast", after: seen).json
             #expect(forecast["contentAge"]?["openings"]?.int == 1)
             #expect(forecast["contentAge"]?["withoutContent"]?.int == 1)

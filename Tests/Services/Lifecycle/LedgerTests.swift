@@ -77,16 +77,19 @@ import Timeline
             counts.background[reason.rawValue] = index + 1
         }
         let data = ExitData(counts)
-        let (front, back) = (data.foreground, data.background)
+        let (front, back) = (data.foregroundExitData, data.backgroundExitData)
         #expect(
-            front.normal + front.memoryResourceLimit + front.appWatchdog + front.abnormal == EndReason.allCases.count)
+            front.cumulativeNormalAppExitCount + front.cumulativeMemoryResourceLimitExitCount
+                + front.cumulativeAppWatchdogExitCount + front.cumulativeAbnormalExitCount == EndReason.allCases.count)
         let behind = [
-            back.normal, back.memoryPressure, back.appWatchdog, back.lockedFile, back.taskAssertion, back.abnormal,
+            back.cumulativeNormalAppExitCount, back.cumulativeMemoryPressureExitCount,
+            back.cumulativeAppWatchdogExitCount, back.cumulativeSuspendedWithLockedFileExitCount,
+            back.cumulativeBackgroundTaskAssertionTimeoutExitCount, back.cumulativeAbnormalExitCount,
         ]
         #expect(behind.reduce(0, +) == counts.background.values.reduce(0, +))
-        #expect(back.lockedFile == counts.background["fileLockHeld"])
-        #expect(back.taskAssertion == counts.background["backgroundTaskTimeout"])
-        #expect(back.memoryPressure == counts.background["memoryPressure"])
+        #expect(back.cumulativeSuspendedWithLockedFileExitCount == counts.background["fileLockHeld"])
+        #expect(back.cumulativeBackgroundTaskAssertionTimeoutExitCount == counts.background["backgroundTaskTimeout"])
+        #expect(back.cumulativeMemoryPressureExitCount == counts.background["memoryPressure"])
     }
 
     @Test func `the expiration of a task request is an order`() {

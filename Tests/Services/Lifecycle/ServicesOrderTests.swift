@@ -66,7 +66,7 @@ import Timeline
                 }, to: "d1")
             try await bench.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
             try await bench.append(
-                TransferEvent.EventsDelivered(app: "a", session: "s", tasks: [2, 1], finishesEvents: true), to: "d1")
+                TransferEvent.EventsDelivered(app: "a", finishesEvents: true, session: "s", tasks: [2, 1]), to: "d1")
             try await bench.append(TransferEvent.SessionEnded(app: "a", session: "s"), to: "d1")
             let expected: [(type: String, name: String, data: JSON)] = [
                 (

@@ -77,13 +77,13 @@ extension TraceScript<LifecycleMachine> {
         case "notificationOpened": return PushEvent.NotificationOpened(app: app, notification: "n")
         case "taskDue":
             return FetchEvent.TaskDue(
-                app: app, identifier: with["identifier"]?.string ?? "",
-                kind: try TaskRequestKind(json: with["kind"] ?? .null), request: with["request"]?.string ?? "",
-                expirationHandler: with["expirationHandler"]?.bool ?? true)
+                app: app, expirationHandler: with["expirationHandler"]?.bool ?? true,
+                identifier: with["identifier"]?.string ?? "", kind: try TaskRequestKind(json: with["kind"] ?? .null),
+                request: with["request"]?.string ?? "")
         case "taskStopped":
             return FetchEvent.TaskStopped(
-                app: app, identifier: with["identifier"]?.string ?? "", request: with["request"]?.string ?? "",
-                cause: try TaskStopCause(json: with["cause"] ?? .null))
+                app: app, cause: try TaskStopCause(json: with["cause"] ?? .null),
+                identifier: with["identifier"]?.string ?? "", request: with["request"]?.string ?? "")
         case "transferWakeRequested": return TransferEvent.WakeRequested(app: app, session: with.string ?? "")
         default: return nil
         }

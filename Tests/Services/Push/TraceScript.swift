@@ -35,7 +35,7 @@ extension TraceScript<PushMachine> {
         let request = with.string ?? with["request"]?.string
         switch step.action {
         case "device.registered": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
-        case "device.deregistered": return LifecycleEvent.DeviceDeregistered()
+        case "device.deregistered": return LifecycleEvent.DeviceDeregistered.placeholder
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "settings.changed":
@@ -45,7 +45,7 @@ extension TraceScript<PushMachine> {
         case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)
         case "app.launched": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
         case "app.backgrounded":
-            return LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero)
+            return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
         case "app.terminated":
             return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash)
         case "app.woken":
@@ -136,6 +136,6 @@ extension TraceScript<PushMachine> {
 
 extension TraceStep {
     fileprivate func event<D: EventData>(_ type: D.Type, overlaidWith over: JSON) throws -> D {
-        try D(json: try JSON(parsing: D().jsonBytes).overlaid(with: over))
+        try D(json: try JSON(parsing: D.placeholder.jsonBytes).overlaid(with: over))
     }
 }

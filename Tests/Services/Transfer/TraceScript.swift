@@ -41,14 +41,14 @@ extension TraceScript<TransferMachine> {
         let with = step.with
         switch step.action {
         case "register": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
-        case "deregister": return LifecycleEvent.DeviceDeregistered()
+        case "deregister": return LifecycleEvent.DeviceDeregistered.placeholder
         case "power": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "install": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
         case "uninstall": return LifecycleEvent.AppUninstalled(app: app)
         case "launch": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
         case "open": return LifecycleEvent.AppActivated(app: app, callbacks: [])
-        case "home": return LifecycleEvent.AppBackgrounded(app: app, cause: .home, callbacks: [], taskTime: .zero)
+        case "home": return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
         case "suspendApp": return LifecycleEvent.AppSuspended(app: app)
         case "terminate":
             let reason = try EndReason(json: with)
@@ -93,7 +93,7 @@ extension TraceScript<TransferMachine> {
                 app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init())
         case "storeFile":
             var file = AppFile()
-            file.pieces = [StoredPiece(name: "piece", length: with["length"]?.int ?? 1000)]
+            file.pieces = [StoredPiece(length: with["length"]?.int ?? 1000, name: "piece")]
             return .storeFile(app: app, name: with["name"]?.string ?? "f", file)
         case "removeFile": return .removeFile(app: app, name: with.string ?? "f")
         case "upload":

@@ -116,36 +116,32 @@ private struct Numbers {
 }
 
 /// A machine whose deadline stays due.
-private struct Stuck: Machine {
+struct Stuck: Machine {
     typealias Policy = Void
     typealias Refusal = Counter.Refusal
     typealias OwnEvent = CounterEvent
     static let version = 1
     static let follows: Set<String> = []
     var nextDeadline: Instant? { .epoch }
-    init() {}
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
     static func decide(_ input: Input<Int>, _ decision: inout Decision<Stuck>) throws(Refusal) {}
     mutating func apply(_ event: CounterEvent, at time: Instant) {}
 }
 
 /// Follows the same events as the counter, like another service.
-private struct Echo: Machine {
+struct Echo: Machine {
     typealias Policy = Void
     typealias Refusal = Counter.Refusal
     typealias OwnEvent = EchoEvent
     static let version = 1
     static let follows = Counter.follows
     var nextDeadline: Instant? { nil }
-    init() {}
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {}
     static func decide(_ input: Input<Int>, _ decision: inout Decision<Echo>) throws(Refusal) {
-        decision.emit(.pinged(PingCounted()))
+        decision.emit(.pinged(PingCounted(event: "")))
     }
     mutating func apply(_ event: EchoEvent, at time: Instant) {}
 }
 
-private enum EchoEvent: EventFamily {
+enum EchoEvent: EventFamily {
     case pinged(PingCounted)
 
     static let source = "echo"

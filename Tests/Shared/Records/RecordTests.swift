@@ -2,35 +2,31 @@ import OrderedCollections
 import Records
 import Testing
 
-private enum Shade: String, Word { case light, dark }
+enum Shade: String, Word { case light, dark }
 
-private struct Inner: Record, Equatable {
+struct Inner: Record, Equatable {
     var flag = false
-    var level = 0.5
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("flag", &flag)
-        fields.defaulted("level", &level, .range(0...1))
+    var level: Defaulted<Double> = 0.5
+
+    enum Constraints {
+        static let level: Rule<Double> = .range(0...1)
     }
 }
 
-private struct Outer: Record, Equatable {
+struct Outer: Record, Equatable {
     var name = ""
     var count = 0
     var shade = Shade.light
-    var note: String?
+    var note: Nullable<String> = nil
     var cause: String?
     var inner = Inner()
-    var list: [Int] = []
-    var map: OrderedDictionary<String, Inner> = [:]
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("name", &name, .identifier)
-        fields.field("count", &count, .range(-5...5))
-        fields.field("shade", &shade)
-        fields.field("note", &note)
-        fields.omittable("cause", &cause)
-        fields.field("inner", &inner)
-        fields.defaulted("list", &list, .count(0...3))
-        fields.defaulted("map", &map)
+    var list: Defaulted<[Int]> = []
+    var map: Defaulted<OrderedDictionary<String, Inner>> = [:]
+
+    enum Constraints {
+        static let name: Rule<String> = .identifier
+        static let count: Rule<Int> = .range(-5...5)
+        static let list: Rule<[Int]> = .count(0...3)
     }
 }
 

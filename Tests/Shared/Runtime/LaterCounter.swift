@@ -24,17 +24,12 @@ struct LaterCounter: Machine, Equatable {
         return .exact(later)
     }
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("counter", &counter) }
-
     var nextDeadline: Instant? { counter.nextDeadline }
 
     static func decide(_ input: Input<Command>, _ decision: inout Decision<LaterCounter>) throws(Refusal) {
         switch input {
-        case .command(.add(let amount)):
-            var added = Added()
-            added.amount = amount
-            decision.emit(.added(added))
-        case .event: decision.emit(.pinged(PingCounted()))
+        case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: "")))
+        case .event: decision.emit(.pinged(PingCounted(event: "")))
         case .command, .deadline: break
         }
     }
@@ -62,19 +57,14 @@ struct ForgetfulCounter: Machine, Equatable {
         return .partial(later)
     }
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("counter", &counter) }
-
     var nextDeadline: Instant? { counter.nextDeadline }
 
     static func decide(
         _ input: Input<Command>, _ decision: inout Decision<ForgetfulCounter>
     ) throws(Refusal) {
         switch input {
-        case .command(.add(let amount)):
-            var added = Added()
-            added.amount = amount
-            decision.emit(.added(added))
-        case .event: decision.emit(.pinged(PingCounted()))
+        case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: "")))
+        case .event: decision.emit(.pinged(PingCounted(event: "")))
         case .command, .deadline: break
         }
     }

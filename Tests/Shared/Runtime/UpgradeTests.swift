@@ -117,11 +117,9 @@ extension RuntimeBench {
         for device in devices {
             let key = AggregateKey.device(device)
             var aggregate = Aggregate<Counter>(key: key)
-            var added = Added()
-            added.amount = 1
-            var ring = RingSet()
-            ring.at = Instant(milliseconds: Int64(Self.ringing))
-            let own = Array(repeating: CounterEvent.added(added), count: events) + [.set(ring), .pinged(PingCounted())]
+            let added = CounterEvent.added(Added(amount: 1, mark: ""))
+            let ring = CounterEvent.set(RingSet(at: Instant(milliseconds: Int64(Self.ringing))))
+            let own = Array(repeating: added, count: events) + [ring, .pinged(PingCounted(event: ""))]
             let sealed = own.map { event in
                 Event(
                     id: UUID(), source: "counter", type: type(of: event.data).type, version: 1, key: key, app: nil,

@@ -25,7 +25,10 @@ extension Counter.Refusal: ProblemConvertible {
 
 struct Amount: Record {
     var amount = 0
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("amount", &amount, .range(0...1000)) }
+
+    enum Constraints {
+        static let amount: Rule<Int> = .range(0...1000)
+    }
 }
 
 @Suite("Commands over HTTP", .timeLimit(.minutes(5))) struct CommandsTests {

@@ -18,17 +18,13 @@ struct RenamedCounter: Machine, Equatable {
     static let version = 1
     static let follows = Counter.follows
 
-    var counter = Counter()
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { counter.visit(&fields) }
+    var counter: Flattened<Counter> = Counter()
 
     var nextDeadline: Instant? { counter.nextDeadline }
 
     static func decide(_ input: Input<Command>, _ decision: inout Decision<RenamedCounter>) throws(Refusal) {
         guard case .command(.increase(let amount, _)) = input else { return }
-        var added = Added()
-        added.amount = amount
-        decision.emit(.added(added))
+        decision.emit(.added(Added(amount: amount, mark: "")))
     }
 
     mutating func apply(_ event: CounterEvent, at time: Instant) { counter.apply(event, at: time) }

@@ -48,7 +48,7 @@ import Timeline
         let (old, gone) = (try await service.device("d1"), try await service.device("gone"))
         // No service runs yet, so only the log has the revocation.
         let place = try await service.revoke("d1")
-        try await service.revoke("gone", by: LifecycleEvent.DeviceDeregistered())
+        try await service.revoke("gone", by: LifecycleEvent.DeviceDeregistered.placeholder)
         let again = try service.replica()
         try await service.run { () async throws in
             // This is the first answer of the service.
@@ -154,7 +154,7 @@ extension CounterService {
     ///
     /// - Returns: the offset of the event.
     @discardableResult
-    func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked()) async throws -> Int {
+    func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked.placeholder) async throws -> Int {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: 4))
         let insert = Statement(

@@ -17,9 +17,9 @@ struct Nap: Record {
     var name = ""
     var minutes = 0
 
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("name", &name, .identifier)
-        fields.field("minutes", &minutes, .range(1...60))
+    enum Constraints {
+        static let name: Rule<String> = .identifier
+        static let minutes: Rule<Int> = .range(1...60)
     }
 }
 

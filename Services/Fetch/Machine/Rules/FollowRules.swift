@@ -46,9 +46,9 @@ extension Decision<FetchMachine> {
 
     private mutating func describe(_ registration: Registration) {
         let described = FetchEvent.DeviceDescribed(
-            profile: registration.profile, fleet: registration.fleet, timeZone: registration.timeZone)
+            fleet: registration.fleet, profile: registration.profile, timeZone: registration.timeZone)
         let known = state.profile.map {
-            FetchEvent.DeviceDescribed(profile: $0, fleet: state.fleet, timeZone: state.timeZone)
+            FetchEvent.DeviceDescribed(fleet: state.fleet, profile: $0, timeZone: state.timeZone)
         }
         if described != known { emit(.deviceDescribed(described)) }
     }
@@ -121,8 +121,8 @@ extension Decision<FetchMachine> {
         emit(
             .appOpened(
                 .init(
-                    app: app, hourOfWeek: state.hourOfWeek(now, policy),
-                    contentAgeSeconds: record.newDataAt.map { now - $0 })))
+                    app: app, contentAgeSeconds: record.newDataAt.map { now - $0 },
+                    hourOfWeek: state.hourOfWeek(now, policy))))
     }
 
     private mutating func leave(_ app: String?) {
@@ -152,15 +152,15 @@ extension Decision<FetchMachine> {
             emit(
                 .taskStarted(
                     .init(
-                        app: app, identifier: running.submission.identifier, request: running.request,
-                        wake: event.wake, answerBy: event.deadline + policy.endLimit)))
+                        answerBy: event.deadline + policy.endLimit, app: app, identifier: running.submission.identifier,
+                        request: running.request, wake: event.wake)))
         }
         guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
         emit(
             .refreshStarted(
                 .init(
-                    app: app, fetch: event.request ?? "", wake: event.wake,
-                    answerBy: event.deadline + policy.endLimit)))
+                    answerBy: event.deadline + policy.endLimit, app: app, fetch: event.request ?? "", wake: event.wake))
+        )
     }
 
     private mutating func complete(_ event: LifecycleEvent.WakeCompleted) {

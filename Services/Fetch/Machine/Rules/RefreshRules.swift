@@ -79,7 +79,7 @@ extension Decision<FetchMachine> {
     private mutating func due(_ app: String, simulated: Bool) {
         emit(
             .refreshDue(
-                .init(app: app, fetch: identifier(), simulated: simulated, answerBy: now + policy.answerLimit)))
+                .init(answerBy: now + policy.answerLimit, app: app, fetch: identifier(), simulated: simulated)))
     }
 
     /// Ends the refresh of an app.

@@ -117,16 +117,16 @@ extension Decision<FetchMachine> {
     private mutating func stop(_ app: String, _ running: RunningTask, _ cause: TaskStopCause) {
         emit(
             .taskStopped(
-                .init(app: app, identifier: running.submission.identifier, request: running.request, cause: cause)))
+                .init(app: app, cause: cause, identifier: running.submission.identifier, request: running.request)))
     }
 
     private mutating func due(_ app: String, _ task: PendingTask, simulated: Bool) {
         emit(
             .taskDue(
                 .init(
-                    app: app, identifier: task.request.identifier, kind: task.request.kind, request: identifier(),
-                    expirationHandler: task.request.expirationHandler, simulated: simulated,
-                    answerBy: now + policy.answerLimit)))
+                    answerBy: now + policy.answerLimit, app: app, expirationHandler: task.request.expirationHandler,
+                    identifier: task.request.identifier, kind: task.request.kind, request: identifier(),
+                    simulated: simulated)))
     }
 
     /// Ends the run of a task.

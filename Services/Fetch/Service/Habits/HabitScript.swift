@@ -53,7 +53,7 @@ struct HabitScript {
         tell(from, LifecycleEvent.ConditionsChanged(conditions: .locked(false)))
         // For `fetch` it makes no difference whether the process was running in the background.
         tell(from, LifecycleEvent.AppLaunched(app: app.name, callbacks: []))
-        tell(until, LifecycleEvent.AppBackgrounded(app: app.name, cause: .home, callbacks: [], taskTime: .zero))
+        tell(until, LifecycleEvent.AppBackgrounded(app: app.name, callbacks: [], cause: .home, taskTime: .zero))
         tell(until, LifecycleEvent.ConditionsChanged(conditions: .locked(true)))
     }
 

@@ -9,7 +9,7 @@ extension Decision<LifecycleMachine> {
     mutating func act(_ app: String, _ report: ActionReport) throws(LifecycleRefusal) {
         let record = try running(app)
         let shown = report.kind == .localNotification ? record.notifications == .on : nil
-        emit(.actionReported(.init(app: app, action: report, shown: shown)))
+        emit(.actionReported(.init(action: report, app: app, shown: shown)))
         if let reason = violation(of: report, by: record) { terminate(app, reason) }
     }
 

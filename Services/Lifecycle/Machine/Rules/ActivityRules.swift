@@ -19,13 +19,13 @@ extension Decision<LifecycleMachine> {
         }
         let isAwaited = kind == .voip && record.wakes.values.contains(where: \.awaitsCall)
         guard isAwaited || record.activities[kind.rawValue]?.request != request else { return }
-        emit(.activityStarted(.init(app: app, activity: kind, request: request)))
+        emit(.activityStarted(.init(activity: kind, app: app, request: request)))
     }
 
     /// Stopping an inactive activity does nothing.
     mutating func stopActivity(_ app: String, _ kind: ActivityKind) throws(LifecycleRefusal) {
         guard try running(app).activities[kind.rawValue] != nil else { return }
-        emit(.activityStopped(.init(app: app, activity: kind, callbacks: [], cause: .app)))
+        emit(.activityStopped(.init(activity: kind, app: app, callbacks: [], cause: .app)))
         settle(app)
     }
 
@@ -36,7 +36,7 @@ extension Decision<LifecycleMachine> {
             guard let kind = ActivityKind(rawValue: name),
                 !mayRunInBackground(kind, activity.request, app, record)
             else { continue }
-            emit(.activityStopped(.init(app: app, activity: kind, callbacks: [], cause: .notAllowed)))
+            emit(.activityStopped(.init(activity: kind, app: app, callbacks: [], cause: .notAllowed)))
         }
     }
 
@@ -45,7 +45,7 @@ extension Decision<LifecycleMachine> {
     mutating func reviewActivities() {
         for (app, record) in state.apps where !record.activities.isEmpty {
             if record.activities[ActivityKind.location.rawValue] != nil, !record.locationAuthorization.allowsUpdates {
-                emit(.activityStopped(.init(app: app, activity: .location, callbacks: [], cause: .notAuthorized)))
+                emit(.activityStopped(.init(activity: .location, app: app, callbacks: [], cause: .notAuthorized)))
             }
             settle(app)
         }
@@ -57,7 +57,7 @@ extension Decision<LifecycleMachine> {
             guard let due = record.updatesPauseDue, due <= now else { continue }
             emit(
                 .activityStopped(
-                    .init(app: app, activity: .location, callbacks: [.didPauseLocationUpdates], cause: .paused)))
+                    .init(activity: .location, app: app, callbacks: [.didPauseLocationUpdates], cause: .paused)))
             settle(app)
         }
     }

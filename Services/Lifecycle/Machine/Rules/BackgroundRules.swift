@@ -31,7 +31,7 @@ extension Decision<LifecycleMachine> {
         emit(
             .appBackgrounded(
                 .init(
-                    app: app, cause: cause, callbacks: resigning + [.didEnterBackground], deadline: deadline,
+                    app: app, callbacks: resigning + [.didEnterBackground], cause: cause, deadline: deadline,
                     taskTime: taskTime)))
     }
 

@@ -23,7 +23,7 @@ extension Decision<LifecycleMachine> {
         emit(.deviceInterrupted(.init(kind: kind)))
         rouse(.interruption)
         guard kind.takesTheScreen, let app = state.foreground, state.apps[app]?.state == .active else { return }
-        emit(.appResigned(.init(app: app, cause: .interrupt, callbacks: [.willResignActive])))
+        emit(.appResigned(.init(app: app, callbacks: [.willResignActive], cause: .interrupt)))
     }
 
     /// Lets the device sleep or wake after a decision.

@@ -14,7 +14,7 @@ extension Decision<LifecycleMachine> {
         // The switcher keeps entries without a process. A tap on an entry or on a notification launches the app.
         case .open: record.state == .notRunning ? launch(app, record) : open(app)
         case .interrupt, .switcher:
-            emit(.appResigned(.init(app: app, cause: event, callbacks: [.willResignActive])))
+            emit(.appResigned(.init(app: app, callbacks: [.willResignActive], cause: event)))
         case .dismiss: emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
         case .accept: enterBackground(app, .callAccepted)
         case .home: enterBackground(app, .home)
@@ -78,8 +78,8 @@ extension Decision<LifecycleMachine> {
             emit(
                 .appLaunched(
                     .init(
-                        app: app, callbacks: [.willFinishLaunching, .didFinishLaunching], state: .inactive,
-                        deadline: now + profile.launch)))
+                        app: app, callbacks: [.willFinishLaunching, .didFinishLaunching],
+                        deadline: now + profile.launch, state: .inactive)))
         }
     }
 

@@ -6,20 +6,18 @@ import Timeline
 
 /// A notification in the stream, in a poll and in the answer to a keep-alive.
 struct NotificationDocument: Record {
-    var id = ""
     var apnsID = ""
     var app = ""
-    var pushType = PushType.alert
-    var priority = 10
     /// The channel of a broadcast.
     var channel: String?
-    var collapseID: String?
-    var payload = JSON.null
-    var fromStorage = false
-    var silent = false
+    var collapseID: Nullable<String> = nil
     var deliveredAt = Instant.epoch
-
-    init() {}
+    var fromStorage = false
+    var id = ""
+    var payload = JSON.null
+    var priority = 10
+    var pushType = PushType.alert
+    var silent = false
 
     init(_ id: String, _ message: PushMessage) {
         self.id = id
@@ -48,58 +46,31 @@ struct NotificationDocument: Record {
         silent = event.silent
         deliveredAt = time
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apnsID", &apnsID)
-        fields.field("app", &app)
-        fields.omittable("channel", &channel)
-        fields.field("collapseID", &collapseID)
-        fields.field("deliveredAt", &deliveredAt)
-        fields.field("fromStorage", &fromStorage)
-        fields.field("id", &id)
-        fields.field("payload", &payload)
-        fields.field("priority", &priority)
-        fields.field("pushType", &pushType)
-        fields.field("silent", &silent)
-    }
 }
 
 struct NotificationList: Record {
     var items: [NotificationDocument] = []
 
-    init() {}
-
     /// The notifications that the device received and has not acknowledged.
     init(inFlight state: PushMachine) {
         items = state.messages.filter { $0.value.place == .inFlight }.map { NotificationDocument($0.key, $0.value) }
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("items", &items) }
 }
 
 /// The timeline of a notification.
 struct TimelineDocument: Record {
     struct Entry: Record {
-        var status = ConsoleStatus.received
         var at = Instant.epoch
         var cause: String?
+        var status = ConsoleStatus.received
         var until: Instant?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("at", &at)
-            fields.omittable("cause", &cause)
-            fields.field("status", &status)
-            fields.omittable("until", &until)
-        }
     }
 
-    var id = ""
     var apnsID = ""
     var app = ""
     var channel: String?
+    var id = ""
     var statuses: [Entry] = []
-
-    init() {}
 
     init(_ id: String, _ history: [(event: PushEvent, time: Instant)]) {
         self.id = id
@@ -117,13 +88,5 @@ struct TimelineDocument: Record {
             entry.until = status.until
             statuses.append(entry)
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apnsID", &apnsID)
-        fields.field("app", &app)
-        fields.omittable("channel", &channel)
-        fields.field("id", &id)
-        fields.field("statuses", &statuses)
     }
 }

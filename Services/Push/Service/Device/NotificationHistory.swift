@@ -114,19 +114,17 @@ struct NotificationHistory: Sendable {
 
 /// A notification and its latest status.
 struct NotificationItem: Record {
+    var apnsID = ""
+    /// The time of ``status``.
+    var at = Instant.epoch
     /// `apns-unique-id`.
     var id = ""
-    var apnsID = ""
-    var pushType = PushType.alert
     var priority = 10
-    var topic = ""
+    var pushType = PushType.alert
     var receivedAt = Instant.epoch
     /// The latest status.
     var status = ConsoleStatus.received
-    /// The time of ``status``.
-    var at = Instant.epoch
-
-    init() {}
+    var topic = ""
 
     init(
         _ event: PushEvent.NotificationReceived, at time: Instant,
@@ -141,27 +139,11 @@ struct NotificationItem: Record {
         status = last?.status.status ?? event.status
         at = last?.time ?? time
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("apnsID", &apnsID)
-        fields.field("at", &at)
-        fields.field("id", &id)
-        fields.field("priority", &priority)
-        fields.field("pushType", &pushType)
-        fields.field("receivedAt", &receivedAt)
-        fields.field("status", &status)
-        fields.field("topic", &topic)
-    }
 }
 
 struct NotificationPage: Record {
     /// Newest first.
     var items: [NotificationItem] = []
     /// The `cursor` of the next page. A short page may have one too, if few notifications have the status.
-    var next: String?
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
+    var next: Nullable<String> = nil
 }

@@ -63,26 +63,15 @@ struct MetricsRoutes: Sendable {
 
 /// The number of times that notifications of an app and a type reached a status within an hour.
 struct NotificationCount: Record {
+    var app = ""
+    var count = 0
     /// The start of the hour.
     var hour = Instant.epoch
-    var app = ""
-    var topic = ""
     var pushType = PushType.alert
     var status = ConsoleStatus.received
-    var count = 0
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("count", &count)
-        fields.field("hour", &hour)
-        fields.field("pushType", &pushType)
-        fields.field("status", &status)
-        fields.field("topic", &topic)
-    }
+    var topic = ""
 }
 
 struct NotificationCountList: Record {
     var items: [NotificationCount] = []
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("items", &items) }
 }

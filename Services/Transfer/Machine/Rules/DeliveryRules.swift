@@ -54,7 +54,7 @@ extension Decision<TransferMachine> {
         guard let session = state.sessions[id], session.untold.isEmpty, session.finishing == nil,
             session.wake == .begun, !session.hasFinishedEvents, session.tasks.allSatisfy({ $0.challenge == nil })
         else { return }
-        emit(.eventsDelivered(.init(app: session.app, session: id, tasks: [], finishesEvents: true)))
+        emit(.eventsDelivered(.init(app: session.app, finishesEvents: true, session: id, tasks: [])))
     }
 
     /// Delivers `didCompleteWithError` for all tasks before the next one with a file to offer.
@@ -64,7 +64,7 @@ extension Decision<TransferMachine> {
         let isAsking = session.tasks.contains { $0.challenge != nil }
         emit(
             .eventsDelivered(
-                .init(app: session.app, session: id, tasks: tasks, finishesEvents: isLast && !isAsking)))
+                .init(app: session.app, finishesEvents: isLast && !isAsking, session: id, tasks: tasks)))
     }
 
     /// Gives the file of a download to the app: now if the file is offered, else as soon as it is offered.
@@ -116,7 +116,7 @@ extension Decision<TransferMachine> {
         guard event.reason == .transfer, let app = event.app, let id = event.request,
             let session = state.sessions[id], session.app == app, session.wake == .requested
         else { return }
-        emit(.wakeBegun(.init(app: app, session: id, wake: event.wake, deadline: event.deadline)))
+        emit(.wakeBegun(.init(app: app, deadline: event.deadline, session: id, wake: event.wake)))
     }
 
     mutating func endWake(
@@ -125,7 +125,7 @@ extension Decision<TransferMachine> {
         guard let app, let id = request, let session = state.sessions[id], session.app == app, session.wake != .none
         else { return }
         if outcome == .completed, isListening(id) { returnFromAll(id) }
-        emit(.wakeEnded(.init(app: app, session: id, outcome: outcome, refusal: refusal)))
+        emit(.wakeEnded(.init(app: app, outcome: outcome, refusal: refusal, session: id)))
     }
 }
 

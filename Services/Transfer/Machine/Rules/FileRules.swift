@@ -11,7 +11,7 @@ extension Decision<TransferMachine> {
             throw .tooManyFiles(limit: policy.filesPerApp)
         }
         try requireRoom()
-        emit(.fileStored(.init(app: app, name: name, file: file)))
+        emit(.fileStored(.init(app: app, file: file, name: name)))
     }
 
     mutating func remove(_ name: String, of app: String) throws(TransferRefusal) {

@@ -76,7 +76,7 @@ extension Decision<TransferMachine> {
         let presence = AppPresence(appState)
         let forceQuit = forceQuit ?? known.forceQuit
         guard known.state != presence || known.forceQuit != forceQuit else { return }
-        emit(.appNoted(.init(app: app, state: presence, forceQuit: forceQuit)))
+        emit(.appNoted(.init(app: app, forceQuit: forceQuit, state: presence)))
     }
 
     /// Transfers outlive the process of their app. A force quit cancels all of them (Apple, "Downloading files in the

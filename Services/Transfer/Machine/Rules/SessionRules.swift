@@ -14,13 +14,13 @@ extension Decision<TransferMachine> {
                 throw .tooManySessions(limit: policy.sessionsPerDevice)
             }
             try requireRoom()
-            return emit(.sessionCreated(.init(app: app, session: id, configuration: configuration)))
+            return emit(.sessionCreated(.init(app: app, configuration: configuration, session: id)))
         }
         guard session.app == app else { throw .sessionInUse(id) }
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
         guard !session.isAttached || session.configuration != configuration else { return }
         if configuration.binary.count > session.configuration.binary.count { try requireRoom() }
-        emit(.sessionAttached(.init(app: app, session: id, configuration: configuration)))
+        emit(.sessionAttached(.init(app: app, configuration: configuration, session: id)))
     }
 
     mutating func invalidateSession(_ app: String, _ id: String, cancels: Bool) throws(TransferRefusal) {
@@ -32,7 +32,7 @@ extension Decision<TransferMachine> {
             }
         }
         guard !session.isInvalidated else { return }
-        emit(.sessionInvalidated(.init(app: app, session: id, cancels: cancels)))
+        emit(.sessionInvalidated(.init(app: app, cancels: cancels, session: id)))
     }
 
     /// Removes an invalidated session after its last callback.

@@ -57,18 +57,11 @@ extension Decision<TransferMachine> {
 public struct Hindrance: Record, Equatable {
     public var reason = WaitingReason.waitingForConnectivity
     /// The time at which the reason ends; nil if it does not depend on time.
-    public var until: Instant?
-
-    public init() {}
+    public var until: Nullable<Instant> = nil
 
     init(_ reason: WaitingReason, until: Instant? = nil) {
         self.reason = reason
         self.until = until
-    }
-
-    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("reason", &reason)
-        fields.field("until", &until)
     }
 }
 

@@ -6,15 +6,8 @@ import ServiceKit
 
 /// An app's answer to a challenge.
 struct ChallengeAnswer: Record, Equatable {
-    var disposition = ChallengeDisposition.performDefaultHandling
     var credential: CredentialDocument?
-
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("credential", &credential)
-        fields.field("disposition", &disposition)
-    }
+    var disposition = ChallengeDisposition.performDefaultHandling
 
     /// - Throws: `invalid_document` if disposition and credential do not fit.
     func requireSense() throws(Problem) {
@@ -32,20 +25,18 @@ struct ChallengeAnswer: Record, Equatable {
 
 /// A `URLCredential`. The log never contains it.
 struct CredentialDocument: Record, Equatable {
-    var user: String?
+    /// For `serverTrust`: the SHA-256 of the trusted certificate, in hexadecimal.
+    var fingerprint: String?
     var password: String?
     /// The token for Bearer.
     var token: String?
-    /// For `serverTrust`: the SHA-256 of the trusted certificate, in hexadecimal.
-    var fingerprint: String?
+    var user: String?
 
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("fingerprint", &fingerprint, .text(64...95))
-        fields.omittable("password", &password, .text(0...1024))
-        fields.omittable("token", &token, .text(1...4096))
-        fields.omittable("user", &user, .text(0...256))
+    enum Constraints {
+        static let fingerprint: Rule<String> = .text(64...95)
+        static let password: Rule<String> = .text(0...1024)
+        static let token: Rule<String> = .text(1...4096)
+        static let user: Rule<String> = .text(0...256)
     }
 
     fileprivate var isOfOneKind: Bool {

@@ -4,25 +4,16 @@ import ServiceKit
 
 /// The current file of a path.
 struct ContentDocument: Record {
-    var path = ""
-    var size = 0
     var etag = ""
+    var path = ""
     var sha256 = ""
-
-    init() {}
+    var size = 0
 
     init(_ content: StoredContent) {
         path = content.path
         size = content.size
         etag = content.etag
         sha256 = content.sha256
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("etag", &etag)
-        fields.field("path", &path)
-        fields.field("sha256", &sha256)
-        fields.field("size", &size)
     }
 }
 

@@ -5,31 +5,29 @@ import TransferMachine
 
 /// A task as the API shows it.
 struct TaskDocument: Record {
-    var task = 0
-    var kind = TransferKind.download
-    var state = TransferState.running
-    var url = ""
-    var isDiscretionary = false
-    var waiting: WaitingReason?
-    var until: Instant?
-    var bytesReceived = 0
-    var bytesExpected: Int?
-    /// Bytes of an upload's body that the last attempt has sent; nil for a download.
-    var bytesSent: Int?
-    var bytesExpectedToSend: Int?
-    /// Bytes per second of the last attempt.
-    var rate: Double?
-    /// The URL after redirects.
-    var currentURL: String?
-    var challenge: ChallengeDocument?
-    /// The name of the app's file that the download became.
-    var claimedAs: String?
     var attempts: [AttemptRecord] = []
-    var response: ResponseHead?
-    var error: TransferFailure?
-    var sha256: String?
-
-    init() {}
+    var bytesExpected: Nullable<Int> = nil
+    var bytesExpectedToSend: Nullable<Int> = nil
+    var bytesReceived = 0
+    /// Bytes of an upload's body that the last attempt has sent; nil for a download.
+    var bytesSent: Nullable<Int> = nil
+    var challenge: Nullable<ChallengeDocument> = nil
+    /// The name of the app's file that the download became.
+    var claimedAs: Nullable<String> = nil
+    /// The URL after redirects.
+    var currentURL: Nullable<String> = nil
+    var error: Nullable<TransferFailure> = nil
+    var isDiscretionary = false
+    var kind = TransferKind.download
+    /// Bytes per second of the last attempt.
+    var rate: Nullable<Double> = nil
+    var response: Nullable<ResponseHead> = nil
+    var sha256: Nullable<String> = nil
+    var state = TransferState.running
+    var task = 0
+    var until: Nullable<Instant> = nil
+    var url = ""
+    var waiting: Nullable<WaitingReason> = nil
 
     init(_ task: TransferTask) {
         self.task = task.task
@@ -54,48 +52,18 @@ struct TaskDocument: Record {
         error = task.error
         sha256 = task.sha256
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("attempts", &attempts)
-        fields.field("bytesExpected", &bytesExpected)
-        fields.field("bytesExpectedToSend", &bytesExpectedToSend)
-        fields.field("bytesReceived", &bytesReceived)
-        fields.field("bytesSent", &bytesSent)
-        fields.field("challenge", &challenge)
-        fields.field("claimedAs", &claimedAs)
-        fields.field("currentURL", &currentURL)
-        fields.field("error", &error)
-        fields.field("isDiscretionary", &isDiscretionary)
-        fields.field("kind", &kind)
-        fields.field("rate", &rate)
-        fields.field("response", &response)
-        fields.field("sha256", &sha256)
-        fields.field("state", &state)
-        fields.field("task", &task)
-        fields.field("until", &until)
-        fields.field("url", &url)
-        fields.field("waiting", &waiting)
-    }
 }
 
 /// A pending challenge as the API shows it.
 struct ChallengeDocument: Record {
+    var challenge: Flattened<AuthenticationChallenge> = AuthenticationChallenge()
     var id = ""
-    var challenge = AuthenticationChallenge()
     /// When default handling follows; nil while the app runs no code or has not got the challenge yet.
-    var until: Instant?
-
-    init() {}
+    var until: Nullable<Instant> = nil
 
     init(_ pending: PendingChallenge) {
         id = pending.id
         challenge = pending.challenge
         until = pending.countdown?.until
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        challenge.visit(&fields)
-        fields.field("id", &id)
-        fields.field("until", &until)
     }
 }

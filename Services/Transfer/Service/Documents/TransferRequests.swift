@@ -7,24 +7,22 @@ import TransferMachine
 
 /// `downloadTask(with:)` or `downloadTask(withResumeData:)`. It has either `url` or `resumeData`.
 struct DownloadRequest: Record, Equatable {
-    var url: String?
-    var headers: OrderedDictionary<String, String> = [:]
-    var earliestBeginDate: Instant?
-    var priority: Double?
     var countOfBytesClientExpectsToReceive: Int?
     var countOfBytesClientExpectsToSend: Int?
+    var earliestBeginDate: Instant?
+    var headers: Defaulted<OrderedDictionary<String, String>> = [:]
+    var priority: Double?
     var resumeData: String?
+    var url: String?
 
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive, .range(0...Int.max))
-        fields.omittable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend, .range(0...Int.max))
-        fields.visit("earliestBeginDate", &earliestBeginDate, .omittable, .documented)
-        fields.defaulted("headers", &headers, .requestHeaders)
-        fields.omittable("priority", &priority, .range(0...1))
-        fields.omittable("resumeData", &resumeData, .text(1...64))
-        fields.omittable("url", &url, .text(1...2048))
+    enum Constraints {
+        static let countOfBytesClientExpectsToReceive: Rule<Int> = .range(0...Int.max)
+        static let countOfBytesClientExpectsToSend: Rule<Int> = .range(0...Int.max)
+        static let earliestBeginDate: Rule<Instant> = .documented
+        static let headers: Rule<OrderedDictionary<String, String>> = .requestHeaders
+        static let priority: Rule<Double> = .range(0...1)
+        static let resumeData: Rule<String> = .text(1...64)
+        static let url: Rule<String> = .text(1...2048)
     }
 
     /// - Throws: `invalid_document` if it has both `url` and `resumeData`, or neither.
@@ -52,28 +50,25 @@ struct DownloadRequest: Record, Equatable {
 
 /// `uploadTask(with:fromFile:)`.
 struct UploadRequest: Record, Equatable {
-    var url = ""
-    var method = "POST"
-    var headers: OrderedDictionary<String, String> = [:]
-    /// The name of a file of the app, or an upload: `/files/{upload}`, `/uploads/{upload}` or its URL.
-    var file = ""
-    var earliestBeginDate: Instant?
-    var priority: Double?
     var countOfBytesClientExpectsToReceive: Int?
     var countOfBytesClientExpectsToSend: Int?
+    var earliestBeginDate: Instant?
+    /// The name of a file of the app, or an upload: `/files/{upload}`, `/uploads/{upload}` or its URL.
+    var file = ""
+    var headers: Defaulted<OrderedDictionary<String, String>> = [:]
+    var method: Defaulted<String> = "POST"
+    var priority: Double?
+    var url = ""
 
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.omittable("countOfBytesClientExpectsToReceive", &countOfBytesClientExpectsToReceive, .range(0...Int.max))
-        fields.omittable("countOfBytesClientExpectsToSend", &countOfBytesClientExpectsToSend, .range(0...Int.max))
-        fields.visit("earliestBeginDate", &earliestBeginDate, .omittable, .documented)
-        fields.field("file", &file, .text(1...1024))
-        fields.defaulted("headers", &headers, .requestHeaders)
-        fields.defaulted(
-            "method", &method, Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) })
-        fields.omittable("priority", &priority, .range(0...1))
-        fields.field("url", &url, .text(1...2048))
+    enum Constraints {
+        static let countOfBytesClientExpectsToReceive: Rule<Int> = .range(0...Int.max)
+        static let countOfBytesClientExpectsToSend: Rule<Int> = .range(0...Int.max)
+        static let earliestBeginDate: Rule<Instant> = .documented
+        static let file: Rule<String> = .text(1...1024)
+        static let headers: Rule<OrderedDictionary<String, String>> = .requestHeaders
+        static let method: Rule<String> = Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) }
+        static let priority: Rule<Double> = .range(0...1)
+        static let url: Rule<String> = .text(1...2048)
     }
 
     var transferRequest: TransferRequest {
@@ -93,14 +88,14 @@ struct ClaimRequest: Record, Equatable {
     /// The name of the app's file. An existing file of this name is replaced.
     var name = ""
 
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.field("name", &name, .identifier) }
+    enum Constraints {
+        static let name: Rule<String> = .identifier
+    }
 }
 
-extension Rule where T == Instant? {
-    fileprivate static var documented: Rule<Instant?> {
-        Rule("must be in the years 1970 to 9999") { $0.map { Instant.documented.contains($0) } ?? true }
+extension Rule where T == Instant {
+    fileprivate static var documented: Rule<Instant> {
+        Rule("must be in the years 1970 to 9999") { Instant.documented.contains($0) }
     }
 }
 
@@ -109,7 +104,7 @@ struct CallbackCompletion: Record, Equatable {
     /// The task of the callback; by default the callback in progress.
     var task: Int?
 
-    init() {}
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) { fields.omittable("task", &task, .range(1...Int.max)) }
+    enum Constraints {
+        static let task: Rule<Int> = .range(1...Int.max)
+    }
 }

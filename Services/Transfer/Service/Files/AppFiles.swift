@@ -22,7 +22,7 @@ struct AppFiles: Sendable {
             request, as: name, in: .segments, limit: uploads.limits.maxSize
         ) { [counts] in counts.received($0, by: .files) }
         var file = AppFile()
-        file.pieces = [StoredPiece(name: name, length: body.size)]
+        file.pieces = [StoredPiece(length: body.size, name: name)]
         file.sha256 = body.sha256
         return file
     }
@@ -63,7 +63,7 @@ struct AppFiles: Sendable {
             for (index, segment) in upload.segments.enumerated() where segment.size > 0 {
                 let name = "\(id).\(index)"
                 try await storage.link(segment.file, from: .uploads, as: name, in: .segments)
-                body.pieces.append(StoredPiece(name: name, length: segment.size))
+                body.pieces.append(StoredPiece(length: segment.size, name: name))
             }
         } catch {
             await discard(body)

@@ -79,12 +79,10 @@ struct FileRoutes: Sendable {
 
 /// A file of an app.
 struct FileDocument: Record {
-    var name = ""
+    var contentType: Nullable<String> = nil
     var length = 0
-    var sha256: String?
-    var contentType: String?
-
-    init() {}
+    var name = ""
+    var sha256: Nullable<String> = nil
 
     init(_ name: String, _ file: AppFile) {
         self.name = name
@@ -92,26 +90,12 @@ struct FileDocument: Record {
         sha256 = file.sha256
         contentType = file.contentType
     }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("contentType", &contentType)
-        fields.field("length", &length)
-        fields.field("name", &name)
-        fields.field("sha256", &sha256)
-    }
 }
 
 /// All files of an app.
 struct FileList: Record {
     var items: [FileDocument] = []
-    var next: String?
-
-    init() {}
+    var next: Nullable<String> = nil
 
     init(_ files: OrderedDictionary<String, AppFile>) { items = files.map { FileDocument($0.key, $0.value) } }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
 }

@@ -6,14 +6,12 @@ import TransferMachine
 
 /// The data that a worker needs to run an attempt.
 struct WorkOrder: Record {
-    var task = TransferTask()
+    var task: TransferTask
     var configuration = SessionConfiguration()
     /// The credentials of this session.
     var credentials: [HeldCredential] = []
     /// The shape of the device's network.
     var shape: NetworkShape?
-
-    init() {}
 
     init?(_ state: TransferMachine, _ place: TaskPlace) {
         guard let task = state.task(place), let session = state.sessions[place.session] else { return nil }
@@ -21,13 +19,6 @@ struct WorkOrder: Record {
         configuration = session.configuration
         credentials = session.credentials
         shape = state.network.shape
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("task", &task)
-        fields.field("configuration", &configuration)
-        fields.field("credentials", &credentials)
-        fields.omittable("shape", &shape)
     }
 
     /// The first requested byte; 0 for the whole resource.

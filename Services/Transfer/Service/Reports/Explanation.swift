@@ -7,55 +7,35 @@ import TransferMachine
 /// The reasons why the tasks of an app do not move now, and why its sessions do not wake it.
 struct Explanation: Record {
     struct Session: Record {
+        /// The delay of a task that starts in the background now; nil without one.
+        var delaySeconds: Nullable<Double> = nil
         var identifier = ""
         var isAttached = false
         /// The reasons why the session does not wake its app now; empty if it is about to.
         var reasonsAgainstWake: [WakeHindrance] = []
         var relaunches = 0
-        /// The delay of a task that starts in the background now; nil without one.
-        var delaySeconds: Double?
         var tasks: [Task] = []
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("delaySeconds", &delaySeconds)
-            fields.field("identifier", &identifier)
-            fields.field("isAttached", &isAttached)
-            fields.field("reasonsAgainstWake", &reasonsAgainstWake)
-            fields.field("relaunches", &relaunches)
-            fields.field("tasks", &tasks)
-        }
     }
 
     struct Task: Record {
-        var task = 0
-        var state = TransferState.running
-        var isMoving = false
-        var isDiscretionary = false
+        /// When the task fails if it has not finished.
+        var deadline: Nullable<Instant> = nil
         /// All conditions that must change before the task moves. The first one is `waiting` of the task.
         var hindrances: [Hindrance] = []
-        /// When the task fails if it has not finished.
-        var deadline: Instant?
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("deadline", &deadline)
-            fields.field("hindrances", &hindrances)
-            fields.field("isDiscretionary", &isDiscretionary)
-            fields.field("isMoving", &isMoving)
-            fields.field("state", &state)
-            fields.field("task", &task)
-        }
+        var isDiscretionary = false
+        var isMoving = false
+        var state = TransferState.running
+        var task = 0
     }
 
     var app = ""
-    var state = AppPresence.notRunning
-    var forceQuit = false
-    var network = Network()
     var battery = Battery()
+    var forceQuit = false
     var lowPowerMode = false
+    var network = Network()
     var poweredOn = true
     var sessions: [Session] = []
-
-    init() {}
+    var state = AppPresence.notRunning
 
     /// - Parameter view: the state of the installed app.
     init(_ app: String, _ view: AppView, _ device: TransferMachine, at now: Instant, _ policy: TransferPolicy) {
@@ -85,16 +65,5 @@ struct Explanation: Record {
             }
             sessions.append(told)
         }
-    }
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("app", &app)
-        fields.field("battery", &battery)
-        fields.field("forceQuit", &forceQuit)
-        fields.field("lowPowerMode", &lowPowerMode)
-        fields.field("network", &network)
-        fields.field("poweredOn", &poweredOn)
-        fields.field("sessions", &sessions)
-        fields.field("state", &state)
     }
 }

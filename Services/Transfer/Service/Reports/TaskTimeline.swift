@@ -41,23 +41,12 @@ struct TaskTimeline: Sendable {
 /// A page of the events of a task, newest first.
 struct TimelineDocument: Record {
     struct Entry: Record {
+        var data: JSON = [:]
         var time = Instant.epoch
         var type = ""
-        var data: JSON = [:]
-
-        mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-            fields.field("data", &data)
-            fields.field("time", &time)
-            fields.field("type", &type)
-        }
     }
 
     var items: [Entry] = []
     /// The `?cursor=` of the next page, which has earlier events.
-    var next: String?
-
-    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
-        fields.field("items", &items)
-        fields.field("next", &next)
-    }
+    var next: Nullable<String> = nil
 }
