@@ -19,8 +19,8 @@ import Testing
         }
         let addresses = replicas
         try await withThrowingTaskGroup(of: [String].self) { group in
-            for lane in 0..<4 {
-                group.addTask { try await refusals(of: (0..<25).map { lane * 25 + $0 }, suite, addresses) }
+            for lane in 0..<8 {
+                group.addTask { try await refusals(of: (0..<125).map { lane * 125 + $0 }, suite, addresses) }
             }
             for try await refusals in group { #expect(refusals == []) }
         }
