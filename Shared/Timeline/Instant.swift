@@ -9,8 +9,10 @@ public struct Instant: Sendable, Hashable, Comparable {
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
+    /// The sum. It ends at the last instant that documents may contain, so that a deadline can always be logged.
     public static func + (instant: Instant, interval: Interval) -> Instant {
-        Instant(milliseconds: instant.milliseconds.saturating(plus: interval.milliseconds))
+        let sum = Instant(milliseconds: instant.milliseconds.saturating(plus: interval.milliseconds))
+        return min(sum, max(instant, documented.upperBound))
     }
     public static func - (instant: Instant, interval: Interval) -> Instant {
         Instant(milliseconds: instant.milliseconds.saturating(minus: interval.milliseconds))

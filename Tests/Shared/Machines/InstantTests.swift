@@ -42,6 +42,14 @@ import Timeline
         #expect(frozen.real(at: frozen.virtualEpoch + .seconds(1)) == nil)
     }
 
+    @Test func `a sum ends at the last instant that documents may contain`() {
+        let last = Instant.documented.upperBound
+        #expect(last + .milliseconds(1) == last)
+        #expect(last - .days(1) + .days(2) == last)
+        #expect(Instant(last.description) == last)
+        #expect(last + .milliseconds(-1) < last)
+    }
+
     @Test func `time arithmetic saturates`() {
         let last = Instant(milliseconds: .max)
         let first = Instant(milliseconds: .min)
