@@ -59,6 +59,18 @@ import Testing
         }
     }
 
+    @Test func `the load balancer leaves a replica before the replica closes its port`() throws {
+        let proxy = try String(contentsOfFile: Self.root + "/deploy/docker/haproxy.cfg", encoding: .utf8)
+        #expect(proxy.contains("\n    option redispatch 1\n"))
+        let checks = try #require(proxy.firstMatch(of: #/default-server inter (\d+)s fall (\d+)/#))
+        let interval = try #require(Int(checks.1))
+        let failures = try #require(Int(checks.2))
+        let compose = try String(contentsOfFile: Self.compose, encoding: .utf8)
+        let drain = try #require(compose.firstMatch(of: #/DRAIN_SECONDS: "(\d+)"/#))
+        let seconds = try #require(Int(drain.1))
+        #expect(seconds > interval * failures)
+    }
+
     /// Checks the configuration and the alert rules, and runs the tests of the rules.
     @Test(arguments: [
         ["check", "config", "prometheus.yml"], ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],

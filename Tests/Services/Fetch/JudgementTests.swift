@@ -18,6 +18,18 @@ import Timeline
         #expect(late > .monday + .days(7) + .hours(17))
     }
 
+    @Test func `an app that is opened thousands of times within an hour can be judged`() {
+        var app = ScheduledApp()
+        let moment = Instant.monday + .hours(9)
+        for number in 1...20_000 {
+            app.usage.learn(hour: 9, at: moment)
+            guard number.isMultiple(of: 100) else { continue }
+            let judgement = Judgement(device: FetchMachine(), app: app, policy: .forTests)
+            let usage = judgement.usage(at: moment)
+            #expect(usage > 900, "after \(number) openings")
+        }
+    }
+
     @Test func `devices spread over the slot`() throws {
         let moments = try (0..<200).map { try moment(of: .device("d\($0)"), ceiling: nil) }
         let slot = FetchPolicy.forTests.slot.milliseconds

@@ -82,4 +82,16 @@ import Timeline
         }
         #expect(fewest > 1000)
     }
+
+    @Test func `the weights of an old state have any size`() {
+        let hours = Array(repeating: Int.max, count: UsageProfile.hoursOfWeek)
+        let usage = UsageProfile(hours: hours, opening: 1, week: 0)
+        #expect(usage.hours.allSatisfy { $0 == 128 } && usage.openings > 1000)
+    }
+
+    @Test func `a state with a negative number of halvings can learn`() throws {
+        var usage = try UsageProfile(json: ["halvings": .int(-9), "week": 0, "weights": []])
+        usage.learn(hour: 9, at: Instant(milliseconds: 1_750_000_000_000))
+        #expect(usage.peak == 255)
+    }
 }

@@ -186,6 +186,15 @@ import Timeline
         }
     }
 
+    @Test func `the bytes that a service claims do not overflow`() throws {
+        var (suite, app) = try Self.suite(with: .downloadsMuch)
+        for number in 1...3 {
+            let task: JSON = ["task": .int(number), "state": "completed", "bytesReceived": .int(.max)]
+            _ = suite.device.learn(.done(["tasks": [task]], asOf: nil), of: .openSession(app: app), at: suite.now)
+        }
+        #expect(suite.device.bytesReceived == 3 << 40)
+    }
+
     @Test func `a response that is not newer than the orders changes nothing`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)

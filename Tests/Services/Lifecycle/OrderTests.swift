@@ -1,11 +1,15 @@
+import AsyncHTTPClient
 import Contracts
 import EventLog
 import LifecycleMachine
 import Machines
+import NIOCore
+import NIOHTTP1
 import Postgres
 import Records
 import ServiceKit
 import Synchronization
+import TestSupport
 import Testing
 import Timeline
 
@@ -112,6 +116,27 @@ import Timeline
             #expect(try await new.next()?.order["device"] == "d1")
             #expect(try await neighbour.next()?.order["device"] == "d2")
             #expect(bench.routes.streams.count == 2)
+        }
+    }
+
+    @Test func `a device waits for orders by at most sixteen requests at a time`() async throws {
+        try await LifecycleBench.run { bench in
+            let token = try await bench.phone("d1")
+            let statuses = try await withParallelClient { client in
+                try await withThrowingTaskGroup(of: UInt.self) { group in
+                    // A device has 32 slots for work, and 16 for waits.
+                    for _ in 0..<20 {
+                        group.addTask {
+                            let request = bench.request("GET", "/v1/devices/d1/orders?wait=10", key: token)
+                            let response = try await client.execute(request, timeout: .seconds(60))
+                            _ = try await response.body.collect(upTo: 1 << 20)
+                            return response.status.code
+                        }
+                    }
+                    return try await group.reduce(into: [UInt: Int]()) { $0[$1, default: 0] += 1 }
+                }
+            }
+            #expect(statuses == [200: 16, 429: 4])
         }
     }
 

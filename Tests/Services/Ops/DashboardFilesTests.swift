@@ -1,4 +1,7 @@
+import AsyncHTTPClient
 import Foundation
+import NIOCore
+import NIOHTTP1
 import Records
 import TestSupport
 import Testing
@@ -23,6 +26,15 @@ import Testing
             let tag = try #require(page.headers["etag"])
             #expect(try await bench.get("/", key: nil, ["If-None-Match": tag]).status == 304)
             #expect(try await !bench.get("/openapi.json", key: nil).body.contains("dashboard"))
+        }
+    }
+
+    @Test func `a monitor may ask for the page by HEAD`() async throws {
+        try await OpsBench.run { bench in
+            let answer = try await HTTPClient.shared.execute(
+                bench.request("/", "HEAD", key: nil), timeout: .seconds(60))
+            #expect(answer.status == .ok)
+            #expect(answer.headers.first(name: "Content-Type") == "text/html; charset=utf-8")
         }
     }
 

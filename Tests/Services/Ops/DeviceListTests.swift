@@ -42,4 +42,16 @@ import Testing
             #expect(try await bench.get("/v1/devices", key: OpsBench.otherKey).status == 403)
         }
     }
+
+    @Test func `two names that are one text in two forms of Unicode are two devices`() async throws {
+        try await OpsBench.run { bench in
+            for device in ["caf\u{E9}", "cafe\u{301}"] {
+                try await bench.append(
+                    "lifecycle.device.registered", to: device, data: #"{"registration":{"profile":"ios18"}}"#)
+            }
+            try await bench.count()
+            let list = try await bench.get("/v1/devices")
+            #expect(list.status == 200 && list.items.count == 2)
+        }
+    }
 }

@@ -179,6 +179,31 @@ import Timeline
         }
     }
 
+    @Test func `the age of a waiting event is told whatever the clock says`() async throws {
+        try await OpsBench.run { bench in
+            let metrics = Metrics()
+            let gauge = LagGauge(
+                queries: LogQueries(pool: bench.pool, partitions: OpsBench.partitions), metrics: metrics,
+                clock: ManualClock(Instant(milliseconds: .max)))
+            try await bench.append(to: "a")
+            try await bench.sql("UPDATE bus.events SET appended_at = '1960-01-01T00:00:00Z'")
+            var named: Set<String> = []
+            await gauge.note(&named)
+            #expect(metrics.text.contains(#"dormouse_consumer_age_seconds{consumer="counter"} "#))
+        }
+    }
+
+    @Test func `an event of an impossible moment is shown at the end of the calendar`() async throws {
+        try await OpsBench.run { bench in
+            try await bench.append(to: "a")
+            for (time, shown) in [(-1, "1970-01-01T00:00:00.000Z"), (253_402_300_800_000, "9999-12-31T23:59:59.999Z")] {
+                try await bench.sql("UPDATE bus.events SET time = '\(time)'")
+                let events = try await bench.get("/v1/events").items
+                #expect(events.map { $0["time"]?.string } == [shown])
+            }
+        }
+    }
+
     @Test func `dead letters are listed`() async throws {
         try await OpsBench.run { bench in
             try await bench.sql(

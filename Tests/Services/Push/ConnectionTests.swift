@@ -1,6 +1,9 @@
+import AsyncHTTPClient
 import Contracts
 import Foundation
 import Logging
+import NIOCore
+import NIOHTTP1
 import Postgres
 import Records
 import Synchronization
@@ -37,6 +40,30 @@ import Testing
             let again = try #require(try await stream.next())
             #expect(again["id"]?.string == id && again["fromStorage"]?.bool == true)
             #expect(try await database.texts(rows).sorted() == ["holder", "row"])
+        }
+    }
+
+    @Test func `a device waits for notifications by at most sixteen requests at a time`() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            let issued = try await suite.send("POST", "/v1/devices/phone/token", port: suite.lifecycle)
+            let token = try #require(issued.json["token"]?.string)
+            let path = "/v1/devices/phone/notifications?wait=15"
+            let statuses = try await withParallelClient { client in
+                try await withThrowingTaskGroup(of: UInt.self) { group in
+                    // A device has 32 slots for work, and 16 for waits.
+                    for _ in 0..<20 {
+                        group.addTask {
+                            let request = suite.request("GET", path, ["Authorization": "Bearer \(token)"])
+                            let response = try await client.execute(request, timeout: .seconds(60))
+                            _ = try await response.body.collect(upTo: 1 << 20)
+                            return response.status.code
+                        }
+                    }
+                    return try await group.reduce(into: [UInt: Int]()) { $0[$1, default: 0] += 1 }
+                }
+            }
+            #expect(statuses == [200: 16, 429: 4])
         }
     }
 

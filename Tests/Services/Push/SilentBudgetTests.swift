@@ -1,3 +1,4 @@
+import Contracts
 import PushMachine
 import Testing
 import Timeline
@@ -22,5 +23,19 @@ import Timeline
         app.usedAt = now - policy.longUnused
         #expect(device.silentLeft(of: app, at: now, policy) == 0)
         #expect(device.silentAvailability(of: app, at: now, policy) == nil)
+    }
+
+    @Test func `a negative number of spent notifications counts as none`() {
+        let policy = PushPolicy(partitions: 4)
+        let now = Instant(milliseconds: 1_750_000_000_000)
+        var device = PushMachine()
+        device.apply(
+            .budgetChanged(
+                .init(app: nil, charged: false, day: 20_254, fullAt: .epoch, notification: "n", spentToday: .min)),
+            at: now)
+        var app = PushedApp()
+        app.usedAt = now - .hours(1)
+        #expect(device.silentLeft(of: app, at: now, policy) == 3)
+        #expect(device.spentToday == 0)
     }
 }

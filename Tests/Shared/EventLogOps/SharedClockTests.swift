@@ -52,6 +52,10 @@ import Timeline
         #expect(setting.instant(atReal: Instant(milliseconds: 10_001)).milliseconds == 600_000)
     }
 
+    @Test func `the longest interval has a length`() {
+        #expect(Interval(milliseconds: .min).magnitude == Interval(milliseconds: .max))
+    }
+
     @Test func `a clock difference is logged once`() async throws {
         let bench = try await OpsBench()
         let lines = LogLines()

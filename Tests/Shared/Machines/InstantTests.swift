@@ -71,6 +71,14 @@ import Timeline
         #expect(setting.real(at: last) == last)
     }
 
+    @Test func `a virtual clock ends at the last moment`() {
+        let last = Instant(milliseconds: .max)
+        var setting = ClockSetting(isVirtual: true, realEpoch: .epoch, virtualEpoch: .epoch, rate: 100_000)
+        #expect(setting.instant(atReal: last) == last)
+        setting.rate = 0.001
+        #expect(setting.real(at: last) == last)
+    }
+
     @Test func `keys keep their partition and spread evenly`() {
         #expect((0..<6).map { AggregateKey.device("d\($0)").partition(of: 16) } == [12, 15, 6, 1, 0, 3])
         let spread = (0..<16000).reduce(into: [Int](repeating: 0, count: 16)) {

@@ -122,6 +122,24 @@ import Testing
         await bench.pool.close()
     }
 
+    @Test func `a running partition refuses a command that waits 5 s for its batch`() async throws {
+        let bench = try await RuntimeBench()
+        let device = try #require(bench.oneDeviceInEach.first)
+        try await bench.running(poolSize: 1) { runtime in
+            try await eventually(describe: "the process owns all partitions") {
+                await runtime.ownedPartitions == bench.partitions
+            }
+            try await runtime.pool.withConnection { _ in
+                // Its batch waits for the only connection.
+                let first = Task { try await runtime.submit(.add(1, to: device)) }
+                try await Task.sleep(for: .milliseconds(500))
+                await #expect(throws: RuntimeError.overloaded) { try await runtime.submit(.add(2, to: device)) }
+                first.cancel()
+            }
+        }
+        await bench.pool.close()
+    }
+
     @Test func `a cancelled command does not run`() async throws {
         let inbox = Inbox<Counter>(limit: 2)
         let first = Signal<Void>()

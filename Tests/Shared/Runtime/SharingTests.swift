@@ -1,5 +1,7 @@
+import EventLog
 import Postgres
 import Runtime
+import ServiceLifecycle
 import TestSupport
 import Testing
 
@@ -24,6 +26,40 @@ import Testing
                 }
             }
         }
+        await bench.pool.close()
+    }
+
+    /// A service compares the numbers before it starts.
+    @Test func `a process that knows fewer partitions than the log leaves the others alone`() async throws {
+        let bench = try await RuntimeBench()
+        let options = try ConnectionOptions(url: bench.url)
+        let pool = ConnectionPool(options, size: 2, logger: bench.logger)
+        let runtime = DurableRuntime<Counter>(
+            pool: pool, options: options, partitions: 2, clock: SharedClock(), policy: (), logger: bench.logger)
+        let group = ServiceGroup(services: [runtime], logger: bench.logger)
+        // At first another process holds the partitions that this one knows.
+        let hold = Statement(
+            """
+            UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '4 seconds'
+            WHERE partition < 2
+            """)
+        _ = try await bench.pool.run(Call(hold))
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            do {
+                try await eventually(describe: "the process owns the partitions that it knows") {
+                    await runtime.ownedPartitions == 2
+                }
+                let others = Statement("SELECT count(*) FROM bus.cursors WHERE partition >= 2 AND owner IS NOT NULL")
+                #expect(try await bench.pool.run(Call(others))[0].int(0) == 0)
+            } catch {
+                await group.triggerGracefulShutdown()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+        await pool.close()
         await bench.pool.close()
     }
 

@@ -43,6 +43,12 @@ import Testing
         #expect(throws: ConfigurationError(line)) { try read(arguments) }
     }
 
+    @Test func `invalid credentials and slow bodies are limited by default`() throws {
+        let configuration = try read([])
+        #expect(configuration.failedCredentials == 20)
+        #expect(configuration.bodyRate == 500)
+    }
+
     @Test func `a missing secret file is reported with the name of its setting`() throws {
         let configuration = try read(["--operator-key-file", "/nowhere/keys"])
         #expect(throws: ConfigurationError("OPERATOR_KEY_FILE: cannot read the file that it names")) {

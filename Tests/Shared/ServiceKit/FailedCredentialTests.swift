@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import Records
 import Synchronization
 import TestSupport
@@ -30,6 +31,25 @@ import Timeline
             let lines = service.log.all.filter { $0.contains("invalid credentials") }
             #expect(lines.count == 1 && lines.first?.contains(#""address":"127.0.0.1""#) == true)
         }
+    }
+
+    @Test func `a service limits the invalid credentials of an address by default`() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            var codes: Set<String> = []
+            for round in 0..<40 where !codes.contains("too_many_failed_credentials") {
+                let found = try await withThrowingTaskGroup(of: String?.self) { group in
+                    for index in 0..<16 {
+                        group.addTask { try await service.get("d1", as: "garbage-\(round)-\(index)").code }
+                    }
+                    return try await group.reduce(into: [String]()) { $0.append($1 ?? "") }
+                }
+                codes.formUnion(found)
+            }
+            #expect(codes == ["invalid_credential", "too_many_failed_credentials"])
+            #expect(try await service.add(1, to: "d1").status == 200)
+        }
+        await service.pool.close()
     }
 
     @Test func `only a token with an unknown key causes a read of the keys`() async throws {

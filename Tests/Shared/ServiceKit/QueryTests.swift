@@ -2,6 +2,7 @@ import Hummingbird
 import Records
 import ServiceKit
 import Testing
+import Timeline
 
 /// Requests with unknown parameters, unknown routes or missing rights.
 @Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
@@ -44,6 +45,15 @@ import Testing
                     + "default on port 8082.")
             let method = try await service.send("PUT", "/v1/naps", "{}")
             #expect(method.json["detail"] == "PUT is not allowed at /v1/naps; allowed: POST.")
+        }
+    }
+
+    @Test func `a resource that the credential does not open is named by its path`() async throws {
+        try await TestService.run { service in
+            let token = try await service.tokens.issue(device: "d2", fleet: "f1", id: "t", lifetime: .hours(1))
+            let answer = try await service.send("GET", "/v1/devices/d1", key: token)
+            #expect(answer.status == 404)
+            #expect(answer.json["detail"] == "This credential opens nothing at /v1/devices/d1.")
         }
     }
 

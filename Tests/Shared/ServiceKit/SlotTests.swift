@@ -1,5 +1,7 @@
 import AsyncHTTPClient
+import Contracts
 import Hummingbird
+import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
@@ -7,6 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
+@testable import Runtime
 @testable import ServiceKit
 
 extension RequestSlots {
@@ -109,6 +112,48 @@ extension RequestSlots {
             mayGo.open()
             #expect(try await upload.status == 200)
         }
+    }
+
+    @Test func `one stuck partition leaves half of the slots for work to the others`() {
+        #expect(PartitionWorker<Counter>.queueLimit <= RequestSlots.Limits().work / 2)
+    }
+
+    @Test func `a command that waits for its service to read the log takes no slot for work`() async throws {
+        let service = try await CounterService.prepare()
+        try await service.run { () async throws in
+            let token = try await service.device("d1")
+            let partition = AggregateKey.device("d1").partition(of: 4)
+            // The service can't read this version, so its cursor stops before the event.
+            let append = Statement(
+                """
+                WITH place AS (
+                    UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = \(partition)
+                    RETURNING head)
+                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+                SELECT \(partition), head, current_date, id, 'other', 'other.thing.pinged', 9, 'device:d1', 0, id, '{}'
+                FROM place, gen_random_uuid() AS id
+                """)
+            _ = try await service.pool.run(Call(append))
+            let codes = try await withParallelClient { client in
+                try await withThrowingTaskGroup(of: String?.self) { group in
+                    // A device has 32 slots for work, and 16 for waits.
+                    for _ in 0..<24 {
+                        group.addTask {
+                            let url = "http://127.0.0.1:\(service.port)/v1/devices/d1/refuse"
+                            var request = HTTPClientRequest(url: url)
+                            request.method = .POST
+                            request.headers.add(name: "Authorization", value: "Bearer \(token)")
+                            let response = try await client.execute(request, timeout: .seconds(60))
+                            let body = try await response.body.collect(upTo: 1 << 16)
+                            return try JSON(parsing: body.readableBytesView)["code"]?.string
+                        }
+                    }
+                    return try await group.reduce(into: [String: Int]()) { $0[$1 ?? "", default: 0] += 1 }
+                }
+            }
+            #expect(Set(codes.keys) == ["behind", "too_many_in_flight"], "\(codes)")
+        }
+        await service.pool.close()
     }
 
     @Test func `a slot is free again after leave`() throws {

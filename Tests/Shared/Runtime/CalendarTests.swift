@@ -1,0 +1,21 @@
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+import Timeline
+
+/// The last moment that documents can name.
+@Suite(.timeLimit(.minutes(2))) struct CalendarTests {
+    @Test func `an event after a state of an impossible moment gets the last moment of the calendar`() async throws {
+        let bench = try await RuntimeBench()
+        let device = try #require(bench.oneDeviceInEach.first)
+        try await bench.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
+        let write = Statement("UPDATE counter.states SET decided_at = 9223372036854775807")
+        _ = try await bench.pool.run(Call(write))
+        // A new process has no cached state.
+        try await bench.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
+        let time = try await bench.pool.run(Call(Statement("SELECT max(time) FROM bus.events")))[0].int(0)
+        #expect(time == Int(Instant.documented.upperBound.milliseconds))
+        await bench.pool.close()
+    }
+}
