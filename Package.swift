@@ -77,10 +77,12 @@ func service(
     ]
 }
 
-func tests(_ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target
-{
+func tests(
+    _ name: String, _ path: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil
+) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources, swiftSettings: strict,
+        name: name, dependencies: dependencies, path: "Tests/\(path)", resources: resources,
+        swiftSettings: strict,
         plugins: generatesRecords())
 }
 
@@ -259,6 +261,7 @@ targets += [
 
 let package = Package(
     name: "dormouse",
+    // The packages below name a macOS version. The suite itself needs Linux: it imports Glibc.
     platforms: [.macOS(.v15)],
     products: ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"].map { .executable(name: $0, targets: [$0]) },
     dependencies: [

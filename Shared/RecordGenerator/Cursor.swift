@@ -105,8 +105,9 @@ struct Cursor {
         while let byte, !ends.contains(Character(Unicode.Scalar(byte))) || continues {
             if "([{".utf8.contains(byte) { brackets() } else { offset += 1 }
         }
-        let text = source.string(start..<offset)
-        return String(text.reversed().drop { $0.isWhitespace }.reversed())
+        // A comment after the text is blank in the code.
+        let last = source.code[start..<offset].lastIndex { $0 != 0x20 && $0 != 0x0A } ?? start
+        return source.string(start..<min(last + 1, offset))
     }
 
     /// Whether the expression goes on after the line break at `offset`: the next line begins with a dot or an operator.

@@ -27,9 +27,7 @@ import TransferMachine
         session.app = "a"
         session.isAttached = true
         session.lastTask = 1
-        var task = TransferTask()
-        task.task = 1
-        task.request = TransferRequest(url: "http://files.example/")
+        var task = TransferTask(task: 1, request: TransferRequest(url: "http://files.example/"))
         task.deadline = .epoch + .days(30)
         session.tasks = [task]
         change(&session)
@@ -97,14 +95,14 @@ import TransferMachine
     }
 
     @Test func `the lengths of the parts of a download do not overflow`() {
-        var task = TransferTask()
+        var task = TransferTask.placeholder
         task.segments = [Segment(epoch: 1, length: .max), Segment(epoch: 2, length: .max)]
         #expect(task.bytesReceived == 2 * Self.longest)
     }
 
     @Test func `the lengths of the pieces of a file do not overflow`() {
         var file = AppFile()
-        file.pieces = [StoredPiece(name: "a", length: .max), StoredPiece(name: "b", length: .max)]
+        file.pieces = [StoredPiece(length: .max, name: "a"), StoredPiece(length: .max, name: "b")]
         #expect(file.length == 2 * Self.longest)
     }
 
@@ -114,7 +112,7 @@ import TransferMachine
         }
         var former = AuthenticationChallenge()
         former.previousFailureCount = 1
-        var order = WorkOrder()
+        var order = WorkOrder.placeholder
         order.credentials = [HeldCredential(id: "c", challenge: former)]
         var challenge = former
         challenge.previousFailureCount = .max

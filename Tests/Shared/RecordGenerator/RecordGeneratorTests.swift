@@ -78,7 +78,7 @@ import Testing
             }
             """)
         #expect(text.contains("extension Family.Happened {"))
-        #expect(text.contains("public init(kind: Family.Happened.Kind"))
+        #expect(text.contains("public init(kind: Kind, kinds: [Family.Happened.Kind] = []"))
         #expect(text.contains("public static var summary: String { \"Something happened.\" }"))
     }
 

@@ -37,7 +37,7 @@ import Testing
             LogOutput(label: $0, level: .error, format: .json, write: lines.append)
         }
         try await withBrittle(logger: logger) { service, _ in _ = try await park("sick", service) }
-        let line = try #require(lines.all.first { $0.contains("its device parked") })
+        let line = try #require(lines.all.first { $0.contains("parked its device") })
         #expect(line.contains("device:sick"), "\(line)")
     }
 
