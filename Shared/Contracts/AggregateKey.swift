@@ -1,6 +1,7 @@
 public import Records
 
-/// The key of an aggregate: whose history this is. `device:…`, `fleet:…`, `team:…`, `channel:…`.
+/// The key of an aggregate: `device:…`, `fleet:…`, `team:…` or `channel:…`. ¶ The events of one key are in one
+/// partition and have an order there.
 ///
 /// Everything with the same key lives in the same partition, and is in order there.
 public struct AggregateKey: Sendable, Hashable, CustomStringConvertible {
@@ -8,15 +9,18 @@ public struct AggregateKey: Sendable, Hashable, CustomStringConvertible {
 
     public init(_ text: String) { description = text }
 
+    /// Returns the key of a device.
     public static func device(_ id: String) -> AggregateKey { AggregateKey("device:" + id) }
 
-    /// The device, where this is a device's key.
+    /// The id of the device; nil if this is not a device's key.
     public var device: String? {
         description.hasPrefix("device:") ? String(description.dropFirst("device:".count)) : nil
     }
 
-    /// The partition of this key among `count`: FNV-1a (64 bits) over the UTF-8 bytes, its two halves folded by XOR, modulo
-    /// `count`. This is part of the log's contract: it never changes for a log that exists.
+    /// Returns the partition of this key among `count` partitions.
+    ///
+    /// It is the 64-bit FNV-1a hash of the UTF-8 bytes, with its two halves combined by XOR, modulo `count`. It is
+    /// part of the contract of the log and never changes for an existing log.
     public func partition(of count: Int) -> Int {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in description.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }

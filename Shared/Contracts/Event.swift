@@ -2,28 +2,30 @@ public import Foundation
 import Records
 public import Timeline
 
-/// An event as the log keeps it, after CloudEvents 1.0. `partition` and `offset` are its place.
+/// An event of the log, in the model of CloudEvents 1.0. `partition` and `offset` are its position.
 public struct Event: Sendable, Equatable {
-    /// UUIDv7.
+    /// A UUIDv7.
     public var id: UUID
+    /// The name of the service.
     public var source: String
     public var type: String
     public var version: Int
     public var key: AggregateKey
     public var app: String?
-    /// When it happened, by the suite's clock.
+    /// The suite time of the event.
     public var time: Instant
-    /// The first cause: all that follows from one outside input carries the same.
+    /// The id of the first cause. All events that follow from one external input share it.
     public var correlation: UUID
-    /// The id of the event that it follows from; nil for answers to commands and deadlines.
+    /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
     public var traceparent: String?
-    /// JSON text, members sorted.
+    /// JSON text with sorted members.
     public var data: [UInt8]
     public var partition = 0
-    /// Dense from 1 within the partition; 0 until appended.
+    /// The number of the event in its partition, from 1 without gaps; 0 until it is appended.
     public var offset = 0
 
+    /// Creates an event without a position.
     public init(
         id: UUID, source: String, type: String, version: Int, key: AggregateKey, app: String?, time: Instant,
         correlation: UUID, causation: UUID?, traceparent: String?, data: [UInt8]
@@ -44,7 +46,7 @@ public struct Event: Sendable, Equatable {
     /// `<key>` or `<key>/<app>`.
     public var subject: String { app.map { "\(key)/\($0)" } ?? key.description }
 
-    /// The CloudEvents JSON form; byte for byte the same for the same event.
+    /// The CloudEvents JSON form. Equal events have equal bytes.
     public var cloudEvent: [UInt8] {
         var json = JSONWriter()
         json.object { json in
@@ -68,7 +70,7 @@ public struct Event: Sendable, Equatable {
 }
 
 extension UUID {
-    /// The text of RFC 9562, lower-case.
+    /// The lower-case text of RFC 9562.
     public var lowercased: String {
         let digits: StaticString = "0123456789abcdef"
         return withUnsafeBytes(of: uuid) { bytes in
@@ -88,7 +90,7 @@ extension UUID {
         }
     }
 
-    /// A UUIDv4. Foundation's own opens a file for each one on Linux.
+    /// Returns a UUIDv4. On Linux, `UUID()` of Foundation opens a file for each UUID.
     public static func random() -> UUID {
         var generator = SystemRandomNumberGenerator()
         var bytes = (generator.next(), generator.next())

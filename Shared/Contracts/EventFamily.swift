@@ -1,13 +1,14 @@
 public import Records
 
-/// The data of one type of event: what the log keeps for good, under a name and a version whose meaning never changes.
+/// The data of one event type. The meaning of a type and version never changes.
 public protocol EventData: Record, Equatable {
     /// `<service>.<thing>.<past participle>`.
     static var type: String { get }
+    /// The version of the event type, from 1.
     static var version: Int { get }
-    /// One sentence for the catalogue.
+    /// The sentence of the event catalogue.
     static var summary: String { get }
-    /// The app that it is about, where it is about one.
+    /// The app of the event; nil if the event has none.
     var app: String? { get }
 }
 
@@ -16,15 +17,17 @@ extension EventData {
     public var app: String? { nil }
 }
 
-/// All events of one service.
+/// The events of one service.
 public protocol EventFamily: Sendable, Equatable {
-    /// The service: the events' `source`, and the first word of their types.
+    /// The name of the service. It is the `source` of the events and the first part of their types.
     static var source: String { get }
+    /// The event types of the family.
     static var catalogue: [EventKind<Self>] { get }
+    /// The data of the event.
     var data: any EventData { get }
 }
 
-/// One type of event within its family.
+/// One event type of a family.
 public struct EventKind<Family: EventFamily>: Sendable {
     public let type: String
     public let version: Int
@@ -32,6 +35,7 @@ public struct EventKind<Family: EventFamily>: Sendable {
     public let schema: @Sendable () -> JSON
     let decode: @Sendable ([UInt8]) throws(DocumentError) -> Family
 
+    /// Creates the description of an event type. `embed` makes an event of the family from its data.
     public init<D: EventData>(_ embed: @escaping @Sendable (D) -> Family) {
         type = D.type
         version = D.version
@@ -41,9 +45,9 @@ public struct EventKind<Family: EventFamily>: Sendable {
     }
 }
 
-/// Why an event of the log can't be understood.
+/// The reason why a process can't read an event of the log.
 public enum ContractError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Written by newer code: a consumer stops and waits for its own update; this is never a dead letter.
+    /// Newer code wrote the event. The consumer stops until it is updated. The event never becomes a dead letter.
     case newerVersion(type: String, version: Int, known: Int)
     case unknownType(String)
     case malformed(type: String, DocumentError)
@@ -51,14 +55,15 @@ public enum ContractError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .newerVersion(let type, let version, let known):
-            "\(type) is in version \(version); this process knows versions up to \(known): update it"
-        case .unknownType(let type): "\(type) is not in the catalogue"
+            "\(type) has version \(version), but this process supports versions up to \(known): update the process"
+        case .unknownType(let type): "\(type) is not in the event catalogue"
         case .malformed(let type, let error): "\(type) can't be read: \(error)"
         }
     }
 }
 
 extension EventFamily {
+    /// Reads the data of an event.
     public init(type: String, version: Int, data: [UInt8]) throws(ContractError) {
         guard let kind = Self.catalogue.first(where: { $0.type == type }) else { throw .unknownType(type) }
         guard version <= kind.version else {

@@ -2,12 +2,14 @@ import Crypto
 public import Foundation
 public import Timeline
 
-/// The identifiers and random numbers of one decision: the k-th is SHA-256(input id, k), so that the same input decides the
-/// same on any machine, however often it is run.
+/// The identifiers and random numbers of one decision.
+///
+/// The k-th is SHA-256(input id, k). An input has equal decisions on every machine and at every repetition.
 public struct DecisionIdentifiers: Sendable {
     private let seed: UUID
     private var count: UInt64 = 0
 
+    /// Creates the identifiers of the decision on an input. `seed` is the id of the input.
     public init(seed: UUID) { self.seed = seed }
 
     private mutating func next() -> [UInt8] {
@@ -18,13 +20,13 @@ public struct DecisionIdentifiers: Sendable {
         return Array(hash.finalize())
     }
 
-    /// A UUIDv7 (RFC 9562) of the given moment.
+    /// Returns a UUIDv7 (RFC 9562) with the given time.
     public mutating func uuid(at now: Instant) -> UUID { UUID(version7: now, random: next()) }
 
-    /// A uniform number of 64 bits.
+    /// Returns a uniformly distributed 64-bit number.
     public mutating func number() -> UInt64 { next().prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// The id of an input that is derived from others: SHA-256 of the parts.
+    /// Returns the id of an input that is derived from others: the first 16 bytes of the SHA-256 hash.
     public static func derived(_ parts: String...) -> UUID {
         let hash = Array(SHA256.hash(data: Array(parts.joined(separator: "\u{1F}").utf8)))
         return UUID(bytes: hash)

@@ -1,18 +1,18 @@
 public import Records
 public import Timeline
 
-/// A `BGTaskRequest`, as an app submits it.
+/// A submitted `BGTaskRequest`.
 public struct BackgroundTaskRequest: Record, Equatable {
-    /// Not before; it says nothing of how long after.
+    /// The earliest start. The task may start much later.
     public var earliestBeginDate: Instant?
     /// Whether the launch handler sets `BGTask.expirationHandler`.
     public var expirationHandler: Defaulted<Bool> = true
     /// One of the manifest's `permittedTaskIdentifiers`.
     public var identifier = ""
     public var kind = TaskRequestKind.refresh
-    /// Of processing alone.
+    /// For processing requests only.
     public var requiresExternalPower: Defaulted<Bool> = false
-    /// Of processing alone.
+    /// For processing requests only.
     public var requiresNetworkConnectivity: Defaulted<Bool> = false
 
     enum Constraints {

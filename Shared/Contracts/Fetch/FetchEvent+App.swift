@@ -2,33 +2,34 @@ public import Records
 public import Timeline
 
 extension FetchEvent {
-    /// Facts of an app changed that may matter to its refreshes; the first of its kind says that it is installed.
+    /// The state of an app changed in a way that may affect its refreshes. The first event of an app reports its
+    /// installation.
     public struct AppChanged: EventData {
         public static let type = "fetch.app.changed"
 
         public var app: Nullable<String>
-        /// The user's switch for this app, where it changed.
+        /// The user's switch for the app; nil if unchanged.
         public var backgroundRefresh: Switch?
-        /// Whether its manifest declares the mode `fetch`, where that changed.
+        /// Whether the manifest declares the mode `fetch`; nil if unchanged.
         public var declaresFetch: Bool?
-        /// Whether it declares the mode `processing`, where that changed.
+        /// Whether the manifest declares the mode `processing`; nil if unchanged.
         public var declaresProcessing: Bool?
-        /// Whether the user ended it in the switcher, where that changed.
+        /// Whether the user force-quit the app; nil if unchanged.
         public var forceQuit: Bool?
-        /// True where a wake other than a refresh brought new data, a silent push for example.
+        /// Whether a wake other than a refresh brought new data, for example a silent push.
         public var hasNewData: Bool?
-        /// Whether it is on screen, where that changed.
+        /// Whether the app is on screen; nil if unchanged.
         public var inForeground: Bool?
-        /// `BGTaskSchedulerPermittedIdentifiers`, where they changed.
+        /// `BGTaskSchedulerPermittedIdentifiers`; nil if unchanged.
         public var permittedTaskIdentifiers: [String]?
     }
 
-    /// The user opened an app: it is on screen, no longer force-quit, and its usage profile learns the hour.
+    /// The user opened an app. The app is on screen and no longer force-quit, and its usage profile learns the hour.
     public struct AppOpened: EventData {
         public static let type = "fetch.app.opened"
 
         public var app: Nullable<String>
-        /// Age of the content at this moment: seconds since the last refresh with new data; nil where there was none.
+        /// The age of the content: seconds since the last refresh with new data; nil if there was none.
         public var contentAgeSeconds: Interval?
         /// The hour of the week in the device's time zone, from 0 (Monday 00:00) to 167.
         public var hourOfWeek: Int
@@ -38,7 +39,7 @@ extension FetchEvent {
         }
     }
 
-    /// An app is gone, and with it its interval and its usage profile.
+    /// An app was uninstalled. Its interval and usage profile are deleted.
     public struct AppForgotten: EventData {
         public static let type = "fetch.app.forgotten"
 

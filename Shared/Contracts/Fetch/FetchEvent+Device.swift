@@ -2,7 +2,7 @@ public import Records
 public import Timeline
 
 extension FetchEvent {
-    /// What a device is, as far as refreshes depend on it.
+    /// `fetch` recorded a device or a change of its registration.
     public struct DeviceDescribed: EventData {
         public static let type = "fetch.device.described"
 
@@ -12,35 +12,35 @@ extension FetchEvent {
         public var timeZone: String?
     }
 
-    /// A device left: nothing is known of it any more.
+    /// A device was removed with all its data.
     public struct DeviceForgotten: EventData {
         public static let type = "fetch.device.forgotten"
     }
 
-    /// Conditions changed in a way that may matter to refreshes.
+    /// The conditions of a device changed in a way that may affect refreshes.
     public struct ConditionsChanged: EventData {
         public static let type = "fetch.conditions.changed"
 
-        /// Background App Refresh for the whole device, where it changed.
+        /// Background App Refresh for the whole device; nil if unchanged.
         public var backgroundRefresh: Switch?
-        /// Whether the device forbids Background App Refresh, where that changed.
+        /// Whether the device forbids Background App Refresh; nil if unchanged.
         public var backgroundRefreshRestricted: Bool?
-        /// Only what changed. A battery level is told when it crosses the limit, or with a change of charging.
+        /// The changed conditions. A battery level is included when it crosses the limit or when charging changes.
         public var conditions: Defaulted<Conditions> = .placeholder
-        /// Whether the device is switched on, where it changed.
+        /// Whether the device is switched on; nil if unchanged.
         public var poweredOn: Bool?
     }
 }
 
 extension FetchEvent {
-    /// The service could not be reached for a time: what was to be answered is waited for that much longer, and what was due
-    /// meanwhile gets moments anew.
+    /// The service recorded an outage and extended the deadlines of awaited answers by its duration. Work that became
+    /// due during the outage gets new time slots.
     public struct OutageNoted: EventData {
         public static let type = "fetch.outage.noted"
 
-        /// The last moment at which the service is known to have answered.
+        /// The last time at which the service is known to have answered.
         public var from: Instant
-        /// The first moment at which it does again.
+        /// The first time at which the service answers again.
         public var until: Instant
     }
 }

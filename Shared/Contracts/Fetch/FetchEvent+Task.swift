@@ -1,9 +1,9 @@
 public import Records
 public import Timeline
 
-// Task requests, from their submission to the moment when they are due.
+// Task requests, from their submission to their due time.
 extension FetchEvent {
-    /// An app submitted a task request. One of the same identifier that was pending is replaced.
+    /// An app submitted a task request. It replaces a pending request with the same identifier.
     public struct TaskSubmitted: EventData {
         public static let type = "fetch.task.submitted"
 
@@ -11,7 +11,7 @@ extension FetchEvent {
         public var request: Flattened<BackgroundTaskRequest>
     }
 
-    /// A pending task request was cancelled. A run of it that is under way goes on.
+    /// A pending task request was cancelled. Its current run continues.
     public struct TaskCancelled: EventData {
         public static let type = "fetch.task.cancelled"
 
@@ -19,30 +19,30 @@ extension FetchEvent {
         public var identifier: String
     }
 
-    /// A moment was chosen for a task request, or it became clear that it must wait.
+    /// A task request got a time slot, or conditions made it wait.
     public struct TaskScheduled: EventData {
         public static let type = "fetch.task.scheduled"
 
-        /// The moment that would be best if neither the ceiling of the suite nor another wake of the device were in its way; nil
-        /// where that is the chosen one.
+        /// The best time without the suite's limit and without other wakes of the device; nil if it is the reserved
+        /// time slot.
         public var aim: Instant?
         public var app: Nullable<String> = nil
-        /// The chosen moment, which is held for it; nil while factors block it.
+        /// The reserved time slot; nil while factors block the request.
         public var at: Instant?
-        /// The factors because of which it must wait, until they change.
+        /// The factors that block it until they change.
         public var blockers: Defaulted<[TaskFactor]> = []
-        /// The ceiling of the suite, wakes a second, under which it is held; nil where there is none.
+        /// The suite's limit for the reservation, in wakes per second; nil without a limit.
         public var ceiling: Int?
-        /// It is not tried before this; nil while factors block it.
+        /// The earliest time of an attempt; nil while factors block the request.
         public var earliest: Instant?
         public var identifier = ""
     }
 
-    /// The moment for a task request of an app has come. It stays pending until the app was woken.
+    /// A task request of an app became due. It stays pending until the app is woken.
     public struct TaskDue: EventData {
         public static let type = "fetch.task.due"
 
-        /// When it is given up unless `lifecycle` has answered.
+        /// The time at which it is abandoned unless `lifecycle` has answered.
         public var answerBy: Instant?
         public var app: Nullable<String>
         /// Whether the launch handler sets `BGTask.expirationHandler`.
@@ -50,9 +50,9 @@ extension FetchEvent {
         /// The identifier that the app registered with `BGTaskScheduler`.
         public var identifier: String
         public var kind: TaskRequestKind
-        /// Names this run of it in everything that follows.
+        /// The id of this run. Later events refer to it.
         public var request: String
-        /// Asked for by a tester, past the scheduler.
+        /// Whether a tester requested it without the scheduler.
         public var simulated: Defaulted<Bool> = false
     }
 }

@@ -3,11 +3,12 @@ public import Timeline
 
 // The runs of task requests, from the wake to the end.
 extension FetchEvent {
-    /// The app was woken for a task request, which is pending no longer.
+    /// The system woke an app for a task request, which is no longer pending.
     public struct TaskStarted: EventData {
         public static let type = "fetch.task.started"
 
-        /// When it is given up unless its end became known. Later than the limit of the wake, which `lifecycle` owns.
+        /// The time at which it is abandoned unless its end is known. It is later than the limit of the wake, which
+        /// `lifecycle` decides.
         public var answerBy: Instant
         public var app: Nullable<String>
         public var identifier: String
@@ -15,7 +16,7 @@ extension FetchEvent {
         public var wake: String
     }
 
-    /// A running task is to end before its time is over: its expiration handler is to be called at once.
+    /// `fetch` asked for the early end of a running task. The system calls its expiration handler at once.
     public struct TaskStopped: EventData {
         public static let type = "fetch.task.stopped"
 
@@ -25,29 +26,29 @@ extension FetchEvent {
         public var request: String
     }
 
-    /// The run of a task request ended, one way or another: the whole record of it.
+    /// The run of a task request ended. The event contains its complete record.
     public struct TaskRecorded: EventData {
         public static let type = "fetch.task.recorded"
 
         public var app: Nullable<String> = nil
-        /// What its handler loaded, as the device says; nil where it does not.
+        /// The bytes that the handler received, as reported by the device; nil without a report.
         public var bytesReceived: Int?
         public var completedAt = Instant.epoch
-        /// The beginning of the day whose budgets it is charged to; nil where it spent nothing.
+        /// The start of the day whose budgets are charged; nil if nothing was spent.
         public var day: Instant?
         public var dueAt = Instant.epoch
-        /// From start to end; nil where it never began.
+        /// The duration from start to end; nil if it never began.
         public var elapsedSeconds: Interval?
         public var identifier = ""
         public var kind = TaskRequestKind.placeholder
-        /// What a refresh spent of the energy budgets: nothing on a charger. Processing is not charged.
+        /// The charge of a refresh to the energy budgets; 0 while the device charges and for processing.
         public var millijoules: Defaulted<Int> = 0
-        /// Why it never began: a word of `lifecycle`'s refusals, or `unanswered`.
+        /// The reason why it never began: a refusal of `lifecycle` or `unanswered`.
         public var refusal: String?
         public var request = ""
         public var result = TaskResult.failed
         public var simulated: Defaulted<Bool> = false
-        /// When the app was woken; nil where it was not.
+        /// The time at which the app was woken; nil if it was not.
         public var startedAt: Instant?
     }
 }

@@ -1,6 +1,6 @@
 import Records
 
-/// The events of `fetch`: when background refreshes happen, and why not yet. Source: `fetch`.
+/// The events of `fetch`: the times of background refreshes and the reasons why they wait. Source: `fetch`.
 public enum FetchEvent: EventFamily {
     case deviceDescribed(DeviceDescribed)
     case deviceForgotten(DeviceForgotten)

@@ -1,17 +1,18 @@
 public import Records
 public import Timeline
 
-/// How often an app wants to be refreshed in the background at most: `setMinimumBackgroundFetchInterval(_:)`.
+/// The minimum interval between background refreshes of an app: `setMinimumBackgroundFetchInterval(_:)`.
+///
 /// JSON: `"never"`, `"minimum"` or a number of seconds.
 public enum FetchInterval: Sendable, Hashable {
     /// No background refresh (`UIApplication.backgroundFetchIntervalNever`).
     case never
-    /// As often as the system likes (`UIApplication.backgroundFetchIntervalMinimum`).
+    /// As often as the system allows (`UIApplication.backgroundFetchIntervalMinimum`).
     case minimum
-    /// Never more often than this; the system decides when after it has passed.
+    /// At least this interval. The system chooses the time after it.
     case atLeast(Interval)
 
-    /// The longest interval that can be asked for: a year.
+    /// The longest allowed interval: 365 days.
     public static let longest = Interval.days(365)
 }
 

@@ -1,74 +1,74 @@
 public import Records
 
-/// What speaks for or against a background refresh (Apple, WWDC20 session 10063, "Background execution demystified").
+/// A factor for or against a background refresh (Apple, WWDC20 session 10063, "Background execution demystified").
 public enum FetchFactor: String, Word {
-    /// Below 20 % and not charging.
+    /// The battery is below 20 % and does not charge.
     case battery
     case lowPowerMode
-    /// How likely the user opens the app soon.
+    /// The probability that the user opens the app soon.
     case usage
     /// Whether the user swiped the app away.
     case appSwitcher
     /// The user's switches for Background App Refresh.
     case backgroundRefresh
-    /// What refreshes have spent today, of the app and of the device.
+    /// The energy that refreshes of the app and of the device have spent today.
     case budgets
-    /// The interval of the app, the floor of the system, and the spacing of the device's wakes.
+    /// The interval of the app, the minimum interval of the system, and the minimum gap between wakes of the device.
     case rateLimit
     case network
-    /// Whether the device is used, on, cool and charging.
+    /// Whether the device is in use, switched on, cool and charging.
     case deviceActivity
-    /// The ceiling of wakes over the whole suite.
+    /// The limit of wakes per second for the whole suite.
     case herd
 }
 
-/// How a background refresh ended.
+/// The result of a background refresh.
 public enum FetchResult: String, Word {
     case newData, noData, failed
-    /// The handler missed its limit.
+    /// The handler exceeded its limit.
     case timedOut
-    /// It never began.
+    /// The refresh never began.
     case refused
 }
 
-/// What can make a task request wait, until it changes.
+/// A factor that can block a task request until it changes.
 public enum TaskFactor: String, Word {
-    /// The generation has no task requests.
+    /// The iOS version has no task requests.
     case profile
-    /// The mode is missing, or the identifier is not permitted any more.
+    /// The mode is missing or the identifier is no longer permitted.
     case manifest
-    /// Below 20 % and not charging.
+    /// The battery is below 20 % and does not charge.
     case battery
     case lowPowerMode
     /// Whether the user swiped the app away.
     case appSwitcher
-    /// The user's switches for Background App Refresh, and the restriction of the device.
+    /// The user's switches for Background App Refresh and the restriction of the device.
     case backgroundRefresh
     case network
-    /// The device does not charge, and the request requires it.
+    /// The request requires external power and the device does not charge.
     case externalPower
-    /// The device is off or too hot; of a refresh, the app is on screen; of processing, the device is in use.
+    /// The device is off or too hot. For a refresh: the app is on screen. For processing: the device is in use.
     case deviceActivity
 }
 
-/// How the run of a task request ended.
+/// The result of the run of a task request.
 public enum TaskResult: String, Word {
     /// `setTaskCompleted(success:)`.
     case succeeded, failed
-    /// The handler missed its limit.
+    /// The handler exceeded its limit.
     case timedOut
-    /// It never began; it is tried again later.
+    /// The run never began and is retried later.
     case refused
-    /// It was told to end, and did so unsuccessfully.
+    /// The task was asked to end and completed unsuccessfully.
     case stopped
 }
 
-/// Why a running task was told to end before its time was over.
+/// The reason why a running task was asked to end early.
 public enum TaskStopCause: String, Word {
     case userReturned
-    /// Something stands against it that did not when it began.
+    /// A condition of the task no longer holds.
     case conditionEnded
-    /// A tester wanted it.
+    /// A tester requested the end.
     case simulated
 }
 

@@ -1,13 +1,13 @@
 public import Records
 
-/// What keeps an app that declares the mode for it running in the background, for as long as it does that.
+/// An activity that keeps an app running in the background if its manifest declares the mode.
 public enum ActivityKind: String, Word {
     case audio
     /// A call, or the keep-alive of its socket.
     case voip
     case location, accessory, bluetooth
 
-    /// The modes that allow it in the background: any of them will do.
+    /// The background modes that allow the activity. One of them is enough.
     public var modes: [BackgroundMode] {
         switch self {
         case .audio: [.audio]
@@ -23,21 +23,22 @@ public enum ActivityKind: String, Word {
 public enum ActivityEnd: String, Word {
     /// The app stopped it.
     case app
-    /// The device did not move for so long that the system paused the location updates.
+    /// The system paused the location updates because the device had not moved for a long time.
     case paused
-    /// The app may not do it in the background.
+    /// The app must not do it in the background.
     case notAllowed
-    /// The user took away the authorization that it needs.
+    /// The user revoked the required authorization.
     case notAuthorized
 }
 
-/// What an app's code does, as far as it may cost the app its life or the user may see it.
+/// An action of an app's code that may end the app or that the user may see.
 public enum ActionKind: String, Word {
     case uiUpdate
-    /// Something else than what its modes are for.
+    /// Work that the background modes of the app do not cover.
     case work
     case fileLock, fileUnlock
     case localNotification
 }
 
+/// The thread of an action.
 public enum ThreadKind: String, Word { case main, background }

@@ -1,6 +1,6 @@
 public import Records
 
-/// What surrounds a device. As a change those that are others now; what is missing stays as it was.
+/// The conditions of a device. In a change, a missing member did not change.
 public struct Conditions: Record, Equatable {
     public var battery: Battery?
     public var location: Location?
@@ -9,14 +9,14 @@ public struct Conditions: Record, Equatable {
     public var memoryPressure: MemoryPressure?
     public var network: Network?
     public var thermal: ThermalState?
-    /// The cell, as `country-network-area`.
+    /// The cell tower, as `country-network-area`.
     public var tower: String?
 
     enum Constraints {
         static let tower: Rule<String> = .text(1...64)
     }
 
-    /// A device as it is registered: unlocked, on Wi-Fi, fully charged and unplugged.
+    /// The conditions of a new device: unlocked, on Wi-Fi, fully charged and unplugged.
     public static var atRegistration: Conditions {
         var conditions = Conditions()
         conditions.battery = Battery()
@@ -28,7 +28,7 @@ public struct Conditions: Record, Equatable {
         return conditions
     }
 
-    /// These conditions with a report laid over them.
+    /// Returns these conditions with the members of a report in place of their own.
     public func merging(_ report: Conditions) -> Conditions {
         var merged = self
         merged.battery = report.battery ?? battery
@@ -46,7 +46,7 @@ public struct Conditions: Record, Equatable {
 /// The battery of a device.
 public struct Battery: Record, Equatable {
     public var charging: Defaulted<Bool> = false
-    /// From 0 to 1.
+    /// The charge, from 0 to 1.
     public var level = 1.0
 
     enum Constraints {
@@ -54,7 +54,7 @@ public struct Battery: Record, Equatable {
     }
 }
 
-/// How a device is connected.
+/// The network connection of a device.
 public struct Network: Record, Equatable {
     /// `NWPath.isConstrained`: Low Data Mode.
     public var constrained: Defaulted<Bool> = false
@@ -64,7 +64,7 @@ public struct Network: Record, Equatable {
     public var shape: NetworkShape?
 }
 
-/// Where a device is (WGS 84).
+/// The location of a device (WGS 84).
 public struct Location: Record, Equatable {
     public var accuracyMeters: Defaulted<Double> = 0.0
     public var latitude = 0.0
@@ -77,9 +77,10 @@ public struct Location: Record, Equatable {
     }
 }
 
+/// The kind of a network connection.
 public enum NetworkKind: String, Word { case none, cellular, wifi }
 
-/// What transfers over the network are shaped like.
+/// The bandwidth and latency profile of transfers.
 public enum NetworkShape: String, Word {
     case edge
     case thirdGeneration = "3g"
@@ -88,6 +89,7 @@ public enum NetworkShape: String, Word {
     case wifi, lossy
 }
 
+/// The memory pressure of a device.
 public enum MemoryPressure: String, Word { case normal, warning, critical }
 
 /// `ProcessInfo.ThermalState`.

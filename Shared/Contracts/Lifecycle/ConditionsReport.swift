@@ -1,6 +1,6 @@
 public import Records
 
-/// What a device reports of its surroundings: any subset, down to single members. What is missing stays as it was.
+/// A report of some conditions of a device. A missing member does not change, also within a condition.
 public struct ConditionsReport: Record, Equatable {
     public var battery: BatteryReport?
     public var location: Location?
@@ -15,7 +15,7 @@ public struct ConditionsReport: Record, Equatable {
         static let tower: Rule<String> = .text(1...64)
     }
 
-    /// The reported conditions, each of them whole: what the report leaves out of one is as it was.
+    /// Returns the reported conditions. Members that a reported condition lacks have their current values.
     public func completed(by current: Conditions) -> Conditions {
         var conditions = Conditions()
         conditions.battery = battery.map { $0.completed(by: current.battery ?? Battery()) }
@@ -30,6 +30,7 @@ public struct ConditionsReport: Record, Equatable {
     }
 }
 
+/// A report of the battery. A missing member does not change.
 public struct BatteryReport: Record, Equatable {
     public var charging: Bool?
     public var level: Double?
@@ -46,6 +47,7 @@ public struct BatteryReport: Record, Equatable {
     }
 }
 
+/// A report of the network. A missing member does not change.
 public struct NetworkReport: Record, Equatable {
     public var constrained: Bool?
     public var expensive: Bool?

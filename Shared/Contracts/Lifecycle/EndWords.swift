@@ -4,23 +4,23 @@ public import Records
 public enum TerminationCode: String, Word {
     case watchdog = "0x8badf00d"
     case backgroundTaskTimeout = "0x2182bad2"
-    /// Of `performFetch`, and of the handler of a notification.
+    /// `performFetch` or the handler of a notification exceeded its limit.
     case backgroundFetchTimeout = "0x2182bad4"
     case forceQuit = "0xdeadfa11"
     case backgroundURLSessionTimeout = "0x2182bad3"
-    /// The device got too hot.
+    /// The device was too hot.
     case thermal = "0xc00010ff"
-    /// Suspended while it held a lock on a file.
+    /// The app held a file lock when it was suspended.
     case fileLock = "0xdead10cc"
-    /// A VoIP push was not answered with a call.
+    /// The app did not report a call after a VoIP push.
     case voipWithoutCall = "0xbaadca11"
     case voipResumedTooOften = "0xbad22222"
 }
 
-/// Why a process ended.
+/// The reason why a process ended.
 public enum EndReason: String, Word {
     case forceQuit, crash, exit
-    /// It does not run in the background: its manifest or the device says so.
+    /// The manifest of the app or the device forbids running in the background.
     case exitedOnSuspend
     case launchTimeout, didEnterBackgroundTimeout, backgroundTaskTimeout, fetchTimeout
     case powerOff
@@ -28,17 +28,17 @@ public enum EndReason: String, Word {
     case updated
     case uninstalled
     case pushTimeout, transferTimeout
-    /// The system needed its memory.
+    /// The system needed the memory of the process.
     case memoryPressure
-    /// The handler of a task request did not complete in time.
+    /// The handler of a task request exceeded its limit.
     case taskRequestTimeout
     case thermal
     case fileLockHeld
     case voipWithoutCall, voipResumedTooOften
-    /// It touched its user interface from another thread than the main one.
+    /// The app changed its user interface on a thread other than the main thread.
     case uiOffMainThread
-    /// It touched its user interface in the background, before iOS 7.
+    /// The app changed its user interface in the background, before iOS 7.
     case uiInBackground
-    /// It did in the background what its modes are not for.
+    /// The app did work in the background that its background modes do not cover.
     case workOutsideModes
 }

@@ -2,7 +2,7 @@ public import Records
 public import Timeline
 
 extension LifecycleEvent {
-    /// An app was installed, or updated to a new manifest.
+    /// An app was installed or updated to a new manifest.
     public struct AppInstalled: EventData {
         public static let type = "lifecycle.app.installed"
 
@@ -10,14 +10,14 @@ extension LifecycleEvent {
         public var manifest: Manifest
     }
 
-    /// An app is gone, with everything that it held.
+    /// An app was uninstalled.
     public struct AppUninstalled: EventData {
         public static let type = "lifecycle.app.uninstalled"
 
         public var app: Nullable<String>
     }
 
-    /// The system made a process for an app ahead of its launch; its code does not run yet.
+    /// The system created the process of an app before its launch. The code of the app does not run yet.
     public struct AppPrewarmed: EventData {
         public static let type = "lifecycle.app.prewarmed"
 
@@ -29,34 +29,34 @@ extension LifecycleEvent {
         public static let type = "lifecycle.app.launched"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
-        /// When the launch handlers must have returned; nil where they return at once.
+        /// The deadline of the launch handlers; nil if they return at once.
         public var deadline: Instant?
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .active
     }
 
-    /// An app became the active one.
+    /// An app became active.
     public struct AppActivated: EventData {
         public static let type = "lifecycle.app.activated"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .active
     }
 
-    /// An active app was interrupted.
+    /// An active app became inactive.
     public struct AppResigned: EventData {
         public static let type = "lifecycle.app.resigned"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
         public var cause: AppTransition
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .inactive
     }
 
@@ -65,35 +65,35 @@ extension LifecycleEvent {
         public static let type = "lifecycle.app.backgrounded"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
         public var cause: BackgroundCause
-        /// When `didEnterBackground` must have returned; nil where it returns at once.
+        /// The deadline of `didEnterBackground`; nil if it returns at once.
         public var deadline: Instant?
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .background
-        /// What background tasks get from now on, app-wide; in seconds.
+        /// The time for all background tasks of the app from now on, in seconds.
         public var taskTime: Interval
     }
 
-    /// No work was left in the background: the app's code stands still.
+    /// An app was suspended because it had no work in the background.
     public struct AppSuspended: EventData {
         public static let type = "lifecycle.app.suspended"
 
         public var app: Nullable<String>
-        /// None: nothing tells an app that it is suspended.
+        /// Always empty: the system does not notify an app of its suspension.
         public var callbacks: [Callback] = []
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .suspended
     }
 
-    /// A handler of the app returned within its limit.
+    /// A handler of an app returned within its limit.
     public struct CallbackCompleted: EventData {
         public static let type = "lifecycle.callback.completed"
 
         public var app: Nullable<String>
         public var callback: Callback
-        /// What the app shows in the switcher from now on.
+        /// The label of the app's new snapshot in the app switcher.
         public var snapshotLabel: String?
     }
 }

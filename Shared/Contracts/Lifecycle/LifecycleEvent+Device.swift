@@ -2,67 +2,67 @@ public import Records
 public import Timeline
 
 extension LifecycleEvent {
-    /// A device came under the suite's care: powered on, unlocked, on Wi-Fi, fully charged.
+    /// A device was registered. It is powered on, unlocked, on Wi-Fi and fully charged.
     public struct DeviceRegistered: EventData {
         public static let type = "lifecycle.device.registered"
 
         public var registration: Registration
     }
 
-    /// A registered device was described anew.
+    /// The registration data of a device changed.
     public struct DeviceUpdated: EventData {
         public static let type = "lifecycle.device.updated"
 
         public var registration: Registration
     }
 
-    /// A device left, with all its apps.
+    /// A device was deregistered with all its apps.
     public struct DeviceDeregistered: EventData {
         public static let type = "lifecycle.device.deregistered"
     }
 
-    /// The tokens of a device that were issued so far are void.
+    /// The access tokens of a device were revoked.
     public struct DeviceRevoked: EventData {
         public static let type = "lifecycle.device.revoked"
     }
 
-    /// A device was switched on or off, or restarted; what ran has ended before.
+    /// A device was switched on, switched off or restarted. Earlier events report the ends of its processes.
     public struct DevicePowered: EventData {
         public static let type = "lifecycle.device.powered"
 
         public var power: PowerEvent
     }
 
-    /// A device woke, or stays awake for longer.
+    /// A device woke up or extended the time that it stays awake.
     public struct DeviceAwoke: EventData {
         public static let type = "lifecycle.device.awoke"
 
         public var cause: AwakeCause
-        /// It does not sleep before, whatever happens to the cause.
+        /// The earliest time at which the device may sleep.
         public var until: Instant
     }
 
-    /// A locked device fell asleep: from iOS 7 the clocks of background tasks stand still.
+    /// A locked device fell asleep. From iOS 7, the time of background tasks stops meanwhile.
     public struct DeviceSlept: EventData {
         public static let type = "lifecycle.device.slept"
     }
 
-    /// Something drew the user's attention.
+    /// A call, a text, an email or another alert interrupted the user.
     public struct DeviceInterrupted: EventData {
         public static let type = "lifecycle.device.interrupted"
 
         public var kind: InterruptionKind
     }
 
-    /// Some conditions of a device changed; the rest stays as it was.
+    /// Some conditions of a device changed.
     public struct ConditionsChanged: EventData {
         public static let type = "lifecycle.conditions.changed"
 
-        /// Only what was reported.
+        /// The reported conditions. A missing member did not change.
         public var conditions: Conditions
     }
 
-    /// Background App Refresh became another for an app, by a switch, a restriction or Low Power Mode.
+    /// The Background App Refresh status of an app changed because of a switch, a restriction or Low Power Mode.
     public struct BackgroundRefreshChanged: EventData {
         public static let type = "lifecycle.backgroundRefresh.changed"
 
@@ -70,13 +70,13 @@ extension LifecycleEvent {
         public var status: BackgroundRefreshStatus
     }
 
-    /// The user changed a setting, of an app or of the whole device.
+    /// The user changed settings of an app or of the whole device.
     public struct SettingsChanged: EventData {
         public static let type = "lifecycle.settings.changed"
 
         /// The app; nil for the whole device.
         public var app: String?
-        /// All of them, as they are now.
+        /// All settings with their current values.
         public var settings: Settings
     }
 }

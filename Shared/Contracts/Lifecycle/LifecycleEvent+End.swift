@@ -2,38 +2,38 @@ public import Records
 public import Timeline
 
 extension LifecycleEvent {
-    /// The app was told to end, and has a moment for it.
+    /// The system asked an app to terminate and called `willTerminate`.
     public struct AppTerminating: EventData {
         public static let type = "lifecycle.app.terminating"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order; the last is `willTerminate`.
+        /// The delegate methods that the system calls, in this order. The last is `willTerminate`.
         public var callbacks: [Callback]
-        /// When `willTerminate` must have returned; the watchdog ends the app then.
+        /// The deadline of `willTerminate`. The watchdog ends the app then.
         public var deadline: Instant
-        /// Why it ends.
+        /// The reason why the app ends.
         public var reason: EndReason
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .background
     }
 
-    /// The app's process ended.
+    /// The process of an app ended.
     public struct AppTerminated: EventData {
         public static let type = "lifecycle.app.terminated"
 
         public var app: Nullable<String>
-        /// Of the background tasks, in seconds; nil in the foreground.
+        /// The remaining time for background tasks, in seconds; nil in the foreground.
         public var backgroundTimeRemaining: Interval?
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
-        /// Apple's exit code, where the system killed it.
+        /// Apple's exit code if the system killed the process.
         public var code: TerminationCode?
-        /// The state before; `notRunning` where only the switcher's entry was swiped away.
+        /// The previous state; `notRunning` if only the entry in the app switcher was removed.
         public var from: AppState
         public var reason: EndReason
-        /// Seconds that the process lived.
+        /// The lifetime of the process in seconds.
         public var sinceLaunch: Interval?
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .notRunning
     }
 }

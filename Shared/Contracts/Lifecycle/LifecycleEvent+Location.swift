@@ -1,7 +1,7 @@
 public import Records
 
 extension LifecycleEvent {
-    /// An app asked to be told when the device enters or leaves a region.
+    /// An app started monitoring a region.
     public struct RegionMonitored: EventData {
         public static let type = "lifecycle.region.monitored"
 
@@ -10,7 +10,7 @@ extension LifecycleEvent {
         public var region: Region
     }
 
-    /// An app no longer wants to be told of a region.
+    /// An app stopped monitoring a region.
     public struct RegionUnmonitored: EventData {
         public static let type = "lifecycle.region.unmonitored"
 
@@ -18,38 +18,38 @@ extension LifecycleEvent {
         public var identifier: String
     }
 
-    /// The device entered or left a region, and stayed there long enough for it to count.
+    /// The device entered or left a monitored region and stayed there long enough to count.
     public struct RegionCrossed: EventData {
         public static let type = "lifecycle.region.crossed"
 
         public var app: Nullable<String>
-        /// Delivered to the app where it is on screen; it is woken elsewhere.
+        /// The delegate methods that the system calls if the app is on screen. Otherwise it wakes the app.
         public var callbacks: [Callback]
-        /// True for inside, false for outside.
+        /// Whether the device entered the region; false if it left the region.
         public var entered: Bool
         public var identifier: String
     }
 
-    /// An app asked to be told when the device has moved far.
+    /// An app started monitoring significant location changes.
     public struct SignificantChangesMonitored: EventData {
         public static let type = "lifecycle.significantChanges.monitored"
 
         public var app: Nullable<String>
     }
 
-    /// An app no longer wants to be told when the device has moved far.
+    /// An app stopped monitoring significant location changes.
     public struct SignificantChangesUnmonitored: EventData {
         public static let type = "lifecycle.significantChanges.unmonitored"
 
         public var app: Nullable<String>
     }
 
-    /// The device moved far since the app was told last.
+    /// The system reported a significant location change to an app.
     public struct SignificantChangeReported: EventData {
         public static let type = "lifecycle.significantChange.reported"
 
         public var app: Nullable<String>
-        /// Delivered to the app where it is on screen; it is woken elsewhere.
+        /// The delegate methods that the system calls if the app is on screen. Otherwise it wakes the app.
         public var callbacks: [Callback]
     }
 }

@@ -1,14 +1,15 @@
 public import Records
 
 extension LifecycleEvent {
-    /// An app on screen is told that the user opened a notification of its.
+    /// The system reported to an app on screen that the user opened one of its notifications.
     public struct NotificationResponded: EventData {
         public static let type = "lifecycle.notification.responded"
 
         public var app: Nullable<String>
-        /// Delivered to the app, behind those of the launch or the activation that it led to.
+        /// The delegate methods that the system calls, after those of the launch or activation that the notification
+        /// caused.
         public var callbacks: [Callback]
-        /// As `push` names it.
+        /// The identifier of the notification in `push`.
         public var notification: String
     }
 }

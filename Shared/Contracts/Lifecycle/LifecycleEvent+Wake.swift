@@ -2,57 +2,58 @@ public import Records
 public import Timeline
 
 extension LifecycleEvent {
-    /// The system let an app run in the background, for a reason and a limited time.
+    /// The system woke an app in the background for a limited time.
     public struct AppWoken: EventData {
         public static let type = "lifecycle.app.woken"
 
         public var app: Nullable<String>
-        /// Delivered to the app, in this order.
+        /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
-        /// When the app is killed unless the wake was completed.
+        /// The time at which the system kills the app unless the wake is completed.
         public var deadline: Instant
-        /// False for a task without an expiration handler: such a wake kills nobody, the system completes it as unsuccessful.
+        /// False for a task without an expiration handler. At the deadline, the system then completes the task as
+        /// unsuccessful and does not kill the app.
         public var expirationHandler: Bool?
-        /// The state before.
+        /// The previous state.
         public var from: AppState
-        /// What exactly it is for, where the reason has several kinds.
+        /// The kind of the wake; nil if the reason has only one kind.
         public var kind: WakeKind?
-        /// In seconds.
+        /// The time limit in seconds.
         public var limit: Interval
-        /// What the handler is given: of a push, what the provider sent.
+        /// The argument of the handler: the provider's payload for a push.
         public var payload: JSON?
         public var reason: WakeReason
-        /// Whose wake it is: the id of the fetch or of the notification, or the identifier of the session.
+        /// The cause of the wake: the id of the refresh, task run or notification, or the identifier of the session.
         public var request: String?
-        /// The state after it.
+        /// The state after the event.
         public var state: AppState = .background
-        /// What background tasks get in this run, in seconds; nil where the app already ran.
+        /// The time for background tasks in this run, in seconds; nil if the app already ran.
         public var taskTime: Interval?
         public var wake: String
     }
 
-    /// The app finished what it was woken for, and the switcher got a new snapshot. The system does it in the place of a task
+    /// A wake of an app was completed. The app switcher gets a new snapshot. The system itself completes a task
     /// without an expiration handler, as unsuccessful.
     public struct WakeCompleted: EventData {
         public static let type = "lifecycle.wake.completed"
 
         public var app: Nullable<String>
-        /// What the handler loaded, as the device says.
+        /// The bytes that the handler received, as reported by the device.
         public var bytesReceived: Int?
         public var kind: WakeKind?
         public var reason: WakeReason
-        /// Whose wake it was.
+        /// The cause of the wake, as in `lifecycle.app.woken`.
         public var request: String?
-        /// What the app found, where the reason asks for it.
+        /// The result of the handler if its reason requires one.
         public var result: WakeResult?
-        /// What the app shows in the switcher from now on.
+        /// The label of the app's new snapshot in the app switcher.
         public var snapshotLabel: String?
-        /// `setTaskCompleted(success:)`, of a task request.
+        /// The argument of `setTaskCompleted(success:)`; nil unless the wake is for a task request.
         public var success: Bool?
         public var wake: String
     }
 
-    /// An app was not woken, and why.
+    /// The system did not wake an app and gave the reason.
     public struct WakeRefused: EventData {
         public static let type = "lifecycle.wake.refused"
 
@@ -60,22 +61,23 @@ extension LifecycleEvent {
         public var kind: WakeKind?
         public var reason: WakeReason
         public var refusal: WakeRefusal
-        /// Whose wake it would have been.
+        /// The cause of the requested wake, as in `lifecycle.app.woken`.
         public var request: String?
     }
 
-    /// The time of a wake is nearly over, or was cut short, and its handler is told so.
+    /// The time of a wake was nearly over or was shortened, and the system notified its handler.
     public struct WakeExpiring: EventData {
         public static let type = "lifecycle.wake.expiring"
 
         public var app: Nullable<String>
-        /// When the app is killed unless the wake was completed; earlier than it was where the time is cut short.
+        /// The time at which the system kills the app unless the wake is completed. It is earlier than before if the
+        /// time was shortened.
         public var deadline: Instant
         public var request: String?
         public var wake: String
     }
 
-    /// The time of a wake that nobody has to complete was over. Nothing is killed for that.
+    /// The time of a wake that needs no completion ended. The system kills no process.
     public struct WakeExpired: EventData {
         public static let type = "lifecycle.wake.expired"
 

@@ -1,4 +1,4 @@
-/// The events of `lifecycle`: who may run, for how long, and why. Source: `lifecycle`.
+/// The events of `lifecycle`: which apps run, for how long, and why. Source: `lifecycle`.
 public enum LifecycleEvent: EventFamily {
     case deviceRegistered(DeviceRegistered)
     case deviceUpdated(DeviceUpdated)

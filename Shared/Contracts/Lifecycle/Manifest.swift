@@ -1,6 +1,6 @@
 public import Records
 
-/// What an app declares in its `Info.plist`, as far as it bears on running.
+/// The entries of an app's `Info.plist` that affect its execution.
 public struct Manifest: Record, Equatable {
     public var backgroundModes: Defaulted<[BackgroundMode]> = []
     /// `UIApplicationExitsOnSuspend`.
@@ -18,10 +18,10 @@ public struct Manifest: Record, Equatable {
 }
 
 extension Rule where T == [String] {
-    /// At most 32 identifiers, so that the state of a device stays small.
+    /// At most 32 identifiers, to limit the size of the device's state.
     fileprivate static var taskIdentifiers: Rule<[String]> {
         Rule(
-            "must have at most 32 identifiers of 1 to 128 of A-Z a-z 0-9 . _ : -",
+            "must have at most 32 identifiers, each with 1 to 128 characters of A-Z a-z 0-9 . _ : -",
             keywords: [
                 ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]),
             ]

@@ -1,13 +1,13 @@
 public import Records
 
-/// What a device says of itself when it is registered. All but the profile may be missing.
+/// The description of a device at its registration. Only the profile is required.
 public struct Registration: Record, Equatable {
     public var cellular: Defaulted<Bool> = true
     public var fleet: String?
     public var gps: Defaulted<Bool> = true
     public var memoryMB: Int?
     public var model: String?
-    /// False for devices on which leaving an app ends it.
+    /// Whether the device supports multitasking. If not, an app ends when the user leaves it.
     public var multitasking: Defaulted<Bool> = true
     public var profile: ProfileName = .ios18
     /// A name of the IANA time zone database.

@@ -1,37 +1,37 @@
 public import Records
 
-/// The settings of an app, or of the whole device, as they are.
+/// The current settings of an app or of the whole device.
 public struct Settings: Record, Equatable {
     /// Background App Refresh.
     public var backgroundRefresh: Switch = .on
-    /// Of an app.
+    /// For an app only.
     public var locationAuthorization: LocationAuthorization?
-    /// Of an app.
+    /// For an app only.
     public var notifications: Switch?
-    /// Of the device.
+    /// For the device only.
     public var restrictions: Restrictions?
 }
 
-/// What a device does not allow its user.
+/// The restrictions of a device.
 public struct Restrictions: Record, Equatable {
-    /// Background App Refresh is off, and can't be changed.
+    /// Whether Background App Refresh is off and the user can't switch it on.
     public var backgroundRefresh: Defaulted<Bool> = false
 }
 
-/// What the user sets for an app; what is missing stays as it was.
+/// A change of an app's settings. A missing member does not change.
 public struct AppSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
     public var locationAuthorization: LocationAuthorization?
     public var notifications: Switch?
 }
 
-/// What is set for the whole device; what is missing stays as it was.
+/// A change of the settings of the whole device. A missing member does not change.
 public struct DeviceSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
     public var restrictions: Restrictions?
 }
 
-/// What an app asks for with `beginBackgroundTask(withName:expirationHandler:)`.
+/// The arguments of `beginBackgroundTask(withName:expirationHandler:)`.
 public struct TaskRequest: Record, Equatable {
     public var expirationHandler: Defaulted<Bool> = true
     public var name: String?
@@ -41,7 +41,7 @@ public struct TaskRequest: Record, Equatable {
     }
 }
 
-/// What an app says when a handler returned.
+/// The report of an app that a handler returned.
 public struct CallbackCompletion: Record, Equatable {
     public var snapshotLabel: String?
 
@@ -50,15 +50,15 @@ public struct CallbackCompletion: Record, Equatable {
     }
 }
 
-/// What an app says at the end of a wake. Which of it is needed depends on the kind of wake.
+/// The report of an app that a wake is completed. The kind of the wake decides which members are required.
 public struct WakeCompletion: Record, Equatable {
-    /// What the handler loaded, for the ledger of the app.
+    /// The bytes that the handler received, for the usage records of the app.
     public var bytesReceived: Int?
-    /// Of a fetch and of a push.
+    /// For a fetch and for a push.
     public var result: WakeResult?
     /// The label of the new snapshot.
     public var snapshot: String?
-    /// Of a task request.
+    /// For a task request.
     public var success: Bool?
 
     enum Constraints {
@@ -67,7 +67,7 @@ public struct WakeCompletion: Record, Equatable {
     }
 }
 
-/// How an app begins an activity. Both are of location updates alone.
+/// The options of a new activity. Both apply only to location updates.
 public struct ActivityRequest: Record, Equatable {
     /// `allowsBackgroundLocationUpdates`: needed in the background from iOS 9.
     public var allowsBackgroundLocationUpdates: Defaulted<Bool> = false
@@ -75,7 +75,7 @@ public struct ActivityRequest: Record, Equatable {
     public var pausesLocationUpdatesAutomatically: Defaulted<Bool> = true
 }
 
-/// What an app's code does.
+/// A report of an action of an app's code.
 public struct ActionReport: Record, Equatable {
     public var kind = ActionKind.work
     public var thread: Defaulted<ThreadKind> = ThreadKind.main
@@ -92,7 +92,7 @@ public struct Region: Record, Equatable {
     public var longitude: Double
     public var notifyOnEntry: Defaulted<Bool> = true
     public var notifyOnExit: Defaulted<Bool> = true
-    /// Above the device's maximum, monitoring fails.
+    /// The radius in metres. Monitoring fails above the maximum of the device.
     public var radiusMeters: Double
 
     enum Constraints {

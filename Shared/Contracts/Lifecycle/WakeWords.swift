@@ -1,6 +1,6 @@
 public import Records
 
-/// What an app is woken for.
+/// The reason of a wake.
 public enum WakeReason: String, Word {
     case fetch
     /// A notification with `content-available`.
@@ -14,7 +14,7 @@ public enum WakeReason: String, Word {
     case voip
 }
 
-/// What exactly an app is woken for. Each kind has a handler, a limit and conditions of its own.
+/// The kind of a wake. Each kind has its own handler, limit and conditions.
 public enum WakeKind: String, Word {
     case fetch, push
     /// A notification with `content-available` for a Newsstand app.
@@ -24,11 +24,12 @@ public enum WakeKind: String, Word {
     case refreshTask
     /// `BGProcessingTask`.
     case processingTask
-    /// A push of PushKit that announces a call.
+    /// A PushKit push that announces a call.
     case voipPush
-    /// The app is launched to open its socket again: after the device started, and after the app died.
+    /// A launch to reopen the VoIP socket after the device started or the app died.
     case voipSocket
 
+    /// The reason of the kind.
     public var reason: WakeReason {
         switch self {
         case .fetch: .fetch
@@ -40,27 +41,27 @@ public enum WakeKind: String, Word {
         }
     }
 
-    /// The kind itself, where its reason alone does not tell it.
+    /// The kind; nil if the reason has only this kind.
     public var beyondReason: WakeKind? { rawValue == reason.rawValue ? nil : self }
 }
 
 /// `UIBackgroundFetchResult`.
 public enum WakeResult: String, Word { case newData, noData, failed }
 
-/// Why an app was not woken.
+/// The reason why an app was not woken.
 public enum WakeRefusal: String, Word {
     case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
     case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode
-    /// It is on screen: the system calls background handlers in the background only.
+    /// The app is on screen. The system calls background handlers only in the background.
     case inForeground
-    /// Memory is so short that nothing is launched for its own sake.
+    /// Memory pressure is critical and the wake is optional, so the app is not launched.
     case memoryPressure
-    /// It was told to end, and has not returned from that yet.
+    /// The app has not returned from `willTerminate` yet.
     case terminating
-    /// Only `always` lets the system launch an app for where the device is.
+    /// The system launches an app for a location event only with the authorization `always`.
     case locationNotAuthorized
     /// A Newsstand app is woken once a day.
     case alreadyWokenToday
-    /// It was resumed for VoIP too often in too short a time.
+    /// The app was resumed for VoIP too often in a short time.
     case resumedTooOften
 }

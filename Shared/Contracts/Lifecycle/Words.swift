@@ -1,19 +1,19 @@
 public import Records
 
-/// The generation of iOS whose limits a device keeps.
+/// The version of iOS whose limits apply to a device.
 public enum ProfileName: String, Word { case ios6, ios7, ios13, ios15, ios18 }
 
 /// The states of an app, after Apple's "Managing your app's life cycle".
 public enum AppState: String, Word {
     case notRunning, inactive, active, background, suspended
 
-    /// On screen: at most one app of a device is.
+    /// Whether the app is on screen. At most one app of a device is.
     public var isForeground: Bool { self == .inactive || self == .active }
     /// Whether the app's code can run.
     public var isRunning: Bool { isForeground || self == .background }
 }
 
-/// The methods of the app delegate that the system calls, by their short names.
+/// The delegate methods and handlers that the system calls, by their short names.
 public enum Callback: String, Word {
     case willFinishLaunching, didFinishLaunching, didBecomeActive, willResignActive, didEnterBackground
     case willEnterForeground, willTerminate
@@ -37,37 +37,37 @@ public enum Callback: String, Word {
     case didReceiveIncomingPush
 }
 
-/// What a user, or the app itself, does to an app.
+/// A transition of an app that the user or the app itself causes.
 public enum AppTransition: String, Word {
     case launch, open, interrupt, dismiss, accept, home
-    /// The app switcher is opened over the app.
+    /// The user opens the app switcher.
     case switcher
-    /// The app's entry is swiped out of the switcher.
+    /// The user removes the app from the app switcher.
     case swipe
     case crash, exit
-    /// The system makes the process before the user asks for it (from iOS 15); the app is not told.
+    /// The system creates the process before the user launches the app (from iOS 15). It does not notify the app.
     case prewarm
 }
 
-/// Why the foreground app went to the background.
+/// The cause by which the foreground app went to the background.
 public enum BackgroundCause: String, Word { case home, otherApp, callAccepted, locked, swiped }
 
-/// What draws the user's attention. A call and a text take the screen.
+/// The kind of an interruption. A call and a text take the screen.
 public enum InterruptionKind: String, Word {
     case call, text, email, other
 
-    /// Whether the app on screen becomes inactive by it.
+    /// Whether the interruption makes the app on screen inactive.
     public var takesTheScreen: Bool { self == .call || self == .text }
 }
 
-/// Why a device is awake.
+/// The cause for which a device is awake.
 public enum AwakeCause: String, Word {
     case unlocked, wake, interruption
-    /// An app runs that lets it not sleep.
+    /// A running app keeps the device awake.
     case app
 }
 
-/// What happens to the power of a device.
+/// A power event of a device.
 public enum PowerEvent: String, Word { case boot, reboot, off }
 
 /// `UIBackgroundModes`.
@@ -85,15 +85,15 @@ public enum BackgroundMode: String, Word {
     case networkAuthentication = "network-authentication"
 }
 
-/// How the app's handlers end.
+/// The way in which the handlers of an app return.
 public enum HandlersReturn: String, Word {
-    /// At once: nothing has to be posted for them.
+    /// Handlers return at once. The device posts no completion.
     case immediately
-    /// When the device posts their completion.
+    /// Handlers return when the device posts their completion.
     case reported
 }
 
-/// A switch of the user.
+/// A switch in the settings.
 public enum Switch: String, Word { case on, off }
 
 /// `CLAuthorizationStatus`.

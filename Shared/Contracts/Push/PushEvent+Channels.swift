@@ -1,12 +1,12 @@
 public import Records
 
 extension PushEvent {
-    /// An app hears other broadcast channels than before.
+    /// An app changed its subscriptions to broadcast channels.
     public struct ChannelsChanged: EventData {
         public static let type = "push.channels.changed"
 
         public var app: Nullable<String>
-        /// All that it hears from now on.
+        /// All channels with a subscription from now on.
         public var channels: [String]
     }
 }

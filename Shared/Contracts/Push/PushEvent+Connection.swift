@@ -7,23 +7,23 @@ extension PushEvent {
         public static let type = "push.device.connected"
 
         public var connection: String
-        /// The process that holds a stream: a UUID of its own.
+        /// The UUID of the process that holds the stream.
         public var holder: String?
         public var kind: ConnectionKind = .stream
-        /// When a polling device counts as gone unless it polls again.
+        /// The time at which a polling device becomes disconnected unless it polls again.
         public var until: Instant?
     }
 
-    /// A polling device asked again.
+    /// A polling device polled again.
     public struct DevicePolled: EventData {
         public static let type = "push.device.polled"
 
         public var connection: String
-        /// When it counts as gone unless it polls again.
+        /// The time at which the device becomes disconnected unless it polls again.
         public var until: Instant
     }
 
-    /// The connection of a device ended; what it had not acknowledged is stored again.
+    /// The connection of a device ended. Notifications without an acknowledgement are stored again.
     public struct DeviceDisconnected: EventData {
         public static let type = "push.device.disconnected"
 

@@ -1,13 +1,13 @@
 public import Records
 
 extension PushEvent {
-    /// A notification went to its device.
+    /// A notification was sent to its device.
     public struct NotificationDelivered: EventData {
         public static let type = "push.notification.delivered"
 
         public var app: Nullable<String>
         public var apnsID: String
-        /// The broadcast channel that it came by.
+        /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
         public var fromStorage: Bool
@@ -19,7 +19,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .delivered
     }
 
-    /// The device has the notification.
+    /// A device acknowledged a notification.
     public struct NotificationAcknowledged: EventData {
         public static let type = "push.notification.acknowledged"
 

@@ -2,7 +2,7 @@ public import Records
 public import Timeline
 
 extension PushEvent {
-    /// `push` learned of a device, or of what it is.
+    /// `push` recorded a device or a change of its registration.
     public struct DeviceNoted: EventData {
         public static let type = "push.device.noted"
 
@@ -10,12 +10,12 @@ extension PushEvent {
         public var profile: ProfileName = .ios18
     }
 
-    /// A device left the suite; only its void tokens are remembered.
+    /// A device was removed. `push` keeps only its invalid tokens.
     public struct DeviceDropped: EventData {
         public static let type = "push.device.dropped"
     }
 
-    /// The conditions of a device that bear on delivery, as they are now.
+    /// The conditions of a device that affect delivery changed.
     public struct ConditionsNoted: EventData {
         public static let type = "push.conditions.noted"
 
@@ -26,22 +26,22 @@ extension PushEvent {
         public var poweredOn = true
     }
 
-    /// What `push` knows of an installed app, as it is now.
+    /// `push` recorded an installed app or a change of its state.
     public struct AppNoted: EventData {
         public static let type = "push.app.noted"
 
         public var app: Nullable<String>
-        /// On screen.
+        /// Whether the app is on screen.
         public var foreground: Bool
-        /// Whether the user lets it show any.
+        /// Whether the user allows notifications of the app.
         public var notifications: Switch = .on
-        /// When the user last opened it, as far as known.
+        /// The time at which the user last opened the app; nil if unknown.
         public var usedAt: Instant?
-        /// Whether it declares a mode that lets a notification wake it.
+        /// Whether the app declares a background mode that lets a notification wake it.
         public var wakes: Bool
     }
 
-    /// An app is gone from a device.
+    /// An app was uninstalled from a device.
     public struct AppDropped: EventData {
         public static let type = "push.app.dropped"
 

@@ -9,20 +9,20 @@ extension PushEvent {
         public var app: Nullable<String>
         /// The `apns-id`.
         public var apnsID: String
-        /// The broadcast channel that it came by.
+        /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
-        /// One attempt: `apns-expiration` was 0.
+        /// Whether `apns-expiration` is 0: one attempt without storage.
         public var neverStored: Bool
         public var notification: String
         public var payload: JSON
         public var priority: Int = 10
         public var pushType: PushType = .alert
-        /// Content-available without alert, sound or badge.
+        /// Whether the notification is silent: `content-available` without alert, sound or badge.
         public var silent: Bool
         public var status: ConsoleStatus = .received
         public var topic: String
-        /// When it is given up at the latest, by the suite's clock.
+        /// The suite time at which the notification expires.
         public var until: Instant
     }
 }

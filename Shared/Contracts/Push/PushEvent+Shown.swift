@@ -1,7 +1,7 @@
 public import Records
 
 extension PushEvent {
-    /// An alert whose app was to be woken first is shown now.
+    /// The device showed an alert after the attempt to wake its app.
     public struct NotificationPresented: EventData {
         public static let type = "push.notification.presented"
 
@@ -12,7 +12,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .presented
     }
 
-    /// The user opened a notification that the device shows: its app comes on screen.
+    /// The user opened a notification, and its app comes on screen.
     public struct NotificationOpened: EventData {
         public static let type = "push.notification.opened"
 

@@ -1,5 +1,5 @@
 extension PushEvent {
-    /// What the timeline of a notification says of this event: the notification, the word, until when it holds, and why.
+    /// The line of this event in the timeline of its notification; nil if the event has no line.
     public var status: NotificationStatus? {
         switch self {
         case .notificationReceived(let event): NotificationStatus(event.notification, event.status)

@@ -1,17 +1,17 @@
 public import Records
 
 extension PushEvent {
-    /// An app got its device token.
+    /// An app registered and got a device token.
     public struct TokenRegistered: EventData {
         public static let type = "push.token.registered"
 
         public var app: Nullable<String>
         public var environment: PushEnvironment = .sandbox
-        /// 64 hexadecimal digits.
+        /// The device token, 64 hexadecimal digits.
         public var token: String
     }
 
-    /// A device token is void: providers are told so.
+    /// A device token became invalid. Providers get `Unregistered` for it.
     public struct TokenUnregistered: EventData {
         public static let type = "push.token.unregistered"
 

@@ -2,21 +2,21 @@ public import Records
 public import Timeline
 
 extension PushEvent {
-    /// A notification waits in the store of its app.
+    /// A notification was stored for later delivery.
     public struct NotificationStored: EventData {
         public static let type = "push.notification.stored"
 
         public var app: Nullable<String>
-        /// When it is sent even if the device sleeps.
+        /// The time at which the notification is sent even if the device sleeps.
         public var due: Instant?
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .storedOffline
-        /// When it expires.
+        /// The time at which the notification expires.
         public var until: Instant
     }
 
-    /// A silent notification is held back.
+    /// A silent notification was held back.
     public struct NotificationHeld: EventData {
         public static let type = "push.notification.held"
 
@@ -24,11 +24,11 @@ extension PushEvent {
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .heldBudget
-        /// When the budget lets it go; nil where that is not known.
+        /// The time at which the budget releases the notification; nil if unknown.
         public var until: Instant?
     }
 
-    /// A held notification goes on its way.
+    /// A held notification was released.
     public struct NotificationReleased: EventData {
         public static let type = "push.notification.released"
 

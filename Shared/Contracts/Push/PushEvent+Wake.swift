@@ -1,20 +1,20 @@
 public import Records
 
 extension PushEvent {
-    /// A notification asks for its app to be woken, before anything of it is shown.
+    /// `push` asked `lifecycle` to wake an app for a notification. The device shows nothing of it before.
     public struct WakeRequested: EventData {
         public static let type = "push.wake.requested"
 
         public var app: Nullable<String>
-        /// The notification's `apns-unique-id`: names it in everything that follows.
+        /// The `apns-unique-id` of the notification. Later events refer to it.
         public var notification: String
-        /// What the provider sent.
+        /// The payload of the provider.
         public var payload: JSON
-        /// `voip` announces a call.
+        /// The push type. `voip` announces a call.
         public var pushType: PushType?
     }
 
-    /// The app was woken for a notification.
+    /// The system woke an app for a notification.
     public struct WakeGranted: EventData {
         public static let type = "push.wake.granted"
 
@@ -25,7 +25,7 @@ extension PushEvent {
         public var wake: String
     }
 
-    /// The app is done with a notification.
+    /// An app completed its handler for a notification.
     public struct WakeCompleted: EventData {
         public static let type = "push.wake.completed"
 
@@ -36,7 +36,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .completed
     }
 
-    /// The app was not woken for a notification.
+    /// The system refused to wake an app for a notification.
     public struct WakeRefused: EventData {
         public static let type = "push.wake.refused"
 
@@ -47,7 +47,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .wakeRefused
     }
 
-    /// The app ended before it was done with a notification, or its wake is not awaited.
+    /// `push` stopped waiting for an app's handler, because the app ended or the device had too many pending wakes.
     public struct WakeEnded: EventData {
         public static let type = "push.wake.ended"
 

@@ -1,6 +1,6 @@
 import Records
 
-/// The events of `push`: what became of each notification. Source: `push`.
+/// The events of `push`: the path of each notification. Source: `push`.
 public enum PushEvent: EventFamily {
     case deviceNoted(DeviceNoted)
     case deviceDropped(DeviceDropped)

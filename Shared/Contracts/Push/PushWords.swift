@@ -9,19 +9,19 @@ public enum PushType: String, Word {
 /// The two environments of APNs.
 public enum PushEnvironment: String, Word { case sandbox, production }
 
-/// How a device holds its connection.
+/// The kind of a device's connection.
 public enum ConnectionKind: String, Word { case stream, poll }
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 public enum ConnectionEnd: String, Word {
     case closed, replaced, networkLost, powerLost, pollMissed, deregistered
-    /// The process that held it stopped renewing its lease.
+    /// The process with the connection stopped renewing its lease.
     case processLost
 }
 
-/// Why a device token became void.
+/// The reason why a device token became invalid.
 public enum TokenEnd: String, Word {
-    /// The app asked for it.
+    /// The app unregistered.
     case unregistered
     case uninstalled
     /// The app registered with the other environment.
@@ -29,21 +29,23 @@ public enum TokenEnd: String, Word {
     case deregistered
 }
 
-/// What let an alert be shown whose app was to be woken first.
+/// The reason why an alert is shown after a wake request.
 public enum PresentationCause: String, Word {
     case completed
     /// `lifecycle` did not wake the app.
     case refused
-    /// The app's process ended before its handler did.
+    /// The process of the app ended before its handler returned.
     case ended
-    /// The app is on screen, or declares no mode that lets a notification wake it.
+    /// The app is on screen or declares no mode that lets a notification wake it.
     case notWoken
-    /// The device has too much under way to wait for the handler.
+    /// The device has too many pending wakes to wait for the handler.
     case notAwaited
 }
 
-/// What happened to a notification, in the words of Apple's console ("Viewing the status of push notifications using
-/// metrics and APNs") where it has one, else in ours.
+/// The status of a notification.
+///
+/// Statuses that exist in Apple's console have its texts ("Viewing the status of push notifications using metrics and
+/// APNs").
 public enum ConsoleStatus: String, Word {
     case received = "Received"
     case delivered = "Delivered"

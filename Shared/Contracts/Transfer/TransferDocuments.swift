@@ -2,20 +2,20 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// `URLSessionConfiguration.background(withIdentifier:)`: its members by their names, with Apple's defaults.
+/// The members of `URLSessionConfiguration.background(withIdentifier:)`, with Apple's defaults.
 public struct SessionConfiguration: Record, Equatable {
     public var allowsCellularAccess: Defaulted<Bool> = true
     public var allowsConstrainedNetworkAccess: Defaulted<Bool> = true
     public var allowsExpensiveNetworkAccess: Defaulted<Bool> = true
     public var httpAdditionalHeaders: Defaulted<OrderedDictionary<String, String>> = [:]
     public var httpMaximumConnectionsPerHost: Defaulted<Int> = 6
-    /// Tasks wait for Wi-Fi and power.
+    /// Whether tasks wait for Wi-Fi and power.
     public var isDiscretionary: Defaulted<Bool> = false
     /// Whether the app is woken when all tasks have finished.
     public var sessionSendsLaunchEvents: Defaulted<Bool> = true
-    /// How long nothing may arrive before the daemon tries again, in real seconds.
+    /// The time without received bytes after which the attempt is retried, in seconds of real time.
     public var timeoutIntervalForRequest: Defaulted<Interval> = Interval.seconds(60)
-    /// How long a task may take in all.
+    /// The time limit of a task, in seconds.
     public var timeoutIntervalForResource: Defaulted<Interval> = Interval.days(7)
 
     enum Constraints {
@@ -29,79 +29,81 @@ public struct SessionConfiguration: Record, Equatable {
 private let hours24 = Interval.hours(24)
 private let days30 = Interval.days(30)
 
-/// `URLRequest` and what else a task is created from.
+/// The `URLRequest` of a task and the task's options.
 public struct TransferRequest: Record, Equatable {
-    /// In bytes; hints, as on the platform.
+    /// A hint in bytes, as on iOS.
     public var countOfBytesClientExpectsToReceive: Int?
     public var countOfBytesClientExpectsToSend: Int?
     public var earliestBeginDate: Instant?
     public var headers: Defaulted<OrderedDictionary<String, String>> = [:]
-    /// Of HTTP. Downloads that are to be resumed need GET.
+    /// The HTTP method. Only downloads with GET can be resumed.
     public var method: Defaulted<String> = "GET"
-    /// From 0 to 1; the higher goes first.
+    /// The priority, from 0 to 1. Higher values go first.
     public var priority: Defaulted<Double> = 0.5
-    /// http or https.
+    /// An `http` or `https` URL.
     public var url: String
 }
 
-/// A stretch of what an app has in files: from the beginning of one of the storage's.
+/// A part of an app's file: the first bytes of a file in storage.
 public struct StoredPiece: Record, Equatable {
-    /// In bytes; what lies behind them in storage does not count.
+    /// The length in bytes. Later bytes of the stored file are not part of the piece.
     public var length: Int
-    /// Its name in storage.
+    /// The name of the file in storage.
     public var name: String
 }
 
-/// A file of an app: what it may upload, and what it claimed of what it has downloaded.
+/// A file of an app: a stored file to upload, or a claimed download.
 public struct AppFile: Record, Equatable {
     public var contentType: String?
     public var pieces: [StoredPiece] = []
-    /// Of all the bytes, in hexadecimal; nil where nobody has looked at them as a whole.
+    /// The SHA-256 of the whole file, in hexadecimal; nil if it was never computed.
     public var sha256: String?
 
-    /// In bytes.
+    /// The length in bytes.
     public var length: Int { pieces.reduce(0) { $0 + $1.length.heldToBytes } }
 }
 
 extension Int {
-    /// A count of bytes, or the next to it that a file can have: events may tell any number, and sums of these don't overflow.
+    /// The number limited to possible file lengths: 0 to 2^50 bytes.
+    ///
+    /// Events may contain any number. Sums of limited numbers don't overflow.
     package var heldToBytes: Int { Swift.min(Swift.max(0, self), 1 << 50) }
 }
 
-/// What a server asks of an app (`URLAuthenticationChallenge`).
+/// An authentication challenge of a server (`URLAuthenticationChallenge`).
 public struct AuthenticationChallenge: Record, Equatable {
     public var authenticationMethod = AuthenticationMethod.basic
-    /// Of `serverTrust`: SHA-256 of the server's certificate, in hexadecimal.
+    /// For `serverTrust`: the SHA-256 of the server's certificate, in hexadecimal.
     public var fingerprint: String?
     public var host = ""
     public var isProxy: Defaulted<Bool> = false
     public var port = 0
     public var previousFailureCount: Defaulted<Int> = 0
-    /// Of HTTP.
+    /// The HTTP realm.
     public var realm: String?
 
-    /// Whether another is about the same protection space (`URLProtectionSpace`).
+    /// Returns whether both challenges have one protection space (`URLProtectionSpace`).
     public func isOfSameSpace(as other: Self) -> Bool {
         (authenticationMethod, host, port, realm) == (other.authenticationMethod, other.host, other.port, other.realm)
             && isProxy == other.isProxy && fingerprint == other.fingerprint
     }
 }
 
-/// What matters of a server's answer.
+/// The status and the relevant header fields of a response.
 public struct ResponseHead: Record, Equatable {
-    /// `Accept-Ranges: bytes`, or a 206.
+    /// Whether the response has `Accept-Ranges: bytes` or status 206.
     public var acceptsRanges = false
-    /// The size of the whole, where the server told it.
+    /// The size of the whole resource in bytes; nil if the server did not send it.
     public var completeLength: Int?
-    /// Of the body that follows; nil where it is not known.
+    /// The length of the body in bytes; nil if unknown.
     public var contentLength: Int?
     public var contentType: String?
-    /// As sent, with its quotes.
+    /// The entity tag with its quotes.
     public var etag: String?
     public var lastModified: String?
-    /// Of `Content-Range`.
+    /// The first byte of `Content-Range`.
     public var rangeStart: Int?
-    /// Of HTTP.
+    /// The HTTP status.
     public var status = 0
 }
 
@@ -110,15 +112,15 @@ public struct TransferFailure: Record, Equatable {
     public static let domain = "NSURLErrorDomain"
 
     public var code: Int
-    /// What exactly failed, where the code alone does not tell.
+    /// The details that the code does not express.
     public var detail: String?
     public var domain: String = TransferFailure.domain
-    /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 the user ended the app.
+    /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 if the user force-quit the app.
     public var reason: Int?
-    /// `NSURLSessionDownloadTaskResumeData`: names what is there of a download that can go on from it.
+    /// `NSURLSessionDownloadTaskResumeData`: the id of the partial download, for a resumption.
     public var resumeData: String?
 
-    /// NSURLError.h.
+    /// `NSURLErrorCancelled`. All codes are from `NSURLError.h`.
     public static let cancelled = TransferFailure(code: -999)
     public static let cancelledByForceQuit = TransferFailure(code: -999, reason: 0)
     public static let timedOut = TransferFailure(code: -1001)
@@ -133,7 +135,7 @@ public struct TransferFailure: Record, Equatable {
     public static let cannotWriteToFile = TransferFailure(code: -3003)
     /// `NSURLErrorCannotDecodeContentData`.
     public static let digestMismatch = TransferFailure(
-        code: -1016, detail: "The bytes that came are not those that Repr-Digest promises.")
+        code: -1016, detail: "The received bytes do not match Repr-Digest.")
 }
 
 extension Rule where T == Interval {
@@ -148,12 +150,12 @@ extension Rule where T == Interval {
 }
 
 extension Rule where T == OrderedDictionary<String, String> {
-    /// At most 32 fields of 4 KiB together, none of those that the daemon sets itself.
+    /// At most 32 fields with 4 KiB in total, without fields that the transfer sets itself and without credentials.
     public static var requestHeaders: Rule<OrderedDictionary<String, String>> {
         Rule(
-            "must have at most 32 header fields of 4096 bytes together, with lawful names and values, "
-                + "and none that the transfer sets itself, nor Authorization, Proxy-Authorization, Cookie: "
-                + "credentials are for challenges"
+            "must have at most 32 header fields with 4096 bytes in total and valid names and values, without the fields "
+                + "that the transfer sets itself and without Authorization, Proxy-Authorization and Cookie: "
+                + "send credentials as answers to challenges"
         ) { headers in
             headers.count <= 32 && headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096
                 && headers.allSatisfy { isFieldName($0.key) && isFieldValue($0.value) }
@@ -161,10 +163,10 @@ extension Rule where T == OrderedDictionary<String, String> {
     }
 }
 
-/// A token of RFC 9110 section 5.6.2 that a caller may set.
+/// Returns whether the name is a token (RFC 9110, section 5.6.2) that a client may set.
 private func isFieldName(_ name: String) -> Bool {
     let own = [
-        // Secrets: what is here is in the log for good. A challenge is answered beside it.
+        // Secrets must not enter the log. Answers to challenges carry credentials outside of it.
         "authorization", "cookie", "proxy-authorization",
         "accept-encoding", "connection", "content-length", "expect", "host", "if-range", "keep-alive", "range", "te",
         "trailer", "transfer-encoding", "upgrade",

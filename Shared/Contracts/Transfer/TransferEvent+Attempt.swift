@@ -2,20 +2,20 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// A task may move: whichever mover comes first takes it.
+    /// An attempt of a task was scheduled for the first free transfer worker.
     public struct AttemptScheduled: TransferTaskEventData {
         public static let type = "transfer.attempt.scheduled"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// Counts the task's attempts; only reports of the latest count.
+        /// The number of the attempt. Only reports of the latest attempt are accepted.
         public var epoch: Int
-        /// How many bytes are there already.
+        /// The bytes that are already stored or sent.
         public var from: Int
     }
 
-    /// A mover took a task on.
+    /// A transfer worker started an attempt.
     public struct AttemptStarted: TransferTaskEventData {
         public static let type = "transfer.attempt.started"
 
@@ -23,11 +23,11 @@ extension TransferEvent {
         public var session: String
         public var task: Int
         public var epoch: Int
-        /// The process that moves the bytes.
+        /// The id of the transfer worker.
         public var mover: String
     }
 
-    /// The server answered an attempt.
+    /// The server sent the response head of an attempt.
     public struct ResponseReceived: TransferTaskEventData {
         public static let type = "transfer.response.received"
 
@@ -35,83 +35,83 @@ extension TransferEvent {
         public var session: String
         public var task: Int
         public var epoch: Int
-        /// Where its bytes go: `didResumeAtOffset` where it is not 0.
+        /// The offset of the response's bytes in the file. If it is not 0, the delegate gets `didResumeAtOffset`.
         public var from: Int
-        /// Whether there is a delegate that hears of it now.
+        /// Whether the event is delivered to a delegate at once.
         public var isTold: Defaulted<Bool> = true
         public var response: ResponseHead
-        /// Bytes that had come before are dropped: the resource is another one, or the server can't resume.
+        /// Whether earlier bytes are dropped, because the resource changed or the server can't resume.
         public var restarts = false
     }
 
-    /// Bytes are durably there: `didWriteData` of a download, the answer's body of an upload.
+    /// Received bytes were stored durably: `didWriteData` for a download, the response body for an upload.
     public struct ProgressMade: TransferTaskEventData {
         public static let type = "transfer.progress.made"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// Since the last report.
+        /// The bytes since the last report.
         public var bytesWritten: Int
         public var epoch: Int
-        /// Whether there is a delegate that hears of it now.
+        /// Whether the event is delivered to a delegate at once.
         public var isTold: Defaulted<Bool> = true
-        /// Nil where the server did not say.
+        /// The expected total; nil if the server did not send it.
         public var totalBytesExpectedToWrite: Nullable<Int> = nil
         public var totalBytesWritten: Int
     }
 
-    /// Bytes of an upload have left: `didSendBodyData`.
+    /// Bytes of an upload were sent: `didSendBodyData`.
     public struct BodySent: TransferTaskEventData {
         public static let type = "transfer.body.sent"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// Since the last report.
+        /// The bytes since the last report.
         public var bytesSent: Int
         public var epoch: Int
-        /// Whether there is a delegate that hears of it now.
+        /// Whether the event is delivered to a delegate at once.
         public var isTold: Defaulted<Bool> = true
         public var totalBytesExpectedToSend: Int
         public var totalBytesSent: Int
     }
 
-    /// What a delegate has missed while its app was suspended: the latest of a task.
+    /// The delegate got the latest progress of a task that it had missed.
     public struct ProgressTold: TransferTaskEventData {
         public static let type = "transfer.progress.told"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// Since the delegate last heard: written, or sent.
+        /// The bytes received or sent since the last report to the delegate.
         public var bytes: Int
         public var kind = TransferKind.download
-        /// Where the transfer went on from bytes that were there: `didResumeAtOffset`.
+        /// The offset at which the transfer resumed: `didResumeAtOffset`; nil if it did not resume.
         public var resumedAt: Int?
         public var totalBytes: Int
-        /// Nil where it is not known.
+        /// The expected total; nil if unknown.
         public var totalBytesExpected: Int?
     }
 
-    /// A redirect was followed, without asking the app, as background sessions do.
+    /// A redirect was followed without asking the app, as in background sessions.
     public struct RedirectFollowed: TransferTaskEventData {
         public static let type = "transfer.redirect.followed"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// Another origin: credentials are not sent on.
+        /// Whether the origin changes. Credentials are not sent to another origin.
         public var crossesOrigins = false
         public var epoch: Int
-        /// The method and the URL of the next request.
+        /// The method of the next request, to `url`.
         public var method: String
-        /// Of HTTP.
+        /// The HTTP status.
         public var status: Int
         public var url: String
     }
 
-    /// An attempt is over; its mover, if it still runs, stops.
+    /// An attempt ended. Its transfer worker stops if it still runs.
     public struct AttemptEnded: TransferTaskEventData {
         public static let type = "transfer.attempt.ended"
 
@@ -120,9 +120,9 @@ extension TransferEvent {
         public var task: Int
         public var end = AttemptEnd.finished
         public var epoch: Int
-        /// The next attempt comes no earlier.
+        /// The earliest time of the next attempt.
         public var retryAt: Instant?
-        /// How many bytes are there.
+        /// The bytes that are stored or sent.
         public var to: Int
     }
 }

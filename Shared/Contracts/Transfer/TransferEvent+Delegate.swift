@@ -2,40 +2,40 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// A download has finished: `didFinishDownloadingTo`. Its file stays until this callback has returned.
+    /// A download finished and its delegate got `didFinishDownloadingTo`. Its file exists until this callback returns.
     public struct DownloadFinished: TransferTaskEventData {
         public static let type = "transfer.download.finished"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// When the callback is taken to have returned, unless the app says so earlier.
+        /// The time at which the callback counts as returned unless the app reports it earlier.
         public var until: Instant
     }
 
-    /// The app wants the file of a download as soon as it is offered.
+    /// An app claimed the file of a download before the download finished.
     public struct FileReserved: TransferTaskEventData {
         public static let type = "transfer.file.reserved"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// The name that the app's file will have.
+        /// The future name of the app's file.
         public var claimedAs: String
     }
 
-    /// `didFinishDownloadingTo` has returned: the file is the app's if it claimed it, and gone if not.
+    /// `didFinishDownloadingTo` returned. The app owns the file if it claimed it; otherwise the file is deleted.
     public struct DownloadReturned: TransferTaskEventData {
         public static let type = "transfer.download.returned"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// The name that the app's file has from now on; nil where it was not claimed.
+        /// The name of the app's file from now on; nil if it was not claimed.
         public var claimedAs: String?
     }
 
-    /// A server asks for what only the app can give.
+    /// A server sent an authentication challenge that only the app can answer.
     public struct ChallengeReceived: TransferTaskEventData {
         public static let type = "transfer.challenge.received"
 
@@ -46,7 +46,7 @@ extension TransferEvent {
         public var id: String
     }
 
-    /// The app is asked: `urlSession(_:task:didReceive:completionHandler:)`.
+    /// The delegate got a challenge: `urlSession(_:task:didReceive:completionHandler:)`.
     public struct ChallengePresented: TransferTaskEventData {
         public static let type = "transfer.challenge.presented"
 
@@ -55,26 +55,26 @@ extension TransferEvent {
         public var task: Int
         public var challenge: AuthenticationChallenge
         public var id: String
-        /// Default handling follows, unless it is answered earlier. Time counts while the app runs.
+        /// The time at which default handling begins unless the app answers. It counts only while the app runs.
         public var until: Instant
     }
 
-    /// A challenge was answered. What was given for a credential is not in the log.
+    /// A challenge was answered. The log does not contain the credential.
     public struct ChallengeAnswered: TransferTaskEventData {
         public static let type = "transfer.challenge.answered"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// The challenge whose answer holds the credential: another one where that is of the same protection space.
+        /// The challenge whose answer has the credential. It may be an earlier challenge of the same protection space.
         public var credential: String?
         public var disposition = ChallengeDisposition.performDefaultHandling
         public var id: String
-        /// The app did not answer in time.
+        /// Whether the app did not answer in time.
         public var timedOut: Defaulted<Bool> = false
     }
 
-    /// An app has a file: one that it put there, to be sent.
+    /// An app stored a file for an upload.
     public struct FileStored: EventData {
         public static let type = "transfer.file.stored"
 
@@ -83,7 +83,7 @@ extension TransferEvent {
         public var name: String
     }
 
-    /// An app has removed a file.
+    /// An app removed a file.
     public struct FileRemoved: EventData {
         public static let type = "transfer.file.removed"
 
@@ -91,12 +91,12 @@ extension TransferEvent {
         public var name: String
     }
 
-    /// An invalidated session is no more: `didBecomeInvalidWithError`.
+    /// An invalidated session ended: `didBecomeInvalidWithError`.
     public struct SessionEnded: EventData {
         public static let type = "transfer.session.ended"
 
         public var app: Nullable<String>
-        /// The session's identifier, as the app chose it.
+        /// The identifier of the session, chosen by the app.
         public var session: String
     }
 }

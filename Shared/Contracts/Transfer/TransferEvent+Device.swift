@@ -2,7 +2,7 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// Something about a device became known that bears on its transfers; only what changed is told.
+    /// `transfer` recorded a device or a change of its conditions. The event contains only changed members.
     public struct DeviceNoted: EventData {
         public static let type = "transfer.device.noted"
 
@@ -13,34 +13,33 @@ extension TransferEvent {
         public var poweredOn: Bool?
     }
 
-    /// A device left, with all its sessions.
+    /// A device was removed with all its sessions.
     public struct DeviceForgotten: EventData {
         public static let type = "transfer.device.forgotten"
     }
 
-    /// An app was installed, or came into another state.
+    /// An app was installed or its state changed.
     public struct AppNoted: EventData {
         public static let type = "transfer.app.noted"
 
         public var app: Nullable<String>
-        /// The user ended it in the switcher: nothing launches it until the user does.
+        /// Whether the user force-quit the app. Then only the user can launch it.
         public var forceQuit = false
         public var state: AppPresence = .notRunning
     }
 
-    /// An app is gone, with its sessions.
+    /// An app was uninstalled with its sessions.
     public struct AppForgotten: EventData {
         public static let type = "transfer.app.forgotten"
 
         public var app: Nullable<String>
     }
 
-    /// The service could not be reached for a time: what a device's apps had to say in a limited time may be said that much
-    /// later.
+    /// The service recorded an outage and extended the time limits of a device's apps by its duration.
     public struct OutageNoted: EventData {
         public static let type = "transfer.outage.noted"
 
-        /// The last moment at which the device could reach the service.
+        /// The last time at which the device could reach the service.
         public var from: Instant
         /// The first moment at which it can again.
         public var until: Instant

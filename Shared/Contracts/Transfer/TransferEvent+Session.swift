@@ -8,68 +8,68 @@ extension TransferEvent {
 
         public var app: Nullable<String>
         public var configuration = SessionConfiguration()
-        /// The session's identifier, as the app chose it.
+        /// The identifier of the session, chosen by the app.
         public var session: String
     }
 
-    /// An app created a session again that was there still, and has its tasks again.
+    /// An app recreated an existing session and got its tasks back.
     public struct SessionAttached: EventData {
         public static let type = "transfer.session.attached"
 
         public var app: Nullable<String>
-        /// For the tasks from now on.
+        /// The configuration of new tasks.
         public var configuration = SessionConfiguration()
         public var session: String
     }
 
-    /// A session takes no more tasks, and is gone when those that it has are finished and told.
+    /// A session was invalidated. It accepts no new tasks and ends after its last callback.
     public struct SessionInvalidated: EventData {
         public static let type = "transfer.session.invalidated"
 
         public var app: Nullable<String>
-        /// `invalidateAndCancel` rather than `finishTasksAndInvalidate`.
+        /// Whether the call was `invalidateAndCancel`; otherwise it was `finishTasksAndInvalidate`.
         public var cancels: Bool
         public var session: String
     }
 
-    /// The delegate was told of finished tasks, in the order in which they finished.
+    /// The delegate got the callbacks of finished tasks, in the order in which they finished.
     public struct EventsDelivered: EventData {
         public static let type = "transfer.events.delivered"
 
         public var app: Nullable<String>
-        /// `urlSessionDidFinishEvents(forBackgroundURLSession:)` followed.
+        /// Whether `urlSessionDidFinishEvents(forBackgroundURLSession:)` followed.
         public var finishesEvents: Bool
         public var session: String
         public var tasks: [Int]
     }
 
-    /// A background session has events for its app, which is not in the foreground.
+    /// A background session had events for an app outside the foreground and requested a wake.
     public struct WakeRequested: EventData {
         public static let type = "transfer.wake.requested"
 
         public var app: Nullable<String>
-        /// The session's identifier, as the app chose it.
+        /// The identifier of the session, chosen by the app.
         public var session: String
     }
 
-    /// The app runs for a session's events.
+    /// The system woke an app for the events of a session.
     public struct WakeBegun: EventData {
         public static let type = "transfer.wake.begun"
 
         public var app: Nullable<String>
         public var deadline: Instant
         public var session: String
-        /// `lifecycle`'s identifier.
+        /// The id of the wake in `lifecycle`.
         public var wake: String
     }
 
-    /// The app posted the session's completion handler, or did not get so far.
+    /// The wake for the events of a session ended.
     public struct WakeEnded: EventData {
         public static let type = "transfer.wake.ended"
 
         public var app: Nullable<String>
         public var outcome: TransferWakeOutcome = .completed
-        /// Why it was not woken.
+        /// The reason why the app was not woken.
         public var refusal: WakeRefusal?
         public var session: String
     }

@@ -2,30 +2,30 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// An app created a task, which begins at once.
+    /// An app created a task, which starts at once.
     public struct TaskCreated: TransferTaskEventData {
         public static let type = "transfer.task.created"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// What it sends, of an upload.
+        /// The body of an upload.
         public var body: AppFile?
-        /// When it fails unless it has finished: `timeoutIntervalForResource`.
+        /// The time at which the task fails unless it has finished: `timeoutIntervalForResource`.
         public var deadline: Instant
-        /// It was started in a wake, and may begin no earlier: the resume-rate limiter.
+        /// The earliest start of a task that was created during a wake: the resume-rate limiter.
         public var delayedUntil: Instant?
-        /// Asked for, or forced since the app is in the background.
+        /// Whether the task is discretionary, by request or because the app is in the background.
         public var discretionary = false
-        /// Names its bytes in storage.
+        /// The name of the task's bytes in storage.
         public var file: String
         public var kind = TransferKind.download
         public var request: TransferRequest
-        /// It goes on from what an earlier task has left, which can't be used again.
+        /// The resume data of an earlier task, which can't be used again.
         public var resumeData: String?
     }
 
-    /// A suspended task goes on.
+    /// An app resumed a suspended task.
     public struct TaskResumed: TransferTaskEventData {
         public static let type = "transfer.task.resumed"
 
@@ -34,7 +34,7 @@ extension TransferEvent {
         public var task: Int
     }
 
-    /// The app suspended a task.
+    /// An app suspended a task.
     public struct TaskSuspended: TransferTaskEventData {
         public static let type = "transfer.task.suspended"
 
@@ -43,7 +43,7 @@ extension TransferEvent {
         public var task: Int
     }
 
-    /// A task is being cancelled: by the app, by the session, or since the user ended the app.
+    /// The app, the invalidation of its session or a force quit cancelled a task.
     public struct TaskCancelled: TransferTaskEventData {
         public static let type = "transfer.task.cancelled"
 
@@ -52,19 +52,19 @@ extension TransferEvent {
         public var task: Int
     }
 
-    /// A running task does not move, and why.
+    /// A running task started to wait for a reason.
     public struct TaskHeld: TransferTaskEventData {
         public static let type = "transfer.task.held"
 
         public var app: Nullable<String>
         public var session: String
         public var task: Int
-        /// When it is looked at again, where time decides.
+        /// The time of the next check, if time decides.
         public var until: Instant?
         public var waiting = WaitingReason.waitingForConnectivity
     }
 
-    /// A task has finished, with or without an error.
+    /// A task finished with or without an error.
     public struct TaskCompleted: TransferTaskEventData {
         public static let type = "transfer.task.completed"
 
@@ -72,13 +72,13 @@ extension TransferEvent {
         public var session: String
         public var task: Int
         public var bytesReceived: Int
-        /// Of the body of an upload, in the last attempt.
+        /// The sent bytes of an upload's body in the last attempt.
         public var bytesSent: Int?
         public var error: TransferFailure?
         public var kind: Defaulted<TransferKind> = TransferKind.download
-        /// Of the whole file, in hexadecimal.
+        /// The SHA-256 of the whole file, in hexadecimal.
         public var sha256: String?
-        /// Of HTTP; 4xx and 5xx are no errors.
+        /// The HTTP status. 4xx and 5xx are not errors.
         public var status: Int?
     }
 }

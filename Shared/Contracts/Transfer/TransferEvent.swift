@@ -1,6 +1,6 @@
 import Records
 
-/// The events of `transfer`: how bytes move while apps sleep. Source: `transfer`.
+/// The events of `transfer`: background downloads and uploads. Source: `transfer`.
 public enum TransferEvent: EventFamily {
     case deviceNoted(DeviceNoted)
     case deviceForgotten(DeviceForgotten)
@@ -41,17 +41,17 @@ public enum TransferEvent: EventFamily {
     public static let source = "transfer"
 }
 
-/// Data about one task of a session.
+/// The data of an event about one task of a session.
 public protocol TransferTaskEventData: EventData {
     var app: String? { get set }
-    /// The session's identifier, as the app chose it.
+    /// The identifier of the session, chosen by the app.
     var session: String { get set }
-    /// The task's identifier: small, from 1, unique in its session.
+    /// The identifier of the task: a small number from 1, unique in its session.
     var task: Int { get set }
 }
 
 extension TransferTaskEventData {
-    /// An event about a task, told by its place; `fill` tells the rest.
+    /// Creates an event about a task. `fill` sets the other properties.
     public init(_ place: TaskPlace, _ fill: (inout Self) -> Void = { _ in }) {
         self = .placeholder
         app = place.app
@@ -60,10 +60,11 @@ extension TransferTaskEventData {
         fill(&self)
     }
 
+    /// The app, session and number of the task.
     public var place: TaskPlace { TaskPlace(app: app ?? "", session: session, task: task) }
 }
 
-/// Where a task stands on its device.
+/// The app, session and number that identify a task on its device.
 public struct TaskPlace: Sendable, Hashable {
     public var app: String
     public var session: String

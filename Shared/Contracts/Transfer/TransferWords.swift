@@ -1,6 +1,6 @@
 public import Records
 
-/// What `transfer` tells apart of an app's states.
+/// The state of an app as `transfer` distinguishes it.
 public enum AppPresence: String, Word {
     case notRunning, foreground, background, suspended
 
@@ -17,62 +17,62 @@ public enum AppPresence: String, Word {
     }
 }
 
-/// Background sessions know only tasks whose bytes are in files.
+/// The kind of a task. Background sessions allow only tasks with files.
 public enum TransferKind: String, Word { case download, upload }
 
 /// `URLSessionTask.State`.
 public enum TransferState: String, Word { case suspended, running, canceling, completed }
 
-/// Why a running task does not move.
+/// The reason why a running task waits.
 public enum WaitingReason: String, Word {
     case waitingForConnectivity, waitingForWiFi, waitingForPower, waitingForBeginDate
-    /// It was started in a wake, and wakes come too often: the resume-rate limiter.
+    /// The task was created during a wake, and wakes are too frequent: the resume-rate limiter.
     case rateLimited
-    /// After a failed attempt.
+    /// The task waits for the retry of a failed attempt.
     case backingOff
-    /// The app has to answer a challenge first.
+    /// The app must answer a challenge first.
     case waitingForAuthentication
     /// `httpMaximumConnectionsPerHost` are in use.
     case queuedPerHost
 }
 
-/// How an attempt ended.
+/// The way in which an attempt ended.
 public enum AttemptEnd: String, Word {
     case finished
     case connectionLost, timedOut, cannotConnect, hostNotFound
     case tooManyRedirects, originNotAllowed, cannotWrite
-    /// The server, or its certificate, asks for what only the app can give.
+    /// The server or its certificate requires an answer of the app.
     case authenticationRequired
-    /// The server's certificate is not trusted, and the app does not know it either.
+    /// Neither the system nor the app trusts the server's certificate.
     case serverUntrusted
-    /// TLS failed for another reason than trust.
+    /// TLS failed for a reason other than trust.
     case secureConnectionFailed
-    /// The bytes are not those that `Repr-Digest` promised.
+    /// The received bytes do not match `Repr-Digest`.
     case digestMismatch
-    /// The file that was to be sent is no longer there.
+    /// The file to send no longer exists.
     case fileMissing
-    /// The server's answer does not fit the bytes that are there: they are dropped.
+    /// The response does not match the stored bytes, which are dropped.
     case resourceChanged
-    /// The network, or what else the task needs, went away.
+    /// The network or another condition of the task was lost.
     case conditionsLost
     case suspended, cancelled
     /// `timeoutIntervalForResource` has passed.
     case expired
-    /// The process that moved it is gone.
+    /// The transfer worker of the attempt ended.
     case moverLost
 }
 
-/// How the wake for a session's events ended.
+/// The way in which the wake for a session's events ended.
 public enum TransferWakeOutcome: String, Word {
     case completed, refused
-    /// The app's process ended first.
+    /// The process of the app ended first.
     case terminated
 }
 
-/// `NSURLProtectionSpace.authenticationMethod`, as far as it is known here.
+/// The supported values of `NSURLProtectionSpace.authenticationMethod`.
 public enum AuthenticationMethod: String, Word {
     case basic, digest, bearer
-    /// The certificate of the server is not trusted; the app may know it.
+    /// The system does not trust the server's certificate, but the app may trust it.
     case serverTrust
 }
 
