@@ -47,7 +47,7 @@ struct Cursor {
         "nonmutating", "nonisolated", "override", "lazy", "weak", "borrowing", "consuming",
     ]
 
-    /// Reads an identifier or a keyword; empty where there is none. Moves over spaces after it.
+    /// Reads an identifier or a keyword and the spaces after it. Returns an empty text if there is none.
     mutating func word() -> String {
         let start = offset
         while let byte, Self.isIdentifier(byte) { offset += 1 }
@@ -74,7 +74,7 @@ struct Cursor {
         return source.string(start..<offset).split { $0 == " " || $0 == "\n" }.joined(separator: " ")
     }
 
-    /// Reads a pair of braces that comes next on this line. Returns the range between them.
+    /// Reads a pair of braces that follows on this line. Returns the range between them; nil if there is none.
     mutating func braces() -> Range<Int>? {
         skipSpaceInLine()
         guard byte == UInt8(ascii: "{") else { return nil }
@@ -95,7 +95,8 @@ struct Cursor {
         }
     }
 
-    /// Reads the text after `mark`, up to one of `ends` outside of brackets. A line that ends with `mark` continues.
+    /// Reads the text after `mark`, up to one of `ends` outside of brackets. The text may begin on the next line.
+    /// Returns nil if the next character is not `mark`.
     mutating func take(_ mark: Character, until ends: Set<Character>) -> String? {
         skipSpaceInLine()
         guard byte == mark.asciiValue else { return nil }
@@ -110,7 +111,8 @@ struct Cursor {
         return source.string(start..<min(last + 1, offset))
     }
 
-    /// Whether the expression goes on after the line break at `offset`: the next line begins with a dot or an operator.
+    /// Whether the expression continues after the line break at `offset`, because the next line begins with a dot or an
+    /// operator.
     private var continues: Bool {
         guard byte == 0x0A else { return false }
         let rest = source.code[offset..<end].drop { $0 == 0x20 || $0 == 0x0A }

@@ -1,6 +1,6 @@
 /// A stored property of a record.
 struct StoredProperty: Equatable {
-    /// How the field is read and written. See the type aliases of the same names in `Records`.
+    /// The form of the field in JSON. `Records` has type aliases with these names.
     enum Form: Equatable { case required, optional, nullable, defaulted, flattened }
 
     var name: String
@@ -16,7 +16,7 @@ struct StoredProperty: Equatable {
 }
 
 extension StoredProperty {
-    /// Writes `outer` before each name in the type and in the initial value that is declared in it.
+    /// Adds the prefix `outer` to names of its nested types in the type and in the initial value.
     fileprivate mutating func qualify(_ outer: Substring, _ declared: Set<String>) {
         type = Self.qualified(type, outer, declared)
         initial = initial.map { Self.qualified($0, outer, declared) }
@@ -39,7 +39,7 @@ extension StoredProperty {
 
 /// A structure or enumeration of a source file.
 struct TypeDeclaration: Equatable {
-    /// With the names of the types around it.
+    /// The name, with the names of the enclosing types.
     var name: String
     var isPublic: Bool
     var isEnum: Bool
@@ -50,7 +50,7 @@ struct TypeDeclaration: Equatable {
     var properties: [StoredProperty] = []
     /// The names of its functions and its type properties.
     var members: [String] = []
-    /// Of an enumeration: the cases with an associated value.
+    /// The cases of an enumeration with an associated value.
     var cases: [String] = []
     /// The names in its nested enumeration `Constraints`.
     var constraints: [String] = []
@@ -63,19 +63,20 @@ package struct UnreadableDeclaration: Error, Equatable {
     package let reason: String
 }
 
-/// Reads the type declarations of a source file. It reads the subset of Swift in which records are written, and reports the rest.
+/// Reads the type declarations of a source file. It supports the subset of Swift that declarations of records use.
 package struct DeclarationReader {
     private let source: SourceText
     private(set) var types: [TypeDeclaration] = []
     private(set) var imports: [String] = []
 
+    /// - Throws: ``UnreadableDeclaration`` if a record's property has neither a type nor a value that shows its type.
     package init(_ text: String) throws(UnreadableDeclaration) {
         source = SourceText(text)
         _ = try body(0..<source.code.count, in: nil)
         qualifyTypes()
     }
 
-    /// Reads the declarations between two braces. Returns the type around them with its members.
+    /// Reads the declarations between two braces. Returns the enclosing type with its members.
     private mutating func body(
         _ range: Range<Int>, in outer: TypeDeclaration?
     ) throws(UnreadableDeclaration) -> TypeDeclaration? {
@@ -123,8 +124,8 @@ package struct DeclarationReader {
         if isNamed, kind != "extension" { types.append(type) }
     }
 
-    /// Writes the names of types that are declared around a record with the names of the types around them: the generated
-    /// extensions stand outside.
+    /// Adds the names of the enclosing types to the names of nested types, because the generated extensions are at file
+    /// level.
     private mutating func qualifyTypes() {
         let declared = Set(types.map(\.name))
         for index in types.indices {
@@ -195,7 +196,7 @@ package struct DeclarationReader {
 }
 
 extension TypeDeclaration {
-    /// Whether the generator writes its fields.
+    /// Whether the generator writes the code of the type.
     var isRecord: Bool {
         !isEnum && inherited.contains { ["Record", "EventData", "TransferTaskEventData", "Machine"].contains($0) }
     }

@@ -1,4 +1,4 @@
-/// The code that a source file's records and event families need beside their declarations.
+/// The generated code for the records and event families of a source file.
 package struct GeneratedCode {
     package private(set) var text = ""
 
@@ -23,7 +23,7 @@ package struct GeneratedCode {
         Set(types.flatMap { $0.split { !$0.isLetter && !$0.isNumber && $0 != "." } }.map(String.init))
     }
 
-    /// The import without `public` where no public field needs that module: the compiler warns of a needless one.
+    /// Returns the import without `public` if no public field needs the module, because the compiler would warn.
     private static func narrowed(_ line: String, _ types: Set<String>) -> String {
         guard line.hasPrefix("public ") else { return line }
         let time: Set = ["Instant", "Interval"]
@@ -57,7 +57,8 @@ package struct GeneratedCode {
             """
     }
 
-    /// The memberwise initializer, also for other modules. Its last parameter tells it from the internal one that the compiler makes.
+    /// Returns the memberwise initializer, which other modules can call too. Its last parameter distinguishes it from
+    /// the internal initializer of the compiler.
     private func initializer(_ record: TypeDeclaration) -> String {
         let properties = record.properties
         let access = record.hasPublicInitializer ? "public " : ""
@@ -110,9 +111,10 @@ package struct GeneratedCode {
 }
 
 extension StoredProperty {
-    /// The default argument of the initializer: the initial value, and nil for an optional.
+    /// The default argument in the initializer: the initial value, or nil for an optional.
     ///
-    /// The compiler's own `Type()` is internal, and no default argument of a public initializer. The placeholder is the same value.
+    /// The initializer `Type()` of the compiler is internal, so a public initializer can't use it as a default argument.
+    /// The placeholder is an equal value.
     var defaultValue: String? {
         initial.map { $0.first?.isUppercase == true && $0.hasSuffix("()") ? $0.dropLast(2) + ".placeholder" : $0 }
             ?? (form == .optional ? "nil" : nil)
@@ -122,7 +124,7 @@ extension StoredProperty {
 extension TypeDeclaration {
     fileprivate var hasPublicInitializer: Bool { isPublic && properties.allSatisfy(\.isPublic) }
 
-    /// Whether its documentation comment is its line in the catalogue of events.
+    /// Whether the documentation comment of the type is its line in the event catalogue.
     fileprivate var needsSummary: Bool {
         inherited.contains { $0.hasSuffix("EventData") } && !members.contains("summary")
     }

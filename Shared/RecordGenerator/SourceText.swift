@@ -1,6 +1,7 @@
-/// The text of a Swift source file, and the same text with spaces in place of comments and of the contents of string literals.
+/// The text of a Swift source file, and its code with spaces in place of comments and contents of string literals.
 ///
-/// Both have the same length, so that an offset means the same in both. Brackets and keywords of `code` are real ones.
+/// Both have equal length, so an offset is valid in both. All brackets and keywords in `code` are
+/// syntax.
 struct SourceText {
     let text: [UInt8]
     private(set) var code: [UInt8]

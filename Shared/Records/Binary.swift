@@ -1,6 +1,7 @@
-/// Writes the compact binary form: zigzag varints, length-prefixed strings, fields in the order of ``Record/visit(_:)``.
+/// Writes the compact binary form: zigzag varints, length-prefixed strings, fields in the order of
+/// ``Record/visit(_:)``.
 ///
-/// The form has no names and no versions: whoever stores it stores the version of its writer beside it.
+/// The form contains no names and no version. The caller stores the version of the record beside it.
 public struct BinaryWriter: FieldVisitor {
     @inlinable public static var readsRules: Bool { false }
     @usableFromInline var buffer: [UInt8] = []
@@ -13,10 +14,12 @@ public struct BinaryWriter: FieldVisitor {
         value.write(to: &self)
     }
 
+    /// Appends a byte.
     @inlinable public mutating func append(_ byte: UInt8) { buffer.append(byte) }
     @inlinable
     public mutating func append(contentsOf more: some Collection<UInt8>) { buffer.append(contentsOf: more) }
 
+    /// Appends an unsigned LEB128 number.
     @inlinable
     public mutating func append(varint value: UInt64) {
         var rest = value
@@ -28,18 +31,19 @@ public struct BinaryWriter: FieldVisitor {
     }
 }
 
-/// Reads what ``BinaryWriter`` wrote. Malformed input sets ``isMalformed`` and gives placeholders; it never traps.
+/// Reads the output of ``BinaryWriter``. Malformed input sets ``isMalformed`` and returns placeholders. It never
+/// traps.
 public struct BinaryReader: FieldVisitor {
     @inlinable public static var readsRules: Bool { false }
     @usableFromInline let bytes: [UInt8]
     @usableFromInline var position = 0
-    /// True once anything read was not what a writer writes.
+    /// Whether the input read so far is malformed.
     @inlinable public var isMalformed: Bool { hasFailed }
     @usableFromInline var hasFailed = false
 
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// True when everything was read and well-formed.
+    /// Whether the whole input was read and is well-formed.
     public var isComplete: Bool { !isMalformed && position == bytes.count }
 
     @inlinable
@@ -47,8 +51,10 @@ public struct BinaryReader: FieldVisitor {
         value = T.read(from: &self)
     }
 
+    /// Marks the input as malformed.
     @inlinable public mutating func fail() { hasFailed = true }
 
+    /// Reads a byte.
     @inlinable
     public mutating func byte() -> UInt8 {
         guard !isMalformed, position < bytes.count else {
@@ -59,6 +65,7 @@ public struct BinaryReader: FieldVisitor {
         return bytes[position]
     }
 
+    /// Reads an unsigned LEB128 number of at most 64 bits.
     @inlinable
     public mutating func varint() -> UInt64 {
         var value: UInt64 = 0
@@ -75,7 +82,7 @@ public struct BinaryReader: FieldVisitor {
         }
     }
 
-    /// A count of things that each take at least one byte, so that a malformed count can't ask for more than is there.
+    /// Reads a count of elements of at least one byte each. A count above the number of remaining bytes is malformed.
     public mutating func count() -> Int {
         let value = varint()
         guard value <= UInt64(bytes.count - position) else {
@@ -85,6 +92,7 @@ public struct BinaryReader: FieldVisitor {
         return Int(value)
     }
 
+    /// Reads the given number of bytes.
     public mutating func slice(_ length: Int) -> ArraySlice<UInt8> {
         guard !isMalformed, length >= 0, length <= bytes.count - position else {
             hasFailed = true
@@ -116,7 +124,7 @@ extension Record {
         return writer.bytes
     }
 
-    /// Reads the compact binary form; nil when it is not exactly one value.
+    /// Reads the compact binary form. Fails unless the bytes are exactly one value.
     public init?(binary bytes: [UInt8]) {
         var reader = BinaryReader(bytes)
         let record = Self.read(from: &reader)

@@ -85,22 +85,23 @@ extension Array: Value where Element: Value {
 }
 
 extension JSON {
-    /// The members in the order of their names' bytes.
+    /// Returns the members sorted by the bytes of their names.
     @usableFromInline
     static func inOrder(_ members: [Member]) -> [Member] {
         func precedes(_ one: Member, _ other: Member) -> Bool {
             one.name.utf8.lexicographicallyPrecedes(other.name.utf8)
         }
-        // The log's documents are sorted already.
+        // Documents of the log are already sorted.
         guard zip(members.dropFirst(), members).contains(where: precedes) else { return members }
         return members.sorted(by: precedes)
     }
 }
 
-/// A map keyed by strings, in order of insertion: iteration is the same on every machine, unlike `Dictionary`'s.
+/// A map with string keys in insertion order. Its iteration order is equal on every machine, unlike that of
+/// `Dictionary`.
 ///
-/// The members of a JSON object have no order. A map that is read from JSON has the order of its names' bytes, which is also
-/// the order in which JSON is written: a state is the same whether its event came from a client or from the log.
+/// The members of a JSON object have no order. A map that is read from JSON is sorted by the bytes of its names, which
+/// is also the order of written JSON. An event from a client and its stored copy therefore lead to equal states.
 extension OrderedDictionary: Records.Value where Key == String, Value: Records.Value {
     @inlinable
     public static var placeholder: Self { [:] }

@@ -1,4 +1,4 @@
-/// A JSON document (RFC 8259) as a tree. Objects keep the order of their members; equality heeds it.
+/// A JSON document (RFC 8259) as a tree. Objects keep the order of their members, and equality depends on it.
 public enum JSON: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -8,6 +8,7 @@ public enum JSON: Sendable, Equatable {
     case array([JSON])
     case object([Member])
 
+    /// A member of an object.
     public struct Member: Sendable, Equatable {
         public var name: String
         public var value: JSON
@@ -18,26 +19,29 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
-    /// An object of the given members.
+    /// Creates an object with the given members.
     public static func object(_ members: KeyValuePairs<String, JSON>) -> JSON {
         .object(members.map { Member($0.key, $0.value) })
     }
 
-    /// The member of that name, nil where this is no object or has none.
+    /// The member with the name; nil if the value is not an object or has no such member.
     public subscript(_ name: String) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return members.first { $0.name == name }?.value
     }
 
+    /// The item at the index; nil if the value is not an array or has no such item.
     public subscript(_ index: Int) -> JSON? {
         guard case .array(let items) = self, items.indices.contains(index) else { return nil }
         return items[index]
     }
 
+    /// The string; nil for another kind.
     public var string: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
+    /// The whole number; nil for another kind or a number that is not an `Int`.
     public var int: Int? {
         switch self {
         case .int(let number): number
@@ -46,6 +50,7 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
+    /// The number; nil for another kind.
     public var double: Double? {
         switch self {
         case .int(let number): Double(number)
@@ -54,19 +59,22 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
+    /// The Boolean; nil for another kind.
     public var bool: Bool? {
         if case .bool(let truth) = self { truth } else { nil }
     }
 
+    /// The items of an array; nil for another kind.
     public var items: [JSON]? {
         if case .array(let items) = self { items } else { nil }
     }
 
+    /// The members of an object; nil for another kind.
     public var members: [Member]? {
         if case .object(let members) = self { members } else { nil }
     }
 
-    /// What people call its kind, for messages.
+    /// The kind of the value, for messages.
     var kind: String {
         switch self {
         case .null: "null"
@@ -78,7 +86,7 @@ public enum JSON: Sendable, Equatable {
         }
     }
 
-    /// The text, UTF-8, members sorted by name.
+    /// The JSON text in UTF-8, with members sorted by name.
     public var bytes: [UInt8] {
         var writer = JSONWriter()
         write(to: &writer)

@@ -1,30 +1,31 @@
-/// Why a text is not acceptable JSON, and at which byte.
+/// A syntax error of a JSON text.
 public struct JSONSyntaxError: Error, Sendable, Equatable, CustomStringConvertible {
     public let reason: String
-    /// Offset in bytes from the start of the text.
+    /// The offset in bytes from the start of the text.
     public let offset: Int
 
     public var description: String { "not valid JSON: \(reason) at byte \(offset)" }
 }
 
 extension JSON {
-    /// Parses a JSON text strictly by RFC 8259: UTF-8 without byte-order mark, no duplicate member names, nothing after the
-    /// value. It also refuses U+0000, because PostgreSQL can't store it.
+    /// Parses a JSON text strictly by RFC 8259: UTF-8 without byte-order mark, no duplicate member names, no text
+    /// after the value. Rejects U+0000, because PostgreSQL can't store it.
     ///
-    /// - Parameter depth: the deepest nesting of arrays and objects that is accepted.
+    /// - Parameter depth: the greatest allowed nesting of arrays and objects.
     public init(parsing text: some Collection<UInt8>, depth: Int = storedDepth) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes: Array(text), depth: depth)
         self = try parser.document()
     }
 
-    /// Parses a document from outside, with at most ``receivedDepth`` levels. Documents that wrap it stay readable.
+    /// Parses a document from a client, with at most ``receivedDepth`` levels. Documents of the suite that contain it
+    /// stay within ``storedDepth``.
     public init(received text: some Collection<UInt8>) throws(JSONSyntaxError) {
         try self.init(parsing: text, depth: Self.receivedDepth)
     }
 
-    /// The deepest nesting of a document from outside.
+    /// The greatest nesting of a document from a client.
     public static let receivedDepth = 24
-    /// The deepest nesting of the suite's own documents: events, states and answers wrap documents from outside.
+    /// The greatest nesting of the suite's own documents. Events, states and responses contain documents from clients.
     public static let storedDepth = 64
 }
 
@@ -62,7 +63,7 @@ private struct JSONParser {
         case UInt8(ascii: "t"): return try word("true", .bool(true))
         case UInt8(ascii: "f"): return try word("false", .bool(false))
         case UInt8(ascii: "n"): return try word("null", .null)
-        case nil: throw error("the text ends where a value should be")
+        case nil: throw error("unexpected end of the text")
         default: return try number()
         }
     }
@@ -70,7 +71,7 @@ private struct JSONParser {
     private mutating func word(_ word: StaticString, _ json: JSON) throws(JSONSyntaxError) -> JSON {
         let end = position + word.utf8CodeUnitCount
         let matches = word.withUTF8Buffer { end <= bytes.count && bytes[position..<end].elementsEqual($0) }
-        guard matches else { throw error("an unknown word") }
+        guard matches else { throw error("unknown literal") }
         position = end
         return json
     }
@@ -87,11 +88,11 @@ private struct JSONParser {
         }
         while true {
             skipSpace()
-            guard current == UInt8(ascii: "\"") else { throw error("a member name should be here") }
+            guard current == UInt8(ascii: "\"") else { throw error("expected a member name") }
             let name = try string()
-            guard names.insert(name).inserted else { throw error("the member name occurs twice") }
+            guard names.insert(name).inserted else { throw error("duplicate member name") }
             skipSpace()
-            guard current == UInt8(ascii: ":") else { throw error("':' should be here") }
+            guard current == UInt8(ascii: ":") else { throw error("expected ':'") }
             position += 1
             members.append(JSON.Member(name, try value(nesting: nesting)))
             if try isLast(closedBy: UInt8(ascii: "}")) { return .object(members) }
@@ -116,7 +117,7 @@ private struct JSONParser {
     private mutating func isLast(closedBy end: UInt8) throws(JSONSyntaxError) -> Bool {
         skipSpace()
         guard let byte = current, byte == end || byte == UInt8(ascii: ",") else {
-            throw error("',' or '\(Character(UnicodeScalar(end)))' should be here")
+            throw error("expected ',' or '\(Character(UnicodeScalar(end)))'")
         }
         position += 1
         return byte == end
@@ -132,14 +133,14 @@ private struct JSONParser {
                 return text
             }
             if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
-            guard byte >= 0x20 else { throw error("a control character in a string") }
+            guard byte >= 0x20 else { throw error("control character in a string") }
             position += 1
         }
-        throw error("a string without end")
+        throw error("unterminated string")
     }
 
     private func decoded(_ slice: some Sequence<UInt8>) throws(JSONSyntaxError) -> String {
-        guard let text = String(validating: slice, as: UTF8.self) else { throw error("text that is not UTF-8") }
+        guard let text = String(validating: slice, as: UTF8.self) else { throw error("invalid UTF-8") }
         return text
     }
 
@@ -150,15 +151,15 @@ private struct JSONParser {
             switch byte {
             case UInt8(ascii: "\""): return try decoded(text)
             case UInt8(ascii: "\\"): text.append(contentsOf: Array(String(try escape()).utf8))
-            case 0..<0x20: throw error("a control character in a string")
+            case 0..<0x20: throw error("control character in a string")
             default: text.append(byte)
             }
         }
-        throw error("a string without end")
+        throw error("unterminated string")
     }
 
     private mutating func escape() throws(JSONSyntaxError) -> UnicodeScalar {
-        guard let byte = current else { throw error("a string without end") }
+        guard let byte = current else { throw error("unterminated string") }
         position += 1
         switch byte {
         case UInt8(ascii: "\""): return "\""
@@ -170,22 +171,22 @@ private struct JSONParser {
         case UInt8(ascii: "r"): return "\r"
         case UInt8(ascii: "t"): return "\t"
         case UInt8(ascii: "u"): return try unicodeEscape()
-        default: throw error("an unknown escape")
+        default: throw error("unknown escape")
         }
     }
 
     private mutating func unicodeEscape() throws(JSONSyntaxError) -> UnicodeScalar {
         let first = try hexadecimal()
-        guard first != 0 else { throw error("U+0000") }
+        guard first != 0 else { throw error("U+0000 is not allowed") }
         if let scalar = UnicodeScalar(first) { return scalar }
         guard (0xD800..<0xDC00).contains(first), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
             bytes[position + 1] == UInt8(ascii: "u")
-        else { throw error("half of a surrogate pair") }
+        else { throw error("unpaired surrogate") }
         position += 2
         let second = try hexadecimal()
         guard (0xDC00..<0xE000).contains(second),
             let scalar = UnicodeScalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-        else { throw error("half of a surrogate pair") }
+        else { throw error("unpaired surrogate") }
         return scalar
     }
 
@@ -193,7 +194,7 @@ private struct JSONParser {
         var value: UInt32 = 0
         for _ in 0..<4 {
             guard let byte = current, let digit = Character(UnicodeScalar(byte)).hexDigitValue else {
-                throw error("four hexadecimal digits should be here")
+                throw error("expected four hexadecimal digits")
             }
             value = value << 4 + UInt32(digit)
             position += 1
@@ -219,14 +220,14 @@ private struct JSONParser {
         }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if isInteger, let number = Int(text) { return .int(number) }
-        guard let number = Double(text), number.isFinite else { throw error("a number out of range") }
-        // Drops the sign of -0, as the writer does: the decided value must equal the stored one.
+        guard let number = Double(text), number.isFinite else { throw error("number out of range") }
+        // Drops the sign of -0, as the writer does. The decided value must equal the stored value.
         return .double(number == 0 ? 0 : number)
     }
 
     private mutating func digits() throws(JSONSyntaxError) {
         let start = position
         while let byte = current, (0x30...0x39).contains(byte) { position += 1 }
-        guard position > start else { throw error("a value should be here") }
+        guard position > start else { throw error("expected a value") }
     }
 }

@@ -1,8 +1,8 @@
-/// One thing that is wrong with a document, and where.
+/// A fault of a document.
 public struct Fault: Error, Sendable, Equatable {
     /// JSON pointer (RFC 6901) into the document; empty for the document itself.
     public let pointer: String
-    /// A sentence for people, safe to show.
+    /// A message without secrets, for the client.
     public let detail: String
 
     public init(pointer: String, detail: String) {
@@ -11,7 +11,7 @@ public struct Fault: Error, Sendable, Equatable {
     }
 }
 
-/// Everything that is wrong with a document.
+/// All faults of a document.
 public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible {
     public let faults: [Fault]
 
@@ -22,9 +22,11 @@ public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible
     }
 }
 
-/// Reads records from JSON strictly: every fault is found, not only the first; unknown members are faults unless the reader is
-/// lenient (as for events of a newer minor form).
+/// Reads records from JSON and collects all faults.
+///
+/// Unknown members are faults unless the reader is lenient. Events are read leniently.
 public struct JSONReader: FieldVisitor {
+    /// The faults found so far.
     @inlinable public var faults: [Fault] { found }
     @usableFromInline var found: [Fault] = []
     private let isLenient: Bool
@@ -34,7 +36,7 @@ public struct JSONReader: FieldVisitor {
 
     public init(lenient: Bool = false) { isLenient = lenient }
 
-    /// Adds a fault at the place that is being read.
+    /// Adds a fault at the current JSON pointer.
     public mutating func fault(_ detail: String) {
         let pointer = path.map { step in
             "/"
@@ -44,7 +46,7 @@ public struct JSONReader: FieldVisitor {
         found.append(Fault(pointer: pointer.joined(), detail: detail))
     }
 
-    /// Reads a value at one step further down.
+    /// Reads the value of a member or an item.
     @inlinable
     public mutating func descend<T: Value>(_ step: String, _ json: JSON, as type: T.Type = T.self) -> T? {
         path.append(step)
@@ -99,8 +101,8 @@ extension Record {
 extension Value {
     /// Reads the JSON form.
     ///
-    /// - Parameter lenient: whether unknown members are passed over.
-    /// - Throws: every fault that was found.
+    /// - Parameter lenient: whether unknown members are ignored.
+    /// - Throws: all faults of the document.
     public init(json: JSON, lenient: Bool = false) throws(DocumentError) {
         var reader = JSONReader(lenient: lenient)
         let value = Self.read(json, &reader)

@@ -1,10 +1,9 @@
-/// Writes JSON text whose object members stand in ascending order of their names (by UTF-8 bytes), whatever the order in which
-/// they were told: equal values give equal buffer.
+/// Writes JSON text. Object members are sorted by the UTF-8 bytes of their names, so equal values have equal bytes.
 public struct JSONWriter: FieldVisitor {
     @inlinable public static var readsRules: Bool { false }
     @inlinable public var bytes: [UInt8] { buffer }
     @usableFromInline var buffer: [UInt8] = []
-    /// The members of the object that is being written: name and the range of `"name":value` in `bytes`.
+    /// The members of the current object: the name and the range of `"name":value` in `buffer`.
     @usableFromInline var members: [(name: String, range: Range<Int>)] = []
     @usableFromInline var isSorted = true
 
@@ -16,7 +15,7 @@ public struct JSONWriter: FieldVisitor {
         member(name) { [value] in value.write(to: &$0) }
     }
 
-    /// Writes an object; `body` tells its members.
+    /// Writes an object. `body` writes its members.
     @inlinable
     public mutating func object(_ body: (inout JSONWriter) -> Void) {
         let outer = (members, isSorted)
@@ -30,7 +29,7 @@ public struct JSONWriter: FieldVisitor {
         (members, isSorted) = outer
     }
 
-    /// Writes one member of the object that is under way.
+    /// Writes a member of the current object.
     @inlinable
     public mutating func member(_ name: String, _ value: (inout JSONWriter) -> Void) {
         if let last = members.last {
@@ -72,7 +71,8 @@ public struct JSONWriter: FieldVisitor {
     public mutating func write(_ truth: Bool) { buffer.append(contentsOf: truth ? "true".utf8 : "false".utf8) }
     public mutating func write(_ number: Int) { buffer.append(contentsOf: String(number).utf8) }
 
-    /// The shortest text that reads back as the same number; JSON has no infinities and no NaN, so these become null.
+    /// Writes the shortest text that reads back as the number. Infinities and NaN become null, because JSON lacks
+    /// them.
     public mutating func write(_ number: Double) {
         guard number.isFinite else { return null() }
         if let whole = Int(exactly: number), whole.magnitude < 1 << 53 {
@@ -101,14 +101,14 @@ public struct JSONWriter: FieldVisitor {
         buffer.append(UInt8(ascii: "\""))
     }
 
-    /// Appends text that is JSON already.
+    /// Appends JSON text.
     public mutating func append(raw json: some Sequence<UInt8>) { buffer.append(contentsOf: json) }
 
     private static let hexadecimal = Array("0123456789abcdef".utf8)
 }
 
 extension Value {
-    /// The JSON text, UTF-8, members sorted by name.
+    /// The JSON text in UTF-8, with members sorted by name.
     @inlinable public var jsonBytes: [UInt8] {
         var writer = JSONWriter()
         write(to: &writer)

@@ -51,7 +51,7 @@ extension Double: Value {
     public static var schema: JSON { ["type": "number"] }
     @inlinable
     public func write(to binary: inout BinaryWriter) {
-        // JSON has no sign of zero, so the stored form has none either.
+        // Written JSON has no negative zero, so the binary form has none either.
         let pattern = self == 0 ? 0 : bitPattern
         for shift in stride(from: UInt64(0), to: 64, by: 8) {
             binary.append(UInt8(truncatingIfNeeded: pattern >> shift))
@@ -99,7 +99,7 @@ extension String: Value {
     @inlinable
     public static func read(_ json: JSON, _ reader: inout JSONReader) -> String? {
         guard let text = json.string else { return reader.refuse("a string", json) }
-        // PostgreSQL's text and json can't hold it, and nobody means it.
+        // The type `text` of PostgreSQL can't contain U+0000.
         guard !text.utf8.contains(0) else {
             reader.fault("must not contain U+0000")
             return nil
@@ -116,11 +116,11 @@ extension JSONReader {
     }
 }
 
-/// An enumeration of words: a JSON string, one byte in binary (the position among `allCases`).
+/// An enumeration of strings. It is a string in JSON and one byte, the index in `allCases`, in the binary form.
 public protocol Word: Value, RawRepresentable, CaseIterable, Hashable where RawValue == String {}
 
 extension Word {
-    // A type without cases can't have values; no enumeration here is one.
+    // Every conforming enumeration has at least one case.
     @inlinable
     public static var placeholder: Self { allCases[allCases.startIndex] }
     public static var schema: JSON { ["type": "string", "enum": .array(allCases.map { .string($0.rawValue) })] }

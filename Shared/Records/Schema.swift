@@ -1,4 +1,4 @@
-/// Builds the JSON Schema of a record from the fields that it tells.
+/// Builds the JSON Schema of a record from its fields.
 public struct SchemaBuilder: FieldVisitor {
     private var properties: [JSON.Member] = []
     private var required: [JSON] = []
@@ -8,7 +8,7 @@ public struct SchemaBuilder: FieldVisitor {
     public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
         var schema = T.schema
         if let rule, case .object(var members) = schema {
-            // What a rule says of the items is all that the type does, and more.
+            // The keywords of a rule replace those of the type.
             members.removeAll { member in rule.keywords.contains { $0.0 == member.name } }
             members.append(contentsOf: rule.keywords.map { JSON.Member($0.0, $0.1) })
             schema = .object(members)
@@ -22,7 +22,7 @@ public struct SchemaBuilder: FieldVisitor {
         if presence == .required, T.ifMissing == nil { required.append(.string(name)) }
     }
 
-    /// The schema of an object with the fields told so far; no others are allowed.
+    /// The schema of an object with the visited fields and no others.
     public var schema: JSON {
         var members = [
             JSON.Member("type", "object"), JSON.Member("properties", .object(properties)),

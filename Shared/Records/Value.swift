@@ -1,26 +1,26 @@
-/// A value that can be written as JSON and as compact binary, and that can describe itself as a JSON Schema.
+/// A value with a JSON form, a compact binary form and a JSON Schema.
 ///
-/// Leaves (numbers, strings, instants) conform directly; composites conform through ``Record``.
+/// Simple values (numbers, strings, instants) conform directly. Structures conform through ``Record``.
 public protocol Value: Sendable {
-    /// A neutral value, used as the start of decoding and where decoding failed.
+    /// A neutral value, used at the start of decoding and after a failure.
     static var placeholder: Self { get }
 
     /// Appends the compact binary form.
     func write(to binary: inout BinaryWriter)
-    /// Reads what ``write(to:)-(BinaryWriter)`` wrote. Sets `binary.isMalformed` instead of throwing.
+    /// Reads the compact binary form. Malformed input sets `binary.isMalformed`.
     static func read(from binary: inout BinaryReader) -> Self
 
-    /// Appends the JSON form; object members in ascending order of their names.
+    /// Appends the JSON form, with the members of objects sorted by name.
     func write(to json: inout JSONWriter)
-    /// Reads the JSON form. Every fault is added to `reader` with its JSON pointer; nil where there was one.
+    /// Reads the JSON form. Adds every fault to `reader` with its JSON pointer, and returns nil if there is one.
     static func read(_ json: JSON, _ reader: inout JSONReader) -> Self?
 
     /// The JSON Schema (draft 2020-12) of the JSON form.
     static var schema: JSON { get }
 
-    /// True for values that stand for "nothing here": `nil` alone. Omittable fields leave those out.
+    /// Whether the value is `nil`. Omittable fields leave it out.
     var isAbsent: Bool { get }
-    /// What a missing JSON member means; nil where the member is required.
+    /// The value of a missing JSON member; nil if the member is required.
     static var ifMissing: Self? { get }
 }
 
@@ -29,60 +29,63 @@ extension Value {
     @inlinable public static var ifMissing: Self? { nil }
 }
 
-/// A structure whose stored properties are its fields. JSON, the binary form, validation and the schema follow from them.
+/// A structure whose stored properties are its fields. They determine its JSON, binary form, validation and schema.
 ///
-/// `RecordGenerator` writes the initializer, the placeholder and ``visit(_:)`` of each record from its declaration. The order of
-/// the properties is the order of the binary form. A record that declares `visit` itself must visit the same fields in the same
-/// order every time, whatever their values.
+/// `RecordGenerator` writes the initializer, the placeholder and ``visit(_:)`` of each record from its declaration.
+/// The order of the properties is the order of the binary form. A record that declares `visit` itself must always
+/// visit the same fields in the same order, whatever their values.
 public protocol Record: Value {
+    /// Visits all fields in their order.
     mutating func visit<V: FieldVisitor>(_ fields: inout V)
 }
 
-/// An optional property that JSON always has: as `null` where it is nil. JSON omits other optional properties that are nil.
+/// An optional property that JSON contains as `null` if it is nil. JSON omits other optional properties that are nil.
 public typealias Nullable<Wrapped: Value> = Wrapped?
 /// A property that JSON may omit. It then has its initial value.
 public typealias Defaulted<T: Value> = T
-/// A record whose fields are members of the JSON object around it.
+/// A record whose fields are members of the enclosing JSON object.
 public typealias Flattened<R: Record> = R
 
 /// A visitor of the fields of a ``Record``.
 public protocol FieldVisitor {
-    /// False for visitors that look at no rule: rules hold closures, and making them costs more than writing a field.
+    /// Whether the visitor uses the rules. Rules contain closures, and their creation costs more than writing a field.
     static var readsRules: Bool { get }
+    /// Visits a field.
     mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?)
 }
 
-/// Whether a JSON member has to be there.
+/// Whether a JSON member is required.
 public enum Presence: Sendable {
-    /// Always written; required on the way in, unless the type has an ``Value/ifMissing`` (as optionals do).
+    /// Always written. Required in input unless the type has ``Value/ifMissing``, as optionals do.
     case required
-    /// Always written; where it is missing on the way in, the value that `init()` gave stays.
+    /// Always written. If it is missing in input, the field has its initial value.
     case defaulted
-    /// Left out where absent (`nil`); may be missing on the way in.
+    /// Omitted if `nil`. Optional in input.
     case omittable
 }
 
 extension FieldVisitor {
-    /// A required field. Optionals are written as `null` and may be missing on the way in.
+    /// Visits a required field. Optionals are written as `null` and may be missing in input.
     @inlinable
     public mutating func field<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .required, nil) }
-    /// A required field that is held to a rule on the way in.
+    /// Visits a required field and checks a rule in input.
     @inlinable
     public mutating func field<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
         visit(name, &value, .required, ruleIfNeeded(rule))
     }
-    /// A field that may be missing; it then keeps the value of `init()`.
+    /// Visits a field that may be missing in input. It then has its initial value.
     @inlinable
     public mutating func defaulted<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .defaulted, nil) }
+    /// Visits a field that may be missing in input, and checks a rule.
     @inlinable
     public mutating func defaulted<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
         visit(name, &value, .defaulted, ruleIfNeeded(rule))
     }
-    /// An optional field that is left out where it is nil.
+    /// Visits an optional field that is omitted if it is nil.
     @inlinable
     public mutating func omittable<T: Value>(_ name: String, _ value: inout T?) { visit(name, &value, .omittable, nil) }
 
-    /// The same, held to a rule where there is a value.
+    /// Visits an optional field that is omitted if it is nil, and checks a rule in input unless it is nil.
     @inlinable
     public mutating func omittable<T: Value>(_ name: String, _ value: inout T?, _ rule: @autoclosure () -> Rule<T>) {
         visit(name, &value, .omittable, ruleIfNeeded { .ifPresent(rule()) })
@@ -94,11 +97,13 @@ extension FieldVisitor {
     func ruleIfNeeded<T>(_ rule: () -> Rule<T>) -> Rule<T>? { Self.readsRules ? rule() : nil }
 }
 
-/// A check of one field on the way in, with its words for people and its JSON Schema keywords.
+/// A check of a field in input, with its message and its JSON Schema keywords.
 public struct Rule<T: Value>: Sendable {
-    /// Completes "must …".
+    /// The message, which begins with "must".
     public let words: String
+    /// The JSON Schema keywords of the check.
     public let keywords: [(String, JSON)]
+    /// Returns whether a value conforms.
     public let holds: @Sendable (T) -> Bool
 
     public init(_ words: String, keywords: [(String, JSON)] = [], _ holds: @escaping @Sendable (T) -> Bool) {
@@ -109,6 +114,7 @@ public struct Rule<T: Value>: Sendable {
 }
 
 extension Rule where T == Int {
+    /// A number in a range.
     public static func range(_ range: ClosedRange<Int>) -> Rule<Int> {
         Rule(
             "must be from \(range.lowerBound) to \(range.upperBound)",
@@ -118,6 +124,7 @@ extension Rule where T == Int {
 }
 
 extension Rule where T == Double {
+    /// A number in a range.
     public static func range(_ range: ClosedRange<Double>) -> Rule<Double> {
         Rule(
             "must be from \(range.lowerBound) to \(range.upperBound)",
@@ -127,7 +134,7 @@ extension Rule where T == Double {
 }
 
 extension Rule where T == String {
-    /// A length in Unicode scalars, as JSON Schema counts; control characters are refused.
+    /// A length in Unicode scalars, as in JSON Schema. Control characters are not allowed.
     public static func text(_ lengths: ClosedRange<Int>) -> Rule<String> {
         Rule(
             "must have from \(lengths.lowerBound) to \(lengths.upperBound) characters, and no control characters",
@@ -156,13 +163,13 @@ extension Rule {
         ) { counts.contains($0.count) }
     }
 
-    /// The same rule where there is a value; nil passes.
+    /// Applies a rule to an optional. Nil conforms.
     public static func ifPresent<W: Value>(_ rule: Rule<W>) -> Rule<W?> where T == W? {
         Rule(rule.words, keywords: rule.keywords) { $0.map(rule.holds) ?? true }
     }
 }
 
-/// True for `[A-Za-z0-9._:-]{1,128}`, the syntax of every identifier that arrives in a path or a document.
+/// Returns whether the text matches `[A-Za-z0-9._:-]{1,128}`, the syntax of identifiers in paths and documents.
 public func isIdentifier(_ text: some StringProtocol) -> Bool {
     let bytes = text.utf8
     return (1...128).contains(bytes.count)

@@ -23,7 +23,7 @@ struct GoldenFault: Error {
     let type: String
 }
 
-/// Fills records with values that depend only on the order and the types of their fields.
+/// Fills records with values that depend only on the order and types of their fields.
 struct Sampler: FieldVisitor {
     static var readsRules: Bool { false }
     let isFull: Bool
@@ -48,7 +48,7 @@ struct Sampler: FieldVisitor {
         return (try? T(json: leaf(T.schema))) ?? .placeholder
     }
 
-    /// A document that fits the schema of a value without fields.
+    /// Returns a document that conforms to the schema of a value without fields.
     private func leaf(_ schema: JSON) -> JSON {
         if let words = schema["enum"]?.items { return words[count % words.count] }
         if let alternative = (schema["anyOf"] ?? schema["oneOf"])?.items?.first { return leaf(alternative) }
@@ -56,7 +56,7 @@ struct Sampler: FieldVisitor {
         case "boolean": return .bool(count.isMultiple(of: 2))
         case "integer": return .int(count)
         case "number": return .double(Double(count) + 0.5)
-        // The weights of the hours of a week.
+        // A usage profile has one weight for each hour of the week.
         case "array": return .array((0..<168).map { .int($0) })
         case "string" where schema["format"]?.string == "date-time":
             return .string("2026-01-\(10 + count % 20)T12:30:00.250Z")
@@ -66,7 +66,7 @@ struct Sampler: FieldVisitor {
     }
 }
 
-/// A value that holds others.
+/// A value that contains others.
 private protocol SampledContainer: Value {
     static func sample(_ sampler: inout Sampler) -> Self
 }

@@ -3,13 +3,13 @@ import Records
 import TestSupport
 import Testing
 
-/// The stored and the sent form of every record, byte for byte.
+/// Compares the JSON, the binary form and the schema of every record with stored texts, byte for byte.
 ///
-/// A change of the binary form of a machine's state needs a new state version. A change of JSON changes the contract.
-/// `STORE_GOLDEN=Tests/Golden/Forms swift test --skip-build --filter GoldenTests` stores the forms anew.
+/// A change in the binary form of a machine's state requires a new state version. A change in JSON changes the contract.
+/// `STORE_GOLDEN=Tests/Golden/Forms swift test --skip-build --filter GoldenTests` replaces the stored forms.
 @Suite("Golden forms of records") struct RecordGoldenTests {
     @Test(arguments: RecordModule.all)
-    func `every record has the stored bytes`(_ module: RecordModule) throws {
+    func `every record has the stored JSON, binary form and schema`(_ module: RecordModule) throws {
         let forms = try module.records.map { try GoldenForm.text(of: $0, in: module) }.joined()
         if let folder = ProcessInfo.processInfo.environment["STORE_GOLDEN"] {
             try Data(forms.utf8).write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(module.name).txt"))

@@ -8,7 +8,7 @@ extension FetchEvent {
 
         public var fleet: String?
         public var profile: ProfileName = .ios18
-        /// A name of the IANA time zone database; nil stands for UTC.
+        /// A name of the IANA time zone database; nil means UTC.
         public var timeZone: String?
     }
 

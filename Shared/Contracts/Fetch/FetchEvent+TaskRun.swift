@@ -3,7 +3,7 @@ public import Timeline
 
 // The runs of task requests, from the wake to the end.
 extension FetchEvent {
-    /// The system woke an app for a task request, which is no longer pending.
+    /// The system woke an app for a task request. The request is no longer pending.
     public struct TaskStarted: EventData {
         public static let type = "fetch.task.started"
 

@@ -12,7 +12,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .presented
     }
 
-    /// The user opened a notification, and its app comes on screen.
+    /// The user opened a notification, and its app came on screen.
     public struct NotificationOpened: EventData {
         public static let type = "push.notification.opened"
 

@@ -13,7 +13,7 @@ extension TransferEvent {
         public var until: Instant
     }
 
-    /// An app claimed the file of a download before the download finished.
+    /// An app claimed the file of a download before `didFinishDownloadingTo`.
     public struct FileReserved: TransferTaskEventData {
         public static let type = "transfer.file.reserved"
 

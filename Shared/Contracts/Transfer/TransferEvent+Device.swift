@@ -41,7 +41,7 @@ extension TransferEvent {
 
         /// The last time at which the device could reach the service.
         public var from: Instant
-        /// The first moment at which it can again.
+        /// The first time at which the device could reach the service again.
         public var until: Instant
     }
 }

@@ -2,7 +2,7 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// An app created a task, which starts at once.
+    /// An app created a task, which started at once.
     public struct TaskCreated: TransferTaskEventData {
         public static let type = "transfer.task.created"
 

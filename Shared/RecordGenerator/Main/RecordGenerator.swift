@@ -1,21 +1,23 @@
 import Foundation
 import RecordGeneration
 
-/// Generates what a record needs beside its declaration: the initializer of its members, a placeholder, and the visit of its
-/// fields. Of an event family: its catalogue.
+/// Generates the code that records and event families need beside their declarations.
+///
+/// A record gets a memberwise initializer, a placeholder and the method that visits its fields. An event family gets its
+/// catalogue.
 ///
 /// A record is declared once, as a structure with stored properties:
 ///
-///     /// A task may move.
+///     /// An attempt of a task was scheduled.
 ///     public struct AttemptScheduled: EventData {
 ///         public static let type = "transfer.attempt.scheduled"
 ///         public var epoch: Int
-///         public var app: String?
-///         enum Constraints { static let epoch = Constraint.range(0...9) }
+///         public var app: Nullable<String>
+///         enum Constraints { static let epoch: Rule<Int> = .range(0...9) }
 ///     }
 ///
-/// The order of the properties is the order of the binary form. `Records` has the type aliases `Nullable`, `Defaulted` and
-/// `Flattened`, which say how JSON has a property. A record that declares `visit` itself is left alone.
+/// The order of the properties is the order of the binary form. The type aliases `Nullable`, `Defaulted` and `Flattened`
+/// of `Records` decide the form of a property in JSON. The generator skips a record that declares `visit` itself.
 ///
 /// Usage: RecordGenerator SOURCE OUTPUT
 @main enum RecordGenerator {
