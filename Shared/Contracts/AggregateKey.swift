@@ -1,12 +1,12 @@
 public import Records
 
-/// The key of an aggregate: `device:…`, `fleet:…`, `team:…` or `channel:…`. ¶ The events of one key are in one
-/// partition and have an order there.
+/// The key of an aggregate: `device:…`, `fleet:…`, `team:…` or `channel:…`.
 ///
-/// Everything with the same key lives in the same partition, and is in order there.
+/// The events of one key are in one partition and have an order there.
 public struct AggregateKey: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
+    /// Creates a key from its text, `<kind>:<id>`.
     public init(_ text: String) { description = text }
 
     /// Returns the key of a device.

@@ -32,6 +32,7 @@ public struct EventKind<Family: EventFamily>: Sendable {
     public let type: String
     public let version: Int
     public let summary: String
+    /// Returns the JSON Schema of the data.
     public let schema: @Sendable () -> JSON
     let decode: @Sendable ([UInt8]) throws(DocumentError) -> Family
 

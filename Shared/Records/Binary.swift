@@ -5,6 +5,7 @@
 public struct BinaryWriter: FieldVisitor {
     @inlinable public static var readsRules: Bool { false }
     @usableFromInline var buffer: [UInt8] = []
+    /// The bytes written so far.
     @inlinable public var bytes: [UInt8] { buffer }
 
     public init() { buffer.reserveCapacity(512) }
@@ -41,6 +42,7 @@ public struct BinaryReader: FieldVisitor {
     @inlinable public var isMalformed: Bool { hasFailed }
     @usableFromInline var hasFailed = false
 
+    /// Creates a reader at the start of the bytes.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Whether the whole input was read and is well-formed.

@@ -34,6 +34,7 @@ public struct JSONReader: FieldVisitor {
     @usableFromInline var members: [JSON.Member] = []
     @usableFromInline var known: [String] = []
 
+    /// Creates a reader. A lenient reader ignores unknown members.
     public init(lenient: Bool = false) { isLenient = lenient }
 
     /// Adds a fault at the current JSON pointer.

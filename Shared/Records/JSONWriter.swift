@@ -1,6 +1,7 @@
 /// Writes JSON text. Object members are sorted by the UTF-8 bytes of their names, so equal values have equal bytes.
 public struct JSONWriter: FieldVisitor {
     @inlinable public static var readsRules: Bool { false }
+    /// The JSON text written so far, in UTF-8.
     @inlinable public var bytes: [UInt8] { buffer }
     @usableFromInline var buffer: [UInt8] = []
     /// The members of the current object: the name and the range of `"name":value` in `buffer`.
@@ -67,6 +68,7 @@ public struct JSONWriter: FieldVisitor {
         buffer.append(UInt8(ascii: "]"))
     }
 
+    /// Writes `null`.
     public mutating func null() { buffer.append(contentsOf: "null".utf8) }
     public mutating func write(_ truth: Bool) { buffer.append(contentsOf: truth ? "true".utf8 : "false".utf8) }
     public mutating func write(_ number: Int) { buffer.append(contentsOf: String(number).utf8) }

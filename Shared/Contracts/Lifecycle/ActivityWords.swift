@@ -19,13 +19,13 @@ public enum ActivityKind: String, Word {
     }
 }
 
-/// Why an activity stopped.
+/// The reason why an activity stopped.
 public enum ActivityEnd: String, Word {
     /// The app stopped it.
     case app
     /// The system paused the location updates because the device had not moved for a long time.
     case paused
-    /// The app must not do it in the background.
+    /// The app is not allowed to do it in the background.
     case notAllowed
     /// The user revoked the required authorization.
     case notAuthorized

@@ -10,7 +10,7 @@ extension LifecycleEvent {
         public var manifest: Manifest
     }
 
-    /// An app was uninstalled.
+    /// An app was uninstalled with all its state.
     public struct AppUninstalled: EventData {
         public static let type = "lifecycle.app.uninstalled"
 

@@ -29,7 +29,7 @@ public enum WakeKind: String, Word {
     /// A launch to reopen the VoIP socket after the device started or the app died.
     case voipSocket
 
-    /// The reason of the kind.
+    /// The reason for a wake of this kind.
     public var reason: WakeReason {
         switch self {
         case .fetch: .fetch

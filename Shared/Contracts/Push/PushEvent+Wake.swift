@@ -47,7 +47,8 @@ extension PushEvent {
         public var status: ConsoleStatus = .wakeRefused
     }
 
-    /// `push` stopped waiting for an app's handler, because the app ended or the device had too many pending wakes.
+    /// `push` stopped waiting for an app's handler, because the app ended or the device had too many pending
+    /// notifications.
     public struct WakeEnded: EventData {
         public static let type = "push.wake.ended"
 

@@ -15,7 +15,7 @@ public enum ConnectionKind: String, Word { case stream, poll }
 /// The reason why a connection ended.
 public enum ConnectionEnd: String, Word {
     case closed, replaced, networkLost, powerLost, pollMissed, deregistered
-    /// The process with the connection stopped renewing its lease.
+    /// The process that held the connection stopped renewing its lease.
     case processLost
 }
 
@@ -38,7 +38,7 @@ public enum PresentationCause: String, Word {
     case ended
     /// The app is on screen or declares no mode that lets a notification wake it.
     case notWoken
-    /// The device has too many pending wakes to wait for the handler.
+    /// The device has too many pending notifications to wait for the handler.
     case notAwaited
 }
 

@@ -109,6 +109,7 @@ public struct ResponseHead: Record, Equatable {
 
 /// An `NSError` of the URL loading system.
 public struct TransferFailure: Record, Equatable {
+    /// The error domain of all transfer failures.
     public static let domain = "NSURLErrorDomain"
 
     public var code: Int

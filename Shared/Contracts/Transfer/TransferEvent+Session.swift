@@ -63,7 +63,7 @@ extension TransferEvent {
         public var wake: String
     }
 
-    /// The wake for the events of a session ended.
+    /// The wake for the events of a session ended or was refused.
     public struct WakeEnded: EventData {
         public static let type = "transfer.wake.ended"
 

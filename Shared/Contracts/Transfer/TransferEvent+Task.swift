@@ -52,7 +52,7 @@ extension TransferEvent {
         public var task: Int
     }
 
-    /// A running task started to wait for a reason.
+    /// A running task was held back for the reason in `waiting`.
     public struct TaskHeld: TransferTaskEventData {
         public static let type = "transfer.task.held"
 

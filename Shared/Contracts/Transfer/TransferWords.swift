@@ -7,6 +7,7 @@ public enum AppPresence: String, Word {
     /// Whether the app's code can run.
     public var isRunning: Bool { self == .foreground || self == .background }
 
+    /// Creates the presence of an app from its state in `lifecycle`.
     public init(_ state: AppState) {
         switch state {
         case .notRunning: self = .notRunning
