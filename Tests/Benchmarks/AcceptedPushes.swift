@@ -1,12 +1,12 @@
 import Foundation
 import TestSupport
 
-/// Notifications accepted from providers against what the same process answers over HTTP/2 without looking anything up, with
-/// the load generator on the same processors.
+/// Compares accepted notifications with plain answers of the same process over HTTP/2.
 ///
-/// h2load sends over TLS, over one connection and over sixteen, to 2,000 devices that are offline: each 200 is one committed
-/// transition of two events or three, and takes the place of the notification before. A plain answer is `BadPath`; one request in
-/// a thousand is a notification there too, since a connection has one stream until it has shown a valid token.
+/// h2load uses the same processors. It sends over TLS, over one connection and over sixteen, to 2,000 offline devices.
+/// Each 200 is one committed transition of two or three events, and replaces the previous notification. A plain answer
+/// is `BadPath`; one request in 1,000 is a notification there too, because a connection has one stream until it has
+/// sent a valid token.
 struct AcceptedPushes {
     let seconds: Int
     private let devices = 2000
@@ -19,7 +19,7 @@ struct AcceptedPushes {
         Report.progress("registering \(devices) devices")
         let tokens = try await rig.makeDevices(devices + 50)
         let pushes = tokens.prefix(devices).map { "\(rig.apns)/3/device/\($0)" }
-        // To devices of their own: one that gets too many is held back.
+        // Each run has its own devices, because a device with too many notifications is throttled.
         let plain = tokens.dropFirst(devices).flatMap { token in
             ["\(rig.apns)/3/device/\(token)"] + (1..<1000).map { "\(rig.apns)/plain/\($0)" }
         }
@@ -28,7 +28,7 @@ struct AcceptedPushes {
             var ratios: [Double] = []
             var failures = 0.0
             var answers: [Double] = []
-            // In turns, so that both have their share of whatever else the machine is busy with.
+            // Alternating runs share the other load of the machine equally.
             for _ in 0..<rounds {
                 let base = try load(plain, connections, rig.bearer)
                 let sent = try load(pushes, connections, rig.bearer)

@@ -15,22 +15,22 @@ struct AttackSuite: AsyncParsableCommand {
             judges it; a second one ends the command at once.
             """)
 
-    @Option(help: "Minutes of the attack; the start and the audit come on top.")
+    @Option(help: "Minutes of the attack, without the start and the audit.")
     var minutes = 1.0
 
-    @Option(help: "The seed that all choices follow from; a random one by default.")
+    @Option(help: "The seed of all random choices; random by default.")
     var seed: UInt64?
 
-    @Option(help: "Processes of each of lifecycle, fetch, push and transfer.")
+    @Option(help: "The number of processes of each of lifecycle, fetch, push and transfer.")
     var replicas = 2
 
-    @Option(help: "Devices of the honest clients.")
+    @Option(help: "The number of devices of the honest clients.")
     var devices = 16
 
-    @Option(help: "Commands a second of the honest clients.")
+    @Option(help: "Commands per second of the honest clients.")
     var rate = 40
 
-    @Option(help: "Hostile requests a second; 0 for none.")
+    @Option(help: "Hostile requests per second; 0 for none.")
     var hostile = 20
 
     @Option(help: "Mean seconds between two faults; 0 for none.")

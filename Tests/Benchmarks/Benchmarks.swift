@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// Measures and attacks the suite; without a subcommand it measures.
+/// Measures and attacks the suite; the default subcommand measures.
 @main
 struct Benchmarks: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,7 +9,7 @@ struct Benchmarks: AsyncParsableCommand {
         subcommands: [Measure.self, AttackSuite.self, KnownToAll.self], defaultSubcommand: Measure.self)
 }
 
-/// Measures the architecture's promises, each figure as a ratio to a real reference in the same run.
+/// Measures the main figures, each as a ratio to a reference in the same run.
 struct Measure: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines
@@ -30,31 +30,31 @@ struct Measure: AsyncParsableCommand {
             `transfer-bytes`, and for that nginx and curl too; starts a private database cluster.
             """)
 
-    @Argument(help: "What to measure: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
+    @Argument(help: "The subjects: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
     var subjects: [Subject] = Subject.allCases
 
-    @Option(help: "Seconds for each measurement.")
+    @Option(help: "The duration of each measurement in seconds.")
     var seconds = 10
 
-    @Option(help: "Connections of the load generator.")
+    @Option(help: "The number of connections of the load generator.")
     var connections = 512
 
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
-    @Option(help: "Devices: by default 10000 on fleet streams, 5000 connected to push, 50000 that fetch schedules.")
+    @Option(help: "Devices; by default 10000 on fleet streams, 5000 connected to push, 50000 that fetch schedules.")
     var devices: Int?
 
-    @Option(help: "Apps of each device that fetch schedules.")
+    @Option(help: "The number of apps on each device that fetch schedules.")
     var apps = 20
 
-    @Option(help: "MiB of the large file that is transferred.")
+    @Option(help: "The size of the large file in MiB.")
     var mebibytes = 1024
 
-    @Option(help: "Transfers of 1 MiB at once: a multiple of 25.")
+    @Option(help: "The number of concurrent transfers of 1 MiB, a multiple of 25.")
     var transfers = 1000
 
-    @Option(help: "Events that operators ask about.")
+    @Option(help: "The number of events in the log that operators query.")
     var events = 10_000_000
 
     func validate() throws {

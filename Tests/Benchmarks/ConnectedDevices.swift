@@ -7,12 +7,11 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Five thousand devices that hold their connections to one process: what each costs in its memory, and how long a
-/// notification is on its way from the moment at which the log has it.
+/// Measures 5,000 devices connected to one process: the memory of each, and the time from the log to the device.
 struct ConnectedDevices {
     let devices: Int
     let seconds: Int
-    /// Notifications a second, well below what the process can take: the latency is of the way, not of a queue.
+    /// Notifications per second, well below the capacity of the process, so that no queue adds to the latency.
     private let rate = 400
 
     func run() async throws {
@@ -33,7 +32,7 @@ struct ConnectedDevices {
                         count.add()
                     }
                 }
-                // As many at once as a listening socket takes.
+                // The backlog of a listening socket limits concurrent connects.
                 if number % 100 == 99 { try await opened.reaches(number + 1 - 100) }
             }
             try await opened.reaches(devices)
@@ -98,7 +97,7 @@ struct ConnectedDevices {
     }
 }
 
-/// When each notification came first, in milliseconds since 1970.
+/// The first arrival of each notification, in milliseconds since 1970.
 private final class Moments: Sendable {
     let all = Mutex<[String: Double]>([:])
 }

@@ -7,11 +7,11 @@ import Records
 import TestSupport
 import Timeline
 
-/// Devices of `fetch` in memory, as its workers hold them while they decide, and a `lifecycle` that grants every wake.
+/// Devices of `fetch` in memory, in the form that its workers hold, with a `lifecycle` that grants every wake.
 struct FetchFleet: Sendable {
     private let policy: FetchPolicy
     private var devices: [Aggregate<FetchMachine>] = []
-    /// What each partition holds.
+    /// The devices of a partition.
     private var ledgers: [MomentLedger]
     private var ahead = Heap<Happening>()
     private(set) var now: Instant
@@ -35,7 +35,7 @@ struct FetchFleet: Sendable {
         var app: String?
         var fetch: String?
 
-        /// Deadlines before inputs.
+        /// A worker runs deadlines before inputs.
         static func < (one: Happening, other: Happening) -> Bool {
             (one.at, one.kind.rawValue, one.device) < (other.at, other.kind.rawValue, other.device)
         }
@@ -51,7 +51,7 @@ struct FetchFleet: Sendable {
         (0..<partitions).map { MomentLedger(ceiling: policy.ceiling, partition: $0, partitions: partitions) }
     }
 
-    /// A device like another one, which has got a network: all its apps get their moments.
+    /// A copy of a device that gets a network, so that all its apps get time slots.
     static func online(
         _ model: Aggregate<FetchMachine>, _ name: String, _ policy: FetchPolicy, _ ledgers: inout [MomentLedger]
     ) throws -> Aggregate<FetchMachine> {
@@ -80,7 +80,7 @@ struct FetchFleet: Sendable {
         ahead.insert(Happening(at: due, kind: .deadline, device: device))
     }
 
-    /// Lets time pass until this thread has used so much of its processor.
+    /// Waits until this thread has used an amount of processor time.
     mutating func pass(processorSeconds limit: Double) throws {
         let begun = ThisProcess.threadSeconds
         repeat {

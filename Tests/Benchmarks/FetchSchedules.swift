@@ -11,17 +11,15 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// A million apps whose background refreshes `fetch` schedules: what waiting costs, and how fast it decides when time
-/// passes.
+/// Measures the background refreshes of a million apps: the cost of waiting, and the rate of decisions.
 ///
-/// Every device gets a network at one moment, and so all its apps get their moments, under a ceiling of 1,000 wakes a
-/// second. Each refresh that comes due is answered as `lifecycle` would, and every end of one makes all apps of its device
-/// be looked at again.
+/// All devices get a network at the same time, so all apps get time slots, with at most 1,000 wakes a second. Each due
+/// refresh gets an answer as from `lifecycle`, and each end of a refresh makes `fetch` review all apps of the device.
 struct FetchSchedules {
     let devices: Int
     let apps: Int
     let seconds: Int
-    /// So many devices have lived through a week; the others are like one of them.
+    /// The number of devices that live through a week; all others are copies of them.
     private let models = 32
     private let batch = 500
 
@@ -40,8 +38,8 @@ struct FetchSchedules {
             try await Task.sleep(for: .seconds(seconds))
             let idle = 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds)
             let before = ThisProcess.residentBytes
-            Report.figure("resident memory of the process, none in it", before / 1_048_576, "MB")
-            Report.bound("processor while none is due", idle, "% of one", limit: 10)
+            Report.figure("resident memory of the process without devices", before / 1_048_576, "MB")
+            Report.bound("processor time while no refresh is due", idle, "% of one", limit: 10)
             let fleet = try await load(bench)
             let memory = (ThisProcess.residentBytes - before) / Double(fleet.count)
             let stored = Double(fleet.storedBytes) / Double(fleet.count)
@@ -55,12 +53,12 @@ struct FetchSchedules {
         Report.figure("refreshes that came due", Double(fleet.refreshes), "")
         Report.figure("time that passed", Double((fleet.now - .monday).milliseconds) / 60_000, "minutes")
         Report.figure("decisions", Double(fleet.decisions) / took, "per second of one processor")
-        Report.figure("their events", Double(fleet.events) / took, "per second of one processor")
+        Report.figure("events of the decisions", Double(fleet.events) / took, "per second of one processor")
         Report.figure("pgbench, events", plain, "per second")
-        // Every event that is decided is a row that PostgreSQL must take, and the inserts have all processors: what one of
-        // them decides is held against that.
+        // PostgreSQL must insert a row for each decided event, with all processors. The ratio compares this rate with
+        // the decisions of one processor.
         Report.ratio("events decided ÷ pgbench", Double(fleet.events) / took / plain, reach: 0.25)
-        // Due, woken, completed.
+        // The events `due`, `woken` and `completed`.
         Report.ratio("refreshes ÷ the ceiling's 1,000 a second", Double(fleet.decisions) / took / 3 / 1000, reach: 1)
     }
 
@@ -70,8 +68,8 @@ struct FetchSchedules {
         return policy
     }
 
-    /// Devices without network, whose apps want refreshes from Monday on; the user opens each app once a day, at an hour of
-    /// its own.
+    /// Devices without a network, whose apps want refreshes from Monday on. The user opens each app once a day, each at
+    /// its own hour.
     private func lived() throws -> [Aggregate<FetchMachine>] {
         var random = SplitMix64(seed: 1)
         let names = (0..<apps).map { "com.example.app\($0)" }
@@ -96,7 +94,7 @@ struct FetchSchedules {
         }
     }
 
-    /// Gives all apps their moments, and stores the states as the runtime would have.
+    /// Gives all apps time slots, and stores the states as the runtime does.
     private func fill(_ bench: Bench) async throws {
         let insert = Statement(
             """
@@ -129,7 +127,7 @@ struct FetchSchedules {
             if part.endIndex % 10_000 == 0 { Report.progress("\(part.endIndex) devices stored") }
         }
         try await bench.cluster.sql("VACUUM ANALYZE \"fetch\".states", database: bench.name)
-        Report.figure("apps given a moment", Double(devices * apps) / took, "per second of one processor")
+        Report.figure("apps that get a time slot", Double(devices * apps) / took, "per second of one processor")
     }
 
     private func load(_ bench: Bench) async throws -> FetchFleet {

@@ -6,8 +6,9 @@ import Postgres
 import Runtime
 import TestSupport
 
-/// A log of many events over four days, of the types that a fleet makes in about the shares in which it makes them, with the
-/// schemas of `lifecycle` and of `ops`, and `ops` over it.
+/// A log of many events over four days, with the schemas of `lifecycle` and `ops`, and a running `ops`.
+///
+/// The event types have about the shares of a real fleet.
 final class FilledLog: Sendable {
     static let partitions = 16
     static let devices = 10_000
@@ -21,7 +22,7 @@ final class FilledLog: Sendable {
     let ops: ChildProcess
     let pool: ConnectionPool
 
-    /// - Parameter events: how many, at least; each partition has the same number.
+    /// - Parameter events: the least number of events; each partition has the same number.
     static func make(events: Int) async throws -> FilledLog {
         let cluster = try await PrivateCluster.make(
             settings: ["shared_buffers": "1GB", "max_wal_size": "8GB", "maintenance_work_mem": "256MB"])
@@ -73,7 +74,7 @@ final class FilledLog: Sendable {
         try await cluster.destroy()
     }
 
-    /// Each day's table is made as the log makes its own; the events of a partition follow one another evenly.
+    /// Creates each day's table as the log does, with evenly spaced events.
     private static func fill(_ pool: ConnectionPool, each: Int) async throws {
         let keys = (0..<devices).map { AggregateKey.device("device-\($0)") }
         _ = try await pool.run([
@@ -108,7 +109,7 @@ final class FilledLog: Sendable {
         }
     }
 
-    /// Events of one partition. Parameters: partition, how many.
+    /// The events of one partition. Parameters: the partition and the number of events.
     private static let insert = Statement(
         """
         WITH head AS (UPDATE bus.partitions SET head = $2 WHERE partition = $1),
@@ -138,7 +139,7 @@ final class FilledLog: Sendable {
                     'wake', gen_random_uuid(), 'state', CASE WHEN kind < 160 THEN 'background' ELSE 'suspended' END) AS data) AS t
         """)
 
-    /// How many events `ops` has still to count.
+    /// The number of events that `ops` has not counted yet.
     func uncounted() async throws -> Int {
         try await pool.run(
             Call(

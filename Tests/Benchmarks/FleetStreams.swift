@@ -11,11 +11,11 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Ten thousand devices that hear over the streams of their fleets, all from one process: what a device costs in its
-/// memory against what is stored of it, and how long an order is on its way from the log.
+/// Measures 10,000 devices on the streams of their fleets from one process: the memory of each device as a ratio to its
+/// stored state, and the time from the log to the stream.
 ///
-/// Four fleets, each over four streams of four partitions. Every device is sent home and opened again, and each of its
-/// orders must come exactly once.
+/// Each of the four fleets has four streams of four partitions. The user opens and leaves an app on every device, and
+/// each order must arrive exactly once.
 struct FleetStreams {
     let devices: Int
     private let fleets = 4
@@ -46,7 +46,7 @@ struct FleetStreams {
         first.signal(SIGTERM)
         _ = try await first.exit(within: 60)
 
-        // Another process, which knows of no device yet.
+        // Another process, which has no device in memory yet.
         let service = try ChildProcess.start(program, arguments)
         try await service.waitForLine(containing: "is ready", within: 60)
         let idle = try residentBytes(service)
@@ -78,7 +78,7 @@ struct FleetStreams {
         try await cluster.destroy()
     }
 
-    /// - Returns: how long the commands took, and how long it took until their last order was there.
+    /// - Returns: the duration of the commands, and the time until the last order arrived.
     private func sendToAll(_ client: FleetClient, _ arrivals: Arrivals) async throws -> (Duration, Duration) {
         let began = ContinuousClock.now
         try await everyDevice { device, _ in
@@ -142,15 +142,15 @@ struct FleetStreams {
         Report.figure("commands", 2 * count / (sending / .seconds(1)), "per second")
         Report.figure("orders on the streams", Double(delays.count) / (took / .seconds(1)), "per second")
         Report.bound("orders lost", Double(missing), "", limit: 0)
-        Report.bound("orders told twice, or to another fleet", Double(arrivals.faults), "", limit: 0)
+        Report.bound("orders sent twice, or to another fleet", Double(arrivals.faults), "", limit: 0)
         Report.figure("append to arrival, p50", percentile(0.5), "ms")
         Report.figure("append to arrival, p99", percentile(0.99), "ms")
         Report.figure("stored state of a device", stored, "bytes")
-        Report.figure("memory a device: to stream its orders", (bytes.open - bytes.idle) / count, "bytes")
-        Report.figure("memory a device: when all were at work", (bytes.busy - bytes.idle) / count, "bytes")
-        Report.figure("memory of the process at last", bytes.busy / 1_048_576, "MB")
+        Report.figure("memory of a device with an open stream", (bytes.open - bytes.idle) / count, "bytes")
+        Report.figure("memory of a device after commands to all", (bytes.busy - bytes.idle) / count, "bytes")
+        Report.figure("memory of the process at the end", bytes.busy / 1_048_576, "MB")
         Report.bound(
-            "memory a device at work ÷ stored state", (bytes.busy - bytes.idle) / count / stored, "", limit: 40)
+            "memory of a device after commands ÷ state", (bytes.busy - bytes.idle) / count / stored, "", limit: 40)
     }
 
     private func residentBytes(_ process: ChildProcess) throws -> Double {
@@ -161,7 +161,7 @@ struct FleetStreams {
     }
 }
 
-/// When each order came, and whether it was the only time.
+/// The arrival of each order, and the number of duplicates.
 private final class Arrivals: Sendable {
     private struct State {
         var moments: [String: Double] = [:]
@@ -170,16 +170,16 @@ private final class Arrivals: Sendable {
 
     private let state = Mutex(State())
     private let expected: Int
-    /// Fires when all orders are there.
+    /// Fires when all orders have arrived.
     let all = Signal<Void>()
 
     init(expected: Int) { self.expected = expected }
 
-    /// By order, in milliseconds since 1970.
+    /// The arrival of each order, in milliseconds since 1970.
     var moments: [String: Double] { state.withLock { $0.moments } }
     var faults: Int { state.withLock { $0.faults } }
 
-    /// - Parameter isOwn: whether it is an order of the stream's fleet.
+    /// - Parameter isOwn: whether the order belongs to the stream's fleet.
     func note(_ order: String, isOwn: Bool) {
         let now = Date().timeIntervalSince1970 * 1000
         let count = state.withLock { state in
@@ -192,7 +192,7 @@ private final class Arrivals: Sendable {
 
 private struct FleetClient: Sendable {
     let base: String
-    /// The shared one opens eight connections to a host at most, and each stream holds one.
+    /// The shared client opens at most eight connections to a host, and each stream needs one.
     private let http: HTTPClient
 
     init(base: String) {
@@ -216,7 +216,8 @@ private struct FleetClient: Sendable {
         }
     }
 
-    /// Reads a fleet's stream until it is cancelled. Nobody resumes: an order that is lost is missing.
+    /// Reads a fleet's stream until it is cancelled, without a new connection after an error: a lost order stays
+    /// missing.
     func follow(_ path: String, _ opened: Tally, _ arrivals: Arrivals) async throws {
         let request = HTTPClientRequest(url: base + path)
         let response = try await http.execute(request, timeout: .minutes(20))

@@ -14,16 +14,16 @@ struct KnownToAll: AsyncParsableCommand {
             --before, from a run of another version on the same machine.
             """)
 
-    @Option(help: "Devices, each of which is used at once.")
+    @Option(help: "The number of devices; commands follow each launch immediately.")
     var rounds = 1000
 
-    @Option(help: "Processes of each of lifecycle, fetch, push and transfer.")
+    @Option(help: "The number of processes of each of lifecycle, fetch, push and transfer.")
     var replicas = 2
 
-    @Option(help: "Clients at once.")
+    @Option(help: "The number of concurrent clients.")
     var clients = 4
 
-    @Option(help: "Microseconds of processor time of an accepted command, of the version to compare with.")
+    @Option(help: "The processor time of an accepted command in the version to compare with, in microseconds.")
     var before: Double?
 
     func validate() throws {
@@ -37,7 +37,7 @@ struct KnownToAll: AsyncParsableCommand {
         known.rounds = rounds
         known.replicas = replicas
         known.clients = clients
-        Report.heading("Devices that a service may not have heard of yet")
+        Report.heading("Devices that a service may not know yet")
         let figures = try await known.run { Report.progress($0) }
         let refusals = figures.refusals.values.reduce(0, +)
         Report.figure("commands right after a launch", Double(figures.commands), "")
@@ -56,7 +56,7 @@ struct KnownToAll: AsyncParsableCommand {
         Report.figure("accepted, known device, p99", percentile(figures.accepted, 0.99) * 1000, "ms")
         Report.figure("processor time of an accepted command", figures.microsecondsPerCommand, "µs")
         if let before {
-            Report.figure("the same ÷ before", figures.microsecondsPerCommand / before, "")
+            Report.figure("processor time ÷ compared version", figures.microsecondsPerCommand / before, "")
         }
     }
 

@@ -8,8 +8,9 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// Events appended by the runtime (decided, stored with their states, answered) against pgbench, which inserts batches of the
-/// same size into a table of the same columns and indexes.
+/// Compares events that the runtime decides, stores with their states and answers with rows that pgbench inserts.
+///
+/// pgbench inserts batches of the same size into a table with the same columns and indexes.
 struct LogAppends {
     let seconds: Int
     private static let batch = 200
@@ -43,7 +44,7 @@ struct LogAppends {
         }
     }
 
-    /// - Returns: how many rows of the shape of events it inserts in a second.
+    /// - Returns: the number of inserted rows per second, in the shape of events.
     static func pgbench<M>(_ bench: MachineBench<M>, seconds: Int) async throws -> Double {
         try await bench.cluster.sql(
             """
@@ -54,7 +55,7 @@ struct LogAppends {
             CREATE INDEX ON plain (partition, correlationid);
             """, database: bench.name)
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
-        // pgbench takes a colon with a letter behind it for a variable, in quotes too.
+        // pgbench reads a colon and a letter as a variable, even in quotes.
         try """
         \\set p random(0, \(MachineBench<M>.partitions - 1))
         INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
@@ -63,8 +64,8 @@ struct LogAppends {
             '{"amount": 1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(batch)) AS n;
         """.write(to: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: script) }
-        // A number of transactions and no time: its alarm would not get through, since this thread blocks signals and the
-        // program inherits that.
+        // A number of transactions instead of a duration: this thread blocks signals and pgbench inherits that, so its
+        // alarm would not arrive.
         let output = try tool(
             "pgbench",
             ["-n", "-c8", "-j2", "-t\(20 * seconds)", "-M", "prepared", "-f", script.path, bench.url])

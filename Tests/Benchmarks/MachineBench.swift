@@ -11,7 +11,7 @@ import Timeline
 
 typealias CounterBench = MachineBench<Counter>
 
-/// A cluster of its own that flushes to disk, with a log of 16 partitions and the schema of one machine.
+/// A private cluster that flushes to disk, with a log of 16 partitions and the schema of one machine.
 struct MachineBench<M: Machine> {
     static var partitions: Int { 16 }
     let cluster: PrivateCluster
@@ -38,7 +38,7 @@ struct MachineBench<M: Machine> {
         pool = ConnectionPool(options, size: 8, logger: logger)
     }
 
-    /// - Returns: what the body gives, once the runtime has ended and the cluster is gone.
+    /// - Returns: the result of the body, after the end of the runtime and the removal of the cluster.
     func running<Outcome: Sendable>(
         _ policy: M.Policy, _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
     ) async throws -> Outcome {
@@ -67,7 +67,7 @@ struct MachineBench<M: Machine> {
                 [.int(Int(moment.milliseconds))]))
     }
 
-    /// How many events the log holds.
+    /// The number of events in the log.
     func events() async throws -> Int {
         try await pool.run(Call(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].int(0)
     }

@@ -1,10 +1,11 @@
 import Foundation
 import Records
 
-/// Bytes a second that devices' tasks move from and to nginx, and that this service serves and receives, each against stock
-/// tools that do the same with the same nginx on the same disk: one large file, and 1,000 small ones at once.
+/// Measures the throughput of tasks of devices with nginx, and of downloads and uploads at this service.
 ///
-/// The service makes durable whatever it reports, hashes what passes, and logs its progress; nginx and curl do none of that.
+/// Each has a ratio to a stock tool that does the same with the same nginx on the same disk: one large file, and 1,000
+/// small files at once. The service flushes all bytes that it reports, hashes all bytes and logs its progress; nginx
+/// and curl do not.
 struct MovedBytes {
     let mebibytes: Int
     let transfers: Int
@@ -12,7 +13,7 @@ struct MovedBytes {
     private let devices = 25
 
     func run() async throws {
-        Report.heading("Bytes that move")
+        Report.heading("Throughput of transfers")
         let rig = try await TransferRig.start(mebibytes: mebibytes)
         try await rig.makeDevice("one", file: "large")
         let out = rig.folder.appending(path: "out").path
@@ -51,7 +52,8 @@ struct MovedBytes {
                 { "url = \(rig.nginx)/s\($0)\nupload-file = \(www)/small" }
             ),
         ] as [(String, JSON, (Int) -> String)] {
-            // A session takes no more while its app has not been told of what is finished: others each time.
+            // A session takes no more tasks until its app has received the finished ones, so each round uses other
+            // devices.
             var fresh: [[String]] = []
             for round in 0..<rounds {
                 let names = (0..<devices).map { "\(kind)-\(round)-\($0)" }
@@ -78,7 +80,7 @@ struct MovedBytes {
         try await rig.stop()
     }
 
-    /// Does both in turns, so that both have their share of whatever else the machine is busy with.
+    /// Alternates both, so that they share the other load of the machine equally.
     private func compare(
         _ name: String, _ mebibytes: Int, ours: () async throws -> Void, theirs: () async throws -> Void
     ) async throws {
@@ -101,7 +103,7 @@ struct MovedBytes {
         return Double(mebibytes) / ((ContinuousClock.now - start) / .seconds(1))
     }
 
-    /// Lets each device carry out so many tasks, all at once.
+    /// Makes each device carry out a number of tasks, all at once.
     private func tasks(
         _ kind: String, _ count: Int, _ devices: [String], _ rig: TransferRig, _ document: JSON
     ) async throws {
@@ -110,7 +112,7 @@ struct MovedBytes {
             for device in devices {
                 group.addTask {
                     for _ in 0..<count { try await rig.create(kind, of: device, document) }
-                    // Seldom: what it costs to look is not what is measured.
+                    // Rarely, because the query itself costs time.
                     while try await rig.unfinished(device) > 0 { try await Task.sleep(for: pause) }
                 }
             }
@@ -120,7 +122,7 @@ struct MovedBytes {
 
     private func curl(_ arguments: [String]) throws { _ = try tool("curl", ["-sf"] + arguments) }
 
-    /// As many transfers, 300 at a time: more curl does not do.
+    /// The same number of transfers in groups of 300, the limit of curl.
     private func manyByCurl(_ folder: String, _ transfer: (Int) -> String) throws {
         let file = "\(folder)/transfers"
         let list = (0..<transfers).map(transfer).joined(separator: "\nnext\n")

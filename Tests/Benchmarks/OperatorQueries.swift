@@ -9,18 +9,19 @@ import Records
 import TestSupport
 import Timeline
 
-/// What operators and dashboards ask of a log of millions of events, over HTTP, one question after the other; beside it what
-/// the cheapest question costs, and the same again while a day is dropped.
+/// Measures the queries of operators and dashboards over a log of millions of events, one after the other over HTTP.
+///
+/// The report includes the cheapest query, and all queries again while the oldest day is dropped.
 struct OperatorQueries {
     let events: Int
-    /// So many questions of each kind.
+    /// The number of queries of each kind.
     private let questions = 300
 
     func run() async throws {
-        Report.heading("Questions to ops over \(events) events")
+        Report.heading("Queries to ops over \(events) events")
         let log = try await FilledLog.make(events: events)
         let begun = ContinuousClock.now
-        try await eventually(within: 3600, describe: "all is counted") { try await log.uncounted() == 0 }
+        try await eventually(within: 3600, describe: "all events are counted") { try await log.uncounted() == 0 }
         Report.figure(
             "events counted, while nothing else runs", Double(events) / (begun.duration(to: .now) / .seconds(1)),
             "per second")
@@ -38,7 +39,7 @@ struct OperatorQueries {
         case device = "events of a device"
         case type = "events of a common type"
         case rare = "events of a rare type"
-        case never = "events of a type that never was"
+        case never = "events of a type without events"
         case time = "events of ten minutes"
         case all = "events of a device, type and ten minutes"
         case typeAndTime = "events of a rare type in an hour"
@@ -82,7 +83,7 @@ struct OperatorQueries {
         var took: [Double] = []
         for number in 0..<questions + 20 {
             let seconds = try await time(http, log.address + path(&random))
-            // The first ones prepare statements and fill caches.
+            // The first queries prepare statements and fill caches.
             if number >= 20 { took.append(1000 * seconds) }
         }
         took.sort()
@@ -103,7 +104,7 @@ struct OperatorQueries {
         return begun.duration(to: .now) / .seconds(1)
     }
 
-    /// The counts are those of all events.
+    /// The counts must equal a full count of all events.
     private func check(_ log: FilledLog) async throws {
         let wrong = try await log.pool.run(
             Call(
@@ -114,15 +115,15 @@ struct OperatorQueries {
                     FULL JOIN (SELECT type, count(*) AS n FROM bus.events GROUP BY type) AS e USING (type)
                     WHERE c.n IS DISTINCT FROM e.n
                     """), rowsExpected: 1))[0].int(0)
-        guard wrong == 0 else { throw ToolFailed(description: "\(wrong) types are counted wrongly") }
+        guard wrong == 0 else { throw ToolFailed(description: "the counts of \(wrong) types are wrong") }
         Report.progress("the counts equal a full count")
     }
 
-    /// The oldest day goes while one connection appends and questions are asked.
+    /// Drops the oldest day while one connection appends and another sends queries.
     private func dropADay(_ log: FilledLog, _ http: HTTPClient) async throws {
         var logger = Logger(label: "benchmarks")
         logger.logLevel = .error
-        // Nobody has these partitions in hand: `lifecycle` has read them.
+        // No worker holds these partitions, because `lifecycle` has read them.
         _ = try await log.pool.run(
             Call(
                 Statement(
@@ -149,17 +150,17 @@ struct OperatorQueries {
         let (days, seconds) = try await dropping.value
         guard !days.isEmpty else { throw ToolFailed(description: "no day was dropped") }
         Report.figure("a day of \(events / FilledLog.days) events dropped in", seconds, "s")
-        Report.figure("an append before, median", median(before), "ms")
-        Report.figure("an append meanwhile, median", median(during), "ms")
-        Report.figure("an append meanwhile, longest", during.max() ?? .nan, "ms")
+        Report.figure("append before the drop, median", median(before), "ms")
+        Report.figure("append during the drop, median", median(during), "ms")
+        Report.figure("append during the drop, longest", during.max() ?? .nan, "ms")
         Report.figure("statistics meanwhile, longest", questions.max() ?? .nan, "ms")
         let gone = try await http.execute(
             HTTPClientRequest(
                 url: log.address + "/v1/devices/device-1/state?service=lifecycle&at=2020-01-01T00:00:00.000Z"),
             timeout: .seconds(60))
-        Report.progress("time travel to before the log is answered with \(gone.status.code)")
-        try await eventually(within: 600, describe: "all is counted") { try await log.uncounted() == 0 }
-        try await eventually(within: 60, describe: "the dropped day's counts are gone") {
+        Report.progress("a query before the start of the log returns \(gone.status.code)")
+        try await eventually(within: 600, describe: "all events are counted") { try await log.uncounted() == 0 }
+        try await eventually(within: 60, describe: "the counts of the dropped day are removed") {
             try await log.pool.run(
                 Call(
                     Statement(
@@ -168,7 +169,7 @@ struct OperatorQueries {
         }
     }
 
-    /// - Returns: how long each took, in milliseconds.
+    /// - Returns: the duration of each query, in milliseconds.
     private func appends(_ log: FilledLog, _ count: Int) async throws -> [Double] {
         let append = Statement(
             """

@@ -8,7 +8,7 @@ import Runtime
 import TestSupport
 import Timeline
 
-/// A million devices that each wait for a moment: what waiting costs, and how fast they fire when it comes.
+/// Measures a million devices with a deadline each: the cost of waiting, and the rate at which deadlines fire.
 struct PendingDeadlines {
     let count: Int
     let seconds: Int
@@ -41,7 +41,7 @@ struct PendingDeadlines {
         }
     }
 
-    /// States as the runtime would have stored them: each has heard one `ring.set`.
+    /// States as the runtime stores them after one `ring.set` each.
     private func fill(_ bench: CounterBench, _ due: Instant) async throws {
         var state = Counter()
         state.ringAt = due

@@ -52,7 +52,7 @@ final class PushRig: Sendable {
         key = P256.Signing.PrivateKey()
         bearer = Self.token(key)
         var configuration = HTTPClient.Configuration()
-        // Each stream holds a connection.
+        // Each stream needs a connection.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 20_000
         http = HTTPClient(configuration: configuration)
     }

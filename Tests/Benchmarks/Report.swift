@@ -1,6 +1,6 @@
 import Foundation
 
-/// How results are printed: a heading, figures, and the ratio with what is to be reached.
+/// Prints results: a heading, figures, and ratios with their targets.
 enum Report {
     static func heading(_ text: String) { say("\n\(text)") }
 
@@ -8,19 +8,19 @@ enum Report {
         say("  \(name.padding(toLength: 46, withPad: " ", startingAt: 0)) \(number(value)) \(unit)")
     }
 
-    /// Says how far something is that takes long.
+    /// Prints the progress of a long measurement.
     static func progress(_ text: String) { say("  … \(text)") }
 
     /// Prints a line unchanged.
     static func line(_ text: String) { say(text) }
 
-    /// - Parameter reach: the least that the architecture asks for.
+    /// - Parameter reach: the lowest acceptable ratio.
     static func ratio(_ name: String, _ value: Double, reach: Double) {
         let verdict = value >= reach ? "reached" : "NOT reached"
         say("  \(name.padding(toLength: 46, withPad: " ", startingAt: 0)) \(number(value)) (\(reach): \(verdict))")
     }
 
-    /// - Parameter limit: the most that is acceptable.
+    /// - Parameter limit: the highest acceptable value.
     static func bound(_ name: String, _ value: Double, _ unit: String, limit: Double) {
         let verdict = value <= limit ? "kept" : "NOT kept"
         say(
@@ -28,7 +28,7 @@ enum Report {
         )
     }
 
-    /// At once, also into a file or a pipe.
+    /// Flushes every line, also into a file or a pipe.
     private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
     private static func number(_ value: Double) -> String {
@@ -41,7 +41,7 @@ func median(_ values: [Double]) -> Double {
     return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }
 
-/// A tool that a benchmark needs failed, or is not there.
+/// A required tool failed, or is missing.
 struct ToolFailed: Error, CustomStringConvertible {
     let description: String
 }

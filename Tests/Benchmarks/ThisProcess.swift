@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// What the benchmarks themselves take.
+/// The resources of the benchmark process.
 enum ThisProcess {
-    /// Of all threads, in user and kernel mode.
+    /// The time of all threads, in user and kernel mode.
     static var processorSeconds: Double {
         var usage = rusage()
         getrusage(numericCast(RUSAGE_SELF.rawValue), &usage)
@@ -11,7 +11,7 @@ enum ThisProcess {
         return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }
 
-    /// Of the calling thread: what nothing else on the machine adds to.
+    /// The time of the calling thread, which excludes all other load.
     static var threadSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -20,7 +20,7 @@ enum ThisProcess {
 
     static var residentBytes: Double { resident(of: "self") ?? .nan }
 
-    /// - Parameter process: its number, or `self`.
+    /// - Parameter process: a process id, or `self`.
     static func resident(of process: String) -> Double? {
         let text = (try? String(contentsOfFile: "/proc/\(process)/statm", encoding: .utf8)) ?? ""
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Double($0) }

@@ -20,7 +20,7 @@ final class TransferRig: Sendable {
     private let server: ChildProcess
     private let http: HTTPClient
 
-    /// - Parameter mebibytes: of the large file; the small one has 1 MiB.
+    /// - Parameter mebibytes: the size of the large file; the small one has 1 MiB.
     static func start(mebibytes: Int) async throws -> TransferRig {
         let folder = URL.temporaryDirectory.appending(path: "dormouse-benchmark-\(UUID().uuidString)")
         for name in ["www", "logs", "temp", "out"] {
@@ -55,7 +55,7 @@ final class TransferRig: Sendable {
         http = HTTPClient()
     }
 
-    /// Debian's nginx as a file server that takes `PUT`, in a folder of its own.
+    /// Starts Debian's nginx as a file server that accepts `PUT`, in its own folder.
     private static func startNginx(_ folder: URL) async throws -> (ChildProcess, Int) {
         let port = try freePort()
         let user = geteuid() == 0 ? "user root;" : ""
@@ -109,7 +109,7 @@ final class TransferRig: Sendable {
         try await cluster.destroy()
     }
 
-    /// A device whose app is on screen and has a session and the file `large` or `small` to send.
+    /// A device with an app on screen, a session, and the file `large` or `small` to send.
     func makeDevice(_ device: String, file: String) async throws {
         let root = "/v1/devices/\(device)"
         try await send(.PUT, lifecycleAddress + root, ["profile": "ios18"])
@@ -132,7 +132,7 @@ final class TransferRig: Sendable {
         try await send(.POST, transfer + "/v1/devices/\(device)/apps/\(Self.app)/sessions/s/\(kind)", document)
     }
 
-    /// How many tasks of a device are not completed; one that failed is a fault.
+    /// The number of uncompleted tasks of a device. A failed task is an error.
     func unfinished(_ device: String) async throws -> Int {
         let session = try await send(.GET, transfer + "/v1/devices/\(device)/apps/\(Self.app)/sessions/s").json
         let tasks = session["tasks"]?.items ?? []
@@ -161,7 +161,7 @@ final class TransferRig: Sendable {
         )
     }
 
-    /// Of the service, in MiB: now, or at most since it started.
+    /// The memory of the service in MiB: now, or the maximum since its start.
     func memory(peak: Bool) throws -> Double {
         let status = try String(contentsOfFile: "/proc/\(service.pid)/status", encoding: .utf8)
         return (status.number(after: peak ? "VmHWM:\t" : "VmRSS:\t") ?? .nan) / 1024

@@ -4,10 +4,10 @@ import NIOCore
 import NIOHTTP1
 import TestSupport
 
-/// Durable transitions over HTTP against the same server's plain answer, with the load generator on the same processors.
+/// Compares durable transitions over HTTP with plain answers of the same server.
 ///
-/// wrk opens and closes the app of each of 2,000 devices in turn: every request is one committed transition of two events or
-/// more.
+/// wrk uses the same processors. It opens and closes the app of each of 2,000 devices in turn; every request is one
+/// committed transition of two or more events.
 struct TransitionsOverHTTP {
     let seconds: Int
     private let threads = 2
@@ -17,7 +17,7 @@ struct TransitionsOverHTTP {
 
     func run() async throws {
         Report.heading("Durable transitions over HTTP")
-        // As deploy/up starts it.
+        // The same settings as in deploy/up.
         let cluster = try await PrivateCluster.make(settings: ["shared_buffers": "256MB", "max_wal_size": "2GB"])
         let url = try await cluster.makeDatabase()
         let port = try freePort()
@@ -36,7 +36,7 @@ struct TransitionsOverHTTP {
         try lua.write(to: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: script) }
 
-        // In turns, so that both have their share of whatever else the machine is busy with.
+        // Alternating runs share the other load of the machine equally.
         var plain: [Load] = []
         var transitions: [Load] = []
         for _ in 0..<rounds {
@@ -72,7 +72,7 @@ struct TransitionsOverHTTP {
 
     private typealias Step = (method: String, url: String, body: String)
 
-    /// - Parameter strict: whether a refusal is a fault.
+    /// - Parameter strict: whether a refusal is an error.
     private func everyDevice(
         _ base: String, strict: Bool = true, _ steps: @escaping @Sendable (_ device: String) -> [Step]
     ) async throws {
@@ -125,8 +125,8 @@ struct TransitionsOverHTTP {
         return text.hasSuffix("us") ? number / 1000 : text.hasSuffix("ms") ? number : number * 1000
     }
 
-    /// Each thread has devices of its own and goes round them; home and open take turns. The requests are made before, so that
-    /// the load generator leaves the processors to what is measured.
+    /// Each thread cycles through its own devices, alternately home and open. It builds the requests in advance, so
+    /// that the load generator uses little processor time.
     private var lua: String {
         """
         local count = 0
