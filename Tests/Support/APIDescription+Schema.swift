@@ -1,17 +1,18 @@
 import Records
 
 extension APIDescription {
-    /// Where a document departs from its schema: of JSON Schema, the words that the descriptions use.
+    /// Returns the first difference between a document and its schema, by the JSON Schema keywords that the
+    /// descriptions use.
     static func fault(of json: JSON, as schema: JSON, at place: String) -> String? {
         if let choices = schema["anyOf"]?.items {
             let isOne = choices.contains { fault(of: json, as: $0, at: place) == nil }
-            return isOne ? nil : "\(place) is none of what it may be"
+            return isOne ? nil : "\(place) matches no schema of anyOf"
         }
         if let type = schema["type"] {
             let types = type.items?.compactMap(\.string) ?? [type.string ?? ""]
-            guard types.contains(where: { json.isOf(type: $0) }) else { return "\(place) is no \(types)" }
+            guard types.contains(where: { json.isOf(type: $0) }) else { return "\(place) is not of type \(types)" }
         }
-        if let words = schema["enum"]?.items, !words.contains(json) { return "\(place) is none of its words" }
+        if let words = schema["enum"]?.items, !words.contains(json) { return "\(place) is not in its enum" }
         for (index, item) in (json.items ?? []).enumerated() {
             guard let items = schema["items"] else { break }
             if let fault = fault(of: item, as: items, at: "\(place)/\(index)") { return fault }

@@ -1,10 +1,10 @@
 public import Records
 
-/// What a test was answered, as far as a description tells of it.
+/// The parts of an answer that a description covers.
 public protocol DescribedAnswer: Sendable {
     var status: Int { get }
     var contentType: String? { get }
-    /// The body; null where it is no JSON.
+    /// The body; null if it is not JSON.
     var json: JSON { get }
     var isEmpty: Bool { get }
 }
@@ -12,12 +12,13 @@ public protocol DescribedAnswer: Sendable {
 extension DescribedAnswer {
     /// The code of a problem.
     public var code: String? { json["code"]?.string }
-    /// APNs's reason for an error.
+    /// The `reason` of an APNs error.
     public var reason: String? { json["reason"]?.string }
 }
 
-/// What `/openapi.json` allows each operation to answer. All answers that the tests get are held to it, so that neither can drift
-/// from the other.
+/// The answers that `/openapi.json` allows for each operation.
+///
+/// Tests compare all answers that they get with it, so that the service and its description stay equal.
 public struct APIDescription: Sendable {
     public struct Operation: Sendable {
         public let method: String
@@ -26,7 +27,7 @@ public struct APIDescription: Sendable {
         let document: JSON
 
         public var name: String { "\(method) \(path)" }
-        /// Every service has it: `ServiceKit` describes and tests it.
+        /// Whether every service has it; the tests of `ServiceKit` cover these operations.
         public var isCommon: Bool {
             let common = ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/dead-letters", "/v1/parked/"]
             return common.contains { path.hasPrefix($0) }
@@ -36,27 +37,27 @@ public struct APIDescription: Sendable {
         public var needsCredential: Bool { document["security"]?.items?.isEmpty == false }
         /// The JSON Schema of its request document.
         public var requestSchema: JSON? { document["requestBody"]?["content"]?["application/json"]?["schema"] }
-        /// Whether it may answer with an endless stream.
+        /// Whether the answer may be an endless stream.
         public var isStream: Bool {
             responses.contains { $0.value["content"]?["text/event-stream"] != nil }
         }
-        /// The names of the parameters of its query.
+        /// The names of its query parameters.
         public var queries: [String] {
             (document["parameters"]?.items ?? []).filter { $0["in"]?.string == "query" }.compactMap {
                 $0["name"]?.string
             }
         }
-        /// The names of the parameters of its path.
+        /// The names of its path parameters.
         public var places: [String] {
             path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
         }
 
-        /// The words of all errors that it may answer: codes of problems, and APNs's reasons.
+        /// The codes of all problems that it may return, and the reasons of APNs.
         public var errors: Set<String> { Set(responses.flatMap { APIDescription.errors($0.value) }) }
 
         private var responses: [JSON.Member] { document["responses"]?.members ?? [] }
 
-        /// With what status an error is answered.
+        /// Returns the status of an error.
         func status(of error: String) -> Int? {
             responses.first { APIDescription.errors($0.value).contains(error) }.flatMap { Int($0.name) }
         }
@@ -65,7 +66,7 @@ public struct APIDescription: Sendable {
             document["parameters"]?.items?.contains { $0["name"]?.string == name } ?? false
         }
 
-        /// Whether a call is of it.
+        /// Whether a call is a call of this operation.
         public func isMeant(by method: String, _ path: String) -> Bool {
             let pattern = self.path.split(separator: "/")
             let parts = path.prefix { $0 != "?" }.split(separator: "/")
@@ -84,7 +85,7 @@ public struct APIDescription: Sendable {
 
     public let operations: [Operation]
 
-    /// - Parameter document: what `/openapi.json` answers.
+    /// - Parameter document: the answer of `/openapi.json`.
     public init(_ document: JSON) {
         operations = (document["paths"]?.members ?? []).flatMap { path in
             (path.value.members ?? []).map {
@@ -93,16 +94,16 @@ public struct APIDescription: Sendable {
         }
     }
 
-    /// The operation that a call is.
+    /// Returns the operation of a call.
     public func operation(_ method: String, _ path: String) -> Operation? {
         operations.first { $0.isMeant(by: method, path) }
     }
 
-    /// What is not described about an answer; nil where all is, and where nothing was asked that is described.
+    /// Returns the undescribed part of an answer; nil if there is none, or if no operation is called.
     public func fault(of answer: any DescribedAnswer, to method: String, _ path: String) -> String? {
         guard let operation = operation(method, path) else { return nil }
         guard let described = operation.document["responses"]?[String(answer.status)] else {
-            // A document that was asked for with If-None-Match.
+            // A call of `/openapi.json` with If-None-Match.
             if answer.status == 304, method == "GET", answer.isEmpty { return nil }
             return "the status \(answer.status) is not described for \(operation.name)"
         }
@@ -112,10 +113,10 @@ public struct APIDescription: Sendable {
             if content.isEmpty, answer.isEmpty { return nil }
             return "\(answer.status) with \(media ?? "no content type") is not described for \(operation.name)"
         }
-        // The head of what GET would be answered.
+        // The status and headers of GET, without its body.
         if method == "HEAD" { return answer.isEmpty ? nil : "an answer to HEAD has a body" }
         if form.name == "application/problem+json" || answer.status >= 400 {
-            let word = answer.code ?? answer.reason ?? "without a word"
+            let word = answer.code ?? answer.reason ?? "without a code"
             guard Self.errors(described).contains(word) else {
                 return "\(answer.status) \(word) is not described for \(operation.name)"
             }
@@ -125,7 +126,7 @@ public struct APIDescription: Sendable {
         return Self.fault(of: answer.json, as: form.value["schema"] ?? .null, at: "")
     }
 
-    /// The boundary of several parts is a different one each time.
+    /// A multipart answer has a different boundary each time.
     private static func media(_ type: String?, is described: String) -> Bool {
         guard let type else { return false }
         return described == "*/*" || described == type

@@ -1,9 +1,8 @@
 import Dispatch
 public import Testing
 
-/// For tests that compute for long without a pause: they run on threads of their own. Swift's shared pool has no more
-/// threads than the machine has cores, so that two of them in it would stop every other test for seconds, and with
-/// those the databases' patience.
+/// Runs the tests with long computations on their own threads. Swift's shared pool has one thread per core, so two such
+/// computations in it would stop every other test for seconds, and exceed the timeouts of the databases.
 public struct Aside: SuiteTrait, TestTrait, TestScoping {
     static let executor = AsideExecutor()
 

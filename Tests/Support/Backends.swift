@@ -1,26 +1,27 @@
 import Logging
 import Postgres
 
-/// What the server does for other processes, in one database: so a test knows when what a process had begun is over.
+/// The sessions of other processes in one database. A test uses them to wait for the end of unfinished work.
 public enum Backends {
-    /// Waits until the server works for nobody but the one who asks.
+    /// Waits until no other session is active.
     ///
-    /// In several looks with a pause between them: what a process sent before it was stopped may not have been read in the
-    /// first. A transaction that it was stopped in is at rest when the server has ended it.
-    /// - Parameter url: of the database.
+    /// It looks several times with a pause: at the first look, the server may not have read the last bytes of a stopped
+    /// process. The transaction of a stopped process is idle after the server has ended it.
+    ///
+    /// - Parameter url: the URL of the database.
     public static func rest(in url: String) async throws {
         try await ask(
-            "state <> 'idle'", url, times: 3, describe: "what had begun is over")
+            "state <> 'idle'", url, times: 3, describe: "no other session is active")
     }
 
-    /// Waits until the server has noticed that no process of a service is left.
+    /// Waits until the server has closed all sessions of a service.
     ///
     /// - Parameters:
-    ///   - service: as it is called; all its processes are killed.
-    ///   - url: of the database.
+    /// - service: the name of the service; all its processes are killed.
+    /// - url: the URL of the database.
     public static func leave(of service: String, in url: String) async throws {
         try await ask(
-            "application_name = 'dormouse-\(service)'", url, times: 1, describe: "the server has left \(service)")
+            "application_name = 'dormouse-\(service)'", url, times: 1, describe: "no session of \(service) is left")
     }
 
     private static func ask(_ condition: String, _ url: String, times: Int, describe what: String) async throws {

@@ -3,20 +3,20 @@ public import Machines
 public import Records
 public import Timeline
 
-/// A counter whose rings are under a ceiling: each holds the first free moment from the one that is asked for. It shares the
-/// counter's events and schema.
+/// A counter that rings under a rate limit: each ring reserves the first free time slot from the requested time on. It
+/// shares the counter's events and schema.
 public struct Booker: Machine, Equatable {
     public enum Command: Sendable {
         case book(from: Instant)
-        /// Gives up what it holds.
+        /// Releases the reserved slot.
         case cancel
-        /// Books, then refuses.
+        /// Reserves a slot, then refuses.
         case bookThenRefuse(from: Instant)
     }
 
     public typealias OwnEvent = CounterEvent
     public typealias Refusal = Counter.Refusal
-    /// The ceiling.
+    /// The wakes per second.
     public typealias Policy = Int
 
     public static let version = Counter.version
@@ -24,7 +24,7 @@ public struct Booker: Machine, Equatable {
     public static let holdsMoments = true
 
     public var counter: Flattened<Counter> = Counter()
-    /// Under which it books.
+    /// The limit of the reservations.
     var ceiling: Int?
 
     public var nextDeadline: Instant? { counter.nextDeadline }

@@ -4,7 +4,7 @@ import Records
 import Synchronization
 public import Timeline
 
-/// What is wrong with a ``Brittle`` machine; all of it can be mended while it runs.
+/// Switches the faults of a ``Brittle`` machine on and off while it runs.
 public final class Faults: Sendable {
     private let broken: Mutex<Bool>
 
@@ -15,12 +15,10 @@ public final class Faults: Sendable {
     public func breakAgain() { broken.withLock { $0 = true } }
 }
 
-/// A counter that can't stand certain inputs while its faults are not mended. It shares the counter's events and
-/// schema.
+/// A counter that fails on certain pings while its faults are on. It shares the counter's events and schema.
 ///
-/// A counter that pings can break. A ping with `trap` or a negative number ends the process. A ping with `loop` is
-/// never decided, and a ping with `heavy` makes the state too large. Pings with `malformed` or `newer` are unreadable.
-/// A deadline changes nothing.
+/// A ping with `trap` or a negative number ends the process. A ping with `loop` is never decided, and a ping with
+/// `heavy` makes the state too large. Pings with `malformed` or `newer` are unreadable. A deadline changes nothing.
 ///
 /// It always refuses pings that say `unwelcome`.
 public struct Brittle: Machine, Equatable {
@@ -40,7 +38,7 @@ public struct Brittle: Machine, Equatable {
     public static func decide(_ input: Input<Command>, _ decision: inout Decision<Brittle>) throws(Refusal) {
         switch input {
         case .command(.add(let amount)):
-            if decision.policy.isBroken, amount < 0 { preconditionFailure("this command is too much") }
+            if decision.policy.isBroken, amount < 0 { preconditionFailure("the command ends the process") }
             decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
         case .command(.addThenRefuse), .command(.addIfPinged): throw Refusal()
@@ -49,7 +47,7 @@ public struct Brittle: Machine, Equatable {
             if !decision.policy.isBroken { decision.emit(.rang(Rang(due: due))) }
         case .event(let event):
             let data = String(decoding: event.data, as: UTF8.self)
-            if decision.policy.isBroken, data.contains("trap") { preconditionFailure("this event is too much") }
+            if decision.policy.isBroken, data.contains("trap") { preconditionFailure("the event ends the process") }
             while decision.policy.isBroken, data.contains("loop") {}
             if decision.policy.isBroken, data.contains("malformed") {
                 throw Refusal(unreadable: .malformed(type: event.type, DocumentError([])))

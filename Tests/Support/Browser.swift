@@ -5,15 +5,15 @@ import Glibc
 
 /// A page of headless Chromium, driven by the DevTools protocol over pipes.
 ///
-/// Chromium reads commands from descriptor 3 and answers on 4, each message with a zero byte behind it; a shell puts a
-/// named pipe and the standard output there, so that each message is a line.
+/// Chromium reads commands from descriptor 3 and answers on 4; a zero byte ends each message. A shell connects them to
+/// a named pipe and to standard output, and turns each message into a line.
 public actor Browser {
-    /// A page that answers a question with an exception, or Chromium with an error.
+    /// An exception of the page, or an error of Chromium.
     public struct Refused: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// Debian's. Ubuntu has none but a snap.
+    /// The path of Debian's package. Ubuntu has Chromium only as a snap.
     private static let executable = "/usr/bin/chromium"
     public static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
 
@@ -56,10 +56,10 @@ public actor Browser {
             "/bin/sh",
             ["-c", Self.script, folder.path, Self.executable] + Self.arguments
                 + ["--user-data-dir=\(folder.path)/profile", "about:blank"],
-            // What it leaves elsewhere in a home.
+            // Chromium also writes outside its profile, in HOME.
             environment: ["HOME": folder.path])
         try await process.waitForLine(containing: "ready")
-        // For reading too: so it does not wait for the other side.
+        // Opening for reading and writing does not wait for the other side.
         commands = FileHandle(
             fileDescriptor: Glibc.open(folder.path + "/commands", O_RDWR | O_CLOEXEC), closeOnDealloc: true)
         (self.folder, self.process) = (folder, process)
@@ -99,7 +99,7 @@ public actor Browser {
         return result
     }
 
-    /// What an expression is in the page.
+    /// Evaluates an expression in the page.
     @discardableResult
     public func evaluate(_ expression: String) async throws -> JSON {
         let answer = try await call(
@@ -111,29 +111,29 @@ public actor Browser {
         return answer["result"]?["value"] ?? .null
     }
 
-    /// The text of the first element, or nil where there is none.
+    /// The text of the first matching element; nil if there is none.
     public func text(_ selector: String) async throws -> String? {
         try await evaluate("document.querySelector(\(quoted(selector)))?.textContent ?? null").string
     }
 
-    /// The texts of all elements.
+    /// The texts of all matching elements.
     public func texts(_ selector: String) async throws -> [String] {
         try await evaluate("[...document.querySelectorAll(\(quoted(selector)))].map(each => each.textContent)")
             .items?.compactMap(\.string) ?? []
     }
 
-    /// Presses a button, or follows a link.
+    /// Clicks a button or a link.
     public func press(_ selector: String) async throws {
         try await evaluate("document.querySelector(\(quoted(selector))).click()")
     }
 
-    /// Writes into a field, as its reader does.
+    /// Enters text into a field, as a user does.
     public func write(_ text: String, into selector: String) async throws {
         try await evaluate("document.querySelector(\(quoted(selector))).focus()")
         try await call("Input.insertText", ["text": .string(text)])
     }
 
-    /// Presses a key wherever the focus is.
+    /// Presses a key at the current focus.
     public func press(_ key: Key) async throws {
         let parameters: [JSON.Member] = [
             .init("key", .string(key.name)), .init("code", .string(key.name)),
@@ -144,24 +144,24 @@ public actor Browser {
         try await call("Input.dispatchKeyEvent", .object([.init("type", "keyUp")] + parameters))
     }
 
-    /// Goes on with Tab until the focus is on an element that fits.
+    /// Presses Tab until a matching element has the focus.
     public func tab(to selector: String, atMost steps: Int = 60) async throws {
         for _ in 0..<steps {
             try await press(.tab)
             if try await evaluate("document.activeElement.matches(\(quoted(selector)))") == true { return }
         }
-        throw Refused(description: "Tab does not come to \(selector)")
+        throw Refused(description: "Tab does not reach \(selector)")
     }
 
     /// Waits until an expression is true in the page.
     public func until(_ expression: String, within seconds: Double = 90) async throws {
-        // A page that is being opened has nothing yet.
+        // A page that loads may have no content yet.
         try await eventually(within: seconds, describe: expression) { [self] in
             (try? await evaluate("Boolean(\(expression))"))?.bool ?? false
         }
     }
 
-    /// Opens a page on a screen of that width, with a key that its reader gave before.
+    /// Opens a page with a screen width and a stored operator key.
     public func open(_ address: String, width: Int = 1280, key: String?) async throws {
         try await resize(to: width)
         if let key {
@@ -172,31 +172,31 @@ public actor Browser {
         try await call("Page.navigate", ["url": .string(address)])
     }
 
-    /// Shows pages as a system that is dark, or light, does.
+    /// Emulates the colour scheme `dark` or `light`.
     public func prefer(_ scheme: String) async throws {
         let feature: JSON = ["name": "prefers-color-scheme", "value": .string(scheme)]
         try await call("Emulation.setEmulatedMedia", ["features": .array([feature])])
     }
 
-    /// Makes the screen as wide as that.
+    /// Sets the width of the screen.
     public func resize(to width: Int) async throws {
         try await call(
             "Emulation.setDeviceMetricsOverride",
             ["width": .int(width), "height": 900, "deviceScaleFactor": 1, "mobile": false])
     }
 
-    /// How far the page is wider than the screen.
+    /// Returns by how many pixels the page is wider than the screen.
     public func overhang() async throws -> Int? {
         try await evaluate("document.documentElement.scrollWidth - innerWidth").int
     }
 
-    /// The page as it looks now, in PNG.
+    /// Returns a screenshot of the page as PNG.
     public func picture() async throws -> [UInt8] {
         let answer = try await call("Page.captureScreenshot", ["format": "png"])
         return Array(Data(base64Encoded: answer["data"]?.string ?? "") ?? Data())
     }
 
-    /// What can be used on the page, and has no name that could be read out: its roles.
+    /// Returns the roles of controls without an accessible name.
     public func nameless() async throws -> [String] {
         let used = ["button", "link", "textbox", "searchbox", "combobox", "checkbox", "dialog", "navigation", "group"]
         let nodes = try await call("Accessibility.getFullAXTree")["nodes"]?.items ?? []
@@ -208,8 +208,8 @@ public actor Browser {
         }
     }
 
-    /// Texts that differ from their background by less than people with moderately low vision can read, which is 4.5 to 1, or 3 to 1
-    /// from 24 px on (WCAG 2.2, success criterion 1.4.3).
+    /// Returns the texts with too little contrast to their background: below 4.5 to 1, or below 3 to 1 from 24 px on
+    /// (WCAG 2.2, success criterion 1.4.3).
     public func pale() async throws -> [String] {
         try await evaluate(
             """
@@ -237,7 +237,7 @@ public actor Browser {
         ).items?.compactMap(\.string) ?? []
     }
 
-    /// The addresses of all that pages have asked for.
+    /// The addresses of all requests of the pages.
     public var requests: [String] {
         process.output.lines.compactMap { line in
             guard line.hasPrefix(#"{"method":"Network.requestWillBeSent","#) else { return nil }
@@ -245,7 +245,7 @@ public actor Browser {
         }
     }
 
-    /// What the page's console complained about. That an answer was no success is said there too, by Chromium itself.
+    /// The errors and warnings of the page's console. Chromium also reports failed requests there; those are excluded.
     public var complaints: [String] {
         process.output.lines.filter { line in
             guard let message = try? JSON(parsing: Array(line.utf8)), let parameters = message["params"] else {
@@ -277,5 +277,5 @@ extension Browser {
     }
 }
 
-/// A text as JavaScript has it.
+/// Returns a string literal of JavaScript.
 private func quoted(_ text: String) -> String { String(decoding: JSON.string(text).bytes, as: UTF8.self) }

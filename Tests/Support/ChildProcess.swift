@@ -2,20 +2,20 @@ public import Glibc
 
 import Foundation
 
-/// A child process did not do what the test waits for.
+/// A child process did not meet the expectation of a test.
 public struct ChildFailed: Error, CustomStringConvertible {
-    /// What was expected, and the last lines that the child wrote.
+    /// The expectation, and the last lines of the child.
     public let description: String
 }
 
 /// A process that a test starts, watches and kills.
 ///
-/// It does not outlive its test: it is killed, with its process group, when this object is released and when the test
-/// process ends, in whatever way. A watcher in its group waits for the end of a stream that only we hold.
+/// It never outlives its test: the release of this object or the end of the test process, even by SIGKILL, kills it
+/// with its process group. A watcher in its group waits for the end of a stream that only this process holds.
 public final class ChildProcess: Sendable {
-    /// What it has written to standard output so far, from the first line on.
+    /// The lines of standard output so far.
     public var output: Transcript { process.output }
-    /// What it has written to standard error so far, from the first line on.
+    /// The lines of standard error so far.
     public var errors: Transcript { process.errors }
     /// Its process id. The watcher replaces itself by the executable, so it is the executable's own.
     public var pid: pid_t { process.pid }
@@ -23,7 +23,7 @@ public final class ChildProcess: Sendable {
     private let process: SpawnedProcess
     private let name: String
 
-    // The watcher is started first and holds none of the child's streams, so that their end is seen.
+    // The watcher starts first and holds none of the child's streams, so that the test sees their end.
     private static let watched = #"""
         exec 3<&0 </dev/null
         ( while read -r _; do :; done <&3; kill -KILL -$$ ) >/dev/null 2>&1 &
@@ -43,7 +43,7 @@ public final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - executable: its path; see ``product(_:)`` for those of this package.
     ///   - environment: added to the environment of the test process.
-    /// - Throws: ``SpawnFailed`` when there is no such executable.
+    /// - Throws: ``SpawnFailed`` if the executable does not exist.
     public static func start(
         _ executable: String, _ arguments: [String] = [], environment: [String: String] = [:]
     ) throws(SpawnFailed) -> ChildProcess {
@@ -60,7 +60,7 @@ public final class ChildProcess: Sendable {
 
     /// Waits for a line on standard output or standard error, old or new.
     /// - Returns: the line.
-    /// - Throws: ``ChildFailed`` with its last lines when the output ends before or `seconds` pass.
+    /// - Throws: ``ChildFailed`` with its last lines if the output ends before, or after `seconds`.
     @discardableResult
     public func waitForLine(containing text: String, within seconds: Double = 60) async throws -> String {
         let streams = [output, errors]
@@ -76,14 +76,14 @@ public final class ChildProcess: Sendable {
         return line
     }
 
-    /// Sends it a signal, such as `SIGKILL`, `SIGSTOP`, `SIGCONT` or `SIGTERM`. Nothing happens when it has ended.
+    /// Sends it a signal, such as `SIGKILL`, `SIGSTOP`, `SIGCONT` or `SIGTERM`. Does nothing after its end.
     public func signal(_ signal: Int32) {
         guard !process.ended.hasFired else { return }
         kill(pid, signal)
     }
 
-    /// Waits until it has ended by itself or by a signal and its output is read to the end.
-    /// - Throws: ``ChildFailed`` with its last lines when `seconds` pass.
+    /// Waits until it has ended and its output is read to the end.
+    /// - Throws: ``ChildFailed`` with its last lines after `seconds`.
     @discardableResult
     public func exit(within seconds: Double = 60) async throws -> ExitStatus {
         let ended = process.ended

@@ -3,14 +3,15 @@ public import Machines
 public import Records
 public import Timeline
 
-/// A machine for tests of the runtimes: it counts, remembers the other side's pings one by one, and rings when it was told to.
+/// A machine for tests of the runtimes. It counts additions and pings of another service, and rings at a requested
+/// time.
 public struct Counter: Machine, Equatable {
     public enum Command: Sendable {
         case add(Int)
         case ring(after: Interval)
         /// Emits events, then refuses.
         case addThenRefuse
-        /// Refused while no ping was counted.
+        /// Refused before the first ping.
         case addIfPinged(Int)
         case nothing
     }
@@ -79,13 +80,13 @@ public struct Rang: EventData {
     public var due: Instant
 }
 
-/// A ping of the other side was counted.
+/// A ping of another service was counted.
 public struct PingCounted: EventData {
     public static let type = "counter.ping.counted"
     public var event: String
 }
 
-/// An outage put off the ring by its length. Only a ``Punctual`` counter emits it.
+/// An outage delayed the ring by its length. Only a ``Punctual`` counter emits it.
 public struct OutageCounted: EventData {
     public static let type = "counter.outage.counted"
     public var from: Instant

@@ -5,10 +5,10 @@ public struct NoFreePort: Error {
     public init() {}
 }
 
-/// A TCP port on 127.0.0.1 that nobody listens on, chosen at random below the range from which the system takes the
-/// ports of outgoing connections: nobody gets it by chance while a test stops and starts its server.
+/// Returns a free TCP port on 127.0.0.1.
 ///
-/// Whoever wants to listen on a port of its own should bind port 0 instead, and ask which it is.
+/// The random port is below the range of outgoing connections, so no other process gets it by chance while a test
+/// restarts its server. Prefer to bind port 0 if the server can report its port.
 public func freePort() throws(NoFreePort) -> Int {
     for _ in 0..<200 {
         let port = Int.random(in: 15_000..<32_000)
@@ -17,7 +17,7 @@ public func freePort() throws(NoFreePort) -> Int {
     throw NoFreePort()
 }
 
-/// Whether nobody listens on a TCP port of 127.0.0.1.
+/// Whether a TCP port of 127.0.0.1 is free.
 public func isFree(_ port: Int) -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return false }

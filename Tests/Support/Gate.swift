@@ -1,40 +1,40 @@
 import Synchronization
 
-/// A gate that lets through while it is open and holds everybody while it is closed.
+/// A gate that lets tasks pass while it is open and blocks them while it is closed.
 ///
-/// Put one into a double to hold a step exactly where the test wants it, look, then open it.
+/// In a test double, it holds a step exactly at the point that the test checks.
 public final class Gate: Sendable {
-    /// Fired when the gate is open; a closed gate has a fresh one.
+    /// Has fired if the gate is open. Each closing makes a new signal.
     private let opened: Mutex<Signal<Void>>
     private let tally = Tally()
 
-    /// A gate that starts closed, unless asked otherwise.
+    /// Creates a gate, closed by default.
     public init(open: Bool = false) {
         let signal = Signal<Void>()
         if open { signal.fire() }
         opened = Mutex(signal)
     }
 
-    /// Whether it lets through now.
+    /// Whether it is open.
     public var isOpen: Bool { opened.withLock(\.hasFired) }
 
-    /// Lets through all who wait and all who come.
+    /// Opens the gate for all waiting and later tasks.
     public func open() { opened.withLock { $0 }.fire() }
 
-    /// Holds all who come from now on.
+    /// Closes the gate for all later tasks.
     public func close() {
         opened.withLock { if $0.hasFired { $0 = Signal() } }
     }
 
-    /// Goes through the gate, waiting while it is closed.
-    /// - Throws: `CancellationError` when the waiting task is cancelled first.
+    /// Passes the gate, or waits while it is closed.
+    /// - Throws: `CancellationError` if the waiting task is cancelled first.
     public func pass() async throws {
         let opened = opened.withLock { $0 }
         tally.add()
         try await opened.value()
     }
 
-    /// Waits until so many have come to the gate since it was made, whether it let them through or not.
-    /// - Throws: `CancellationError` when the waiting task is cancelled first.
+    /// Waits until a number of tasks have arrived since the gate was created, whether they passed or not.
+    /// - Throws: `CancellationError` if the waiting task is cancelled first.
     public func arrivals(_ count: Int = 1) async throws { try await tally.reaches(count) }
 }

@@ -1,23 +1,23 @@
 extension GivenRefusals {
-    /// What the calls are about that are refused whatever they are about.
+    /// The existing and missing resources for calls that provoke refusals.
     public struct Scene: Sendable {
-        /// The parameters of paths, by their names: of what is there.
+        /// The path parameters of existing resources, by name.
         public var values: [String: String] = [:]
-        /// Parameters of what is not there, with the codes that tell so.
+        /// Path parameters of missing resources, with the code of each refusal.
         public var absent: [(code: String, name: String, value: String)] = []
-        /// The token of a device that is none of `values`.
+        /// The token of a device that is not in `values`.
         public var bearer = ""
-        /// An `Idempotency-Key` that was used for a request that is none of these.
+        /// An `Idempotency-Key` that another request has used.
         public var usedKey = ""
-        /// Queries that are not acceptable; each where its parameter is described.
+        /// Invalid queries; each is sent to the operations that describe its parameter.
         public var queries: [String] = []
-        /// A body that an operation takes.
+        /// Returns a valid body of an operation.
         public var body: @Sendable (APIDescription.Operation) -> String? = { $0.takesDocument ? "{}" : nil }
 
         public init() {}
     }
 
-    /// Provokes the refusals that all operations share.
+    /// Provokes the refusals that all operations have in common.
     public func refuse(_ operations: [APIDescription.Operation], in scene: Scene) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for operation in operations { group.addTask { try await self.refuse(operation, in: scene) } }
@@ -63,7 +63,7 @@ extension GivenRefusals {
         guard operation.places.contains("device") else { return }
         try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])
         try await refuse("idempotency_conflict", headers: ["Idempotency-Key": scene.usedKey])
-        // Another's device is as if it were not there.
+        // Another device's resources look missing.
         try await refuse("not_found", headers: ["authorization": "bearer \(scene.bearer)"])
     }
 }

@@ -2,14 +2,15 @@ import Records
 import Synchronization
 import Testing
 
-/// The refusals that were provoked so far, with their operations: what is described and never given is described wrongly.
+/// The refusals that tests have provoked so far, by operation. A described refusal that no test can provoke is an
+/// error.
 public final class GivenRefusals: Sendable {
-    /// A request that is to be refused.
+    /// A request that the service must refuse.
     public struct Call: Sendable {
         public var method: String
         public var path: String
         public var body: [UInt8]?
-        /// Of the body, where there is one.
+        /// The media type of the body.
         public var type = "application/json"
         public var headers: [String: String] = [:]
 
@@ -20,7 +21,7 @@ public final class GivenRefusals: Sendable {
 
     public typealias Sending = @Sendable (Call) async throws -> any DescribedAnswer
 
-    /// What depends on the service's own state or on who asks, not on what is asked; the tests of `ServiceKit` provoke it.
+    /// Codes that depend on the state of the service or on the caller; the tests of `ServiceKit` provoke them.
     public static let circumstances: Set<String> = [
         "unauthenticated", "forbidden", "behind", "rate_limited", "too_many_in_flight", "too_many_failed_credentials",
         "request_timeout", "busy", "overloaded", "stopping", "database_unavailable", "outcome_unknown", "parked",
@@ -40,7 +41,7 @@ public final class GivenRefusals: Sendable {
     public func refuse(_ code: String, _ call: Call) async throws {
         let answer = try await send(call)
         let operation = try #require(description.operation(call.method, call.path))
-        // Nothing but the status tells what HEAD was refused for.
+        // An answer to HEAD has no code, only a status.
         let isGiven =
             call.method == "HEAD" ? answer.status == operation.status(of: code) : answer.code == code
         #expect(
@@ -48,7 +49,7 @@ public final class GivenRefusals: Sendable {
         if isGiven { record(code, operation) }
     }
 
-    /// Notes what came over a connection that a test has made itself, which must be a refusal with a code.
+    /// Records an answer that a test received on its own connection; it must have the code.
     public func refused(_ code: String, _ method: String, _ path: String, _ text: String) throws {
         let isGiven = text.contains(#""code":"\#(code)""#)
         #expect(isGiven, "\(method) \(path): \(text), not \(code)")
@@ -68,9 +69,9 @@ public final class GivenRefusals: Sendable {
         refusals.withLock { _ = $0.insert("\(operation.name) \(code)") }
     }
 
-    /// What is described of some operations and was not given.
+    /// Returns the described but unprovoked refusals of operations.
     ///
-    /// - Parameter others: the codes that are provoked elsewhere.
+    /// - Parameter others: the codes that other tests provoke.
     public func missing(
         of operations: [APIDescription.Operation], but others: Set<String> = GivenRefusals.circumstances
     ) -> [String] {

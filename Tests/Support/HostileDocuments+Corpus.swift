@@ -1,5 +1,5 @@
 extension HostileDocuments {
-    /// Depths near the limits of the doors (24) and of the log (64), and far beyond.
+    /// Depths near the limits of request bodies (24) and of the log (64), and far beyond.
     static let depths = [2, 8, 22, 23, 24, 25, 26, 31, 32, 33, 34, 62, 63, 64, 65, 66, 200]
 
     static let numbers = [

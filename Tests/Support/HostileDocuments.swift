@@ -4,12 +4,13 @@ public import Records
 /// every machine. They contain extreme numbers, deep nesting, U+0000, halves of surrogate pairs, duplicate names and
 /// invalid UTF-8.
 ///
-/// Most are well-formed, so that doors accept some of them. About one in 300 has up to 80 KB; all others are small.
+/// Most are well-formed, so that requests with them can be accepted. About one in 300 has up to 80 KB; all others are
+/// small.
 public struct HostileDocuments: Sendable {
     /// The random source of the next document.
     public var random: SplitMix64
 
-    /// A sequence that depends on nothing but the seed.
+    /// A sequence that depends only on the seed.
     public init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
     /// Any text: usually a JSON value with an object at the top, sometimes not JSON at all.
@@ -42,8 +43,8 @@ public struct HostileDocuments: Sendable {
         return value.filter { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
     }
 
-    /// A document with the form of another, and with hostile values in up to two places. A door must validate such
-    /// bodies closely.
+    /// Returns a document with the form of another, and with up to two hostile values. Only close validation can refuse
+    /// these.
     public mutating func nextBody(like template: JSON) -> [UInt8] {
         var places: Set<Int> = []
         for _ in 0..<pick([0, 1, 1, 1, 1, 2]) { places.insert(below(max(1, template.places))) }

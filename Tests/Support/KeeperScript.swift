@@ -1,8 +1,8 @@
-/// The shell process that holds a cluster. It is the parent of the postmaster, does one order a line, and knows that
-/// the test process is gone when it reads the end of its input, which no way of dying can prevent.
+/// The shell process that holds a cluster. It is the parent of the postmaster and carries out one order per line. The
+/// end of its input shows it that the test process is gone, however that ended.
 ///
-/// An order is `NUMBER init PASSWORD`, `NUMBER start` or `NUMBER stop MODE`; its answer `@NUMBER ok …` or
-/// `@NUMBER failed`. Because one process does everything in order, the end can't overtake a start.
+/// An order is `NUMBER init PASSWORD`, `NUMBER start` or `NUMBER stop MODE`. The answer is `@NUMBER ok …` or `@NUMBER
+/// failed`. One process does everything in order, so the end can't overtake a start.
 enum KeeperScript {
     static let text = #"""
         bin=$1 configuration=$2 port=$3 user=$4

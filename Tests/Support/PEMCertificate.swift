@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A certificate for this machine, signed by itself: who trusts it trusts no other.
+/// A self-signed certificate for this machine. A client with it trusts no other certificate.
 public struct PEMCertificate: Sendable {
     public let folder: URL
     public var chainFile: String { folder.appendingPathComponent("certificate.pem").path }

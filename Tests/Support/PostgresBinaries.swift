@@ -3,19 +3,18 @@ import Glibc
 
 /// A private cluster could not be started or used.
 public struct ClusterFailed: Error, CustomStringConvertible {
-    /// What failed, with what PostgreSQL said.
+    /// The failed step, with the message of PostgreSQL.
     public let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Where the server's programs are.
+/// The folder with the programs of the server.
 struct PostgresBinaries: Sendable {
     static let oldestMajor = 15
     let directory: String
 
-    /// The newest server of version 15 or later, searched for in PATH, where `pg_config` points, and where Debian
-    /// puts it.
+    /// The newest server of version 15 or later in PATH, in the folder of `pg_config`, or in Debian's folders.
     static func find() async throws -> PostgresBinaries {
         let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
         var folders = path
@@ -39,7 +38,7 @@ struct PostgresBinaries: Sendable {
         return PostgresBinaries(directory: best.folder)
     }
 
-    /// The command as it must run: PostgreSQL refuses to be root, so root becomes the user `postgres`.
+    /// Returns the command for this user: PostgreSQL refuses to run as root, so root becomes the user `postgres`.
     static func asServerUser(_ command: [String]) throws(ClusterFailed) -> [String] {
         guard geteuid() == 0 else { return command }
         let setpriv = "/usr/bin/setpriv"

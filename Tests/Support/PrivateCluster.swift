@@ -1,30 +1,30 @@
 import Foundation
 import Glibc
 
-/// A real PostgreSQL server that belongs to the tests alone: its own folder under `/tmp`, its own port.
+/// A real PostgreSQL server only for tests, with its own folder under `/tmp` and its own port.
 ///
-/// It leaves nothing behind: a keeper process (see ``KeeperScript``) holds it and removes it when this object, or the
-/// whole test process, is gone, also by SIGKILL.
+/// It leaves nothing behind. A keeper process (see ``KeeperScript``) holds it, and removes it after the release of this
+/// object or the end of the test process, even by SIGKILL.
 public actor PrivateCluster {
-    /// How a server is stopped, in PostgreSQL's words.
+    /// The modes of `pg_ctl stop`.
     public enum StopMode: String, Sendable {
-        /// Waits for the clients to leave.
+        /// Waits for the clients to disconnect.
         case smart
-        /// Rolls back, disconnects, writes a checkpoint.
+        /// Rolls back, disconnects clients and writes a checkpoint.
         case fast
-        /// Leaves at once; the next start recovers from the log.
+        /// Stops without a checkpoint; the next start recovers from the WAL.
         case immediate
     }
 
-    /// The superuser. Over the unix socket no password is asked for, over TCP SCRAM-SHA-256 is.
+    /// The superuser. The unix socket needs no password; TCP needs SCRAM-SHA-256.
     public nonisolated let superuser = "dormouse"
-    /// The superuser's password, made up for this cluster.
+    /// The superuser's random password.
     public nonisolated let password: String
-    /// The TCP port on 127.0.0.1. It stays the same when the server is started again.
+    /// The TCP port on 127.0.0.1. A restart keeps it.
     public nonisolated let port: Int
-    /// The folder of the cluster, with the unix socket in it. It is gone when the cluster is.
+    /// The folder of the cluster with the unix socket. It is removed with the cluster.
     public nonisolated let socketDirectory: String
-    /// The data folder, to look into it.
+    /// The data folder.
     public nonisolated var dataDirectory: String { "\(socketDirectory)/data" }
 
     private nonisolated let binaries: PostgresBinaries
@@ -34,20 +34,20 @@ public actor PrivateCluster {
 
     private static let sharedStart = Task { try await make(fsync: false) }
 
-    /// The cluster that all tests of this process share, started by the first who asks. It does not flush to disk;
-    /// do not stop it: a test that does such things takes one of its own with ``make(fsync:settings:)``.
+    /// The cluster that all tests of this process share. The first use starts it. It does not flush to disk. Do not
+    /// stop it: for that, create a separate cluster with ``make(fsync:settings:)``.
     /// - Throws: ``ClusterFailed``.
     public static func shared() async throws -> PrivateCluster { try await sharedStart.value }
 
-    /// Starts a cluster for one test. It ends with ``destroy()``, or when the object is released: hold it.
+    /// Starts a cluster for one test. It ends with ``destroy()`` or when the object is released, so keep a reference.
     /// - Parameters:
-    ///   - fsync: whether a commit reaches the disk, as in production.
-    ///   - settings: more lines of `postgresql.conf`; they win over the ones made here. Values are quoted for you.
+    /// - fsync: whether commits are flushed to disk, as in production.
+    /// - settings: more settings for `postgresql.conf`, unquoted; they override the defaults of the cluster.
     /// - Throws: ``ClusterFailed``.
     public static func make(fsync: Bool = true, settings: [String: String] = [:]) async throws -> PrivateCluster {
         let binaries = try await PostgresBinaries.find()
         let configuration = configuration(fsync: fsync, settings: settings)
-        // Somebody else may take a free port before the server does: then the next one.
+        // Another process may take the port before the server does; the next attempt takes another port.
         var attempts = 0
         while true {
             do {
@@ -74,36 +74,37 @@ public actor PrivateCluster {
         try await start()
     }
 
-    /// The URL of a database over the unix socket, without a password check. A loaded machine gets a minute to connect.
+    /// Returns the URL of a database over the unix socket, without a password check. Connecting may take a minute on a
+    /// loaded machine.
     public nonisolated func url(database: String) -> String {
         "postgresql://\(superuser):\(password)@/\(database)?host=\(socketDirectory)&port=\(port)&connect_timeout=60"
     }
 
-    /// The URL of a database over TCP, with SCRAM-SHA-256; through a ``TCPProxy`` with that one's port.
+    /// Returns the URL of a database over TCP with SCRAM-SHA-256, or through a ``TCPProxy`` with the port of the proxy.
     public nonisolated func tcpURL(database: String, port: Int? = nil) -> String {
         "postgresql://\(superuser):\(password)@127.0.0.1:\(port ?? self.port)/\(database)"
     }
 
-    /// Starts a stopped or killed server and waits until it takes connections.
+    /// Starts a stopped or killed server and waits until it accepts connections.
     /// - Throws: ``ClusterFailed``, with the end of the server's log.
     public func start() async throws { try await order("start") }
 
-    /// Stops the server and waits until it is gone. Does nothing to a stopped one.
+    /// Stops the server and waits for its end. Does nothing if it is stopped.
     public func stop(_ mode: StopMode = .fast) async throws { try await order("stop \(mode.rawValue)") }
 
-    /// SIGKILLs the postmaster and waits until it is gone, as if the machine's memory had run out. Its backends
-    /// notice by themselves; ``start()`` waits for that.
+    /// Kills the postmaster with SIGKILL and waits for its end, as after an out-of-memory kill. Its backends end by
+    /// themselves; ``start()`` waits for that.
     public func kill() async throws { try await order("stop kill") }
 
-    /// Stops the server and removes its folder, and waits until that is done. No other call works afterwards.
+    /// Stops the server and removes its folder. No other call works afterwards.
     public func destroy() async throws {
         keeper.closeInput()
         _ = try await keeper.ended.value()
     }
 
     /// Runs SQL with `psql` as the superuser.
-    /// - Returns: its rows as unaligned text, columns separated by `|`.
-    /// - Throws: ``ClusterFailed`` with what the server says.
+    /// - Returns: the rows as unaligned text, with columns separated by `|`.
+    /// - Throws: ``ClusterFailed`` with the message of the server.
     @discardableResult
     public nonisolated func sql(_ statement: String, database: String = "postgres") async throws -> String {
         let result = try await SpawnedProcess.run(
@@ -143,14 +144,14 @@ public actor PrivateCluster {
 }
 
 extension PrivateCluster {
-    /// Makes an empty database with a random name.
-    /// - Parameter template: a database that nobody is connected to; see ``template(_:prepare:)``.
+    /// Creates an empty database with a random name.
+    /// - Parameter template: a database without connections; see ``template(_:prepare:)``.
     /// - Returns: its URL over the unix socket.
     public func makeDatabase(template: String = "template0") async throws -> String {
         url(database: try await makeNamedDatabase(template: template))
     }
 
-    /// As ``makeDatabase(template:)``, but answers the name, for ``tcpURL(database:port:)`` and ``sql(_:database:)``.
+    /// Like ``makeDatabase(template:)``, but returns the name, for ``tcpURL(database:port:)`` and ``sql(_:database:)``.
     public func makeNamedDatabase(template: String = "template0") async throws -> String {
         var generator = SystemRandomNumberGenerator()
         let name = "test_" + String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
@@ -158,15 +159,15 @@ extension PrivateCluster {
         return name
     }
 
-    /// A template that is prepared once per cluster, however many tests ask for it: migrated schemas, for example.
+    /// Returns a template database that is prepared once per cluster, for example with migrated schemas.
     /// - Parameters:
-    ///   - key: what it is; the same key gives the same template.
-    ///   - prepare: gets the URL of the empty database. Connections that it leaves open are cut.
-    /// - Returns: the name to give to ``makeDatabase(template:)``.
+    ///   - key: the name of its contents; the same key gives the same template.
+    ///   - prepare: receives the URL of the empty database. Its open connections are closed afterwards.
+    /// - Returns: a name for ``makeDatabase(template:)``.
     public func template(
         _ key: String, prepare: @escaping @Sendable (_ url: String) async throws -> Void
     ) async throws -> String {
-        // Shared by all who ask, so it must not be cancelled with the first of them: hence a task of its own.
+        // A separate task: several tests wait for it, so the cancellation of the first must not cancel it.
         let task =
             templates[key]
             ?? Task {

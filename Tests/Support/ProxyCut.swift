@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// An order to cut connections when their clients send certain bytes; see
+/// A rule that cuts a connection when its client sends certain bytes; see
 /// ``TCPProxy/cut(whenClientSends:after:count:)``.
 public final class ProxyCut: Sendable {
-    /// What still happens before the cut.
+    /// The point of the cut.
     public enum Moment: Sendable {
-        /// The server gets the bytes, and may act on them; its answer is dropped.
+        /// After the server has received the bytes, which it may process; its answer is dropped.
         case forwarding
-        /// The server does not get the last of the bytes, nor what came along with it.
+        /// Before the server receives the last of the bytes and everything in the same read.
         case beforeForwarding
     }
 
@@ -18,7 +18,7 @@ public final class ProxyCut: Sendable {
     let clients = Tally()
     let servers = Tally()
 
-    /// The longest pattern, in bytes: how much of the past a connection keeps.
+    /// The longest pattern in bytes, and so the number of past bytes that a connection keeps.
     static let longest = 4096
 
     init(bytes: [UInt8], moment: Moment, count: Int) {
@@ -28,17 +28,17 @@ public final class ProxyCut: Sendable {
         left = Mutex(count)
     }
 
-    /// How many cuts have happened.
+    /// The number of cuts so far.
     public var count: Int { clients.count }
 
-    /// Waits until so many cuts have happened: the clients' connections are closed.
+    /// Waits for a number of cuts, after which the clients' connections are closed.
     public func happened(_ count: Int = 1) async throws { try await clients.reaches(count) }
 
-    /// Waits until, of so many cuts, the server has closed its side too: it has done what it was sent.
+    /// Waits until the server has also closed its side after a number of cuts, and so has processed all bytes.
     public func settled(_ count: Int = 1) async throws { try await servers.reaches(count) }
 
-    /// Takes one of the cuts when the bytes end in `chunk`.
-    /// - Parameter past: what the client sent before.
+    /// Uses up one cut if the bytes end in `chunk`.
+    /// - Parameter past: the bytes that the client sent before.
     func strikes(_ chunk: Data, after past: Data) -> Bool {
         let window = past.suffix(bytes.count - 1) + chunk
         guard window.range(of: bytes) != nil else { return false }

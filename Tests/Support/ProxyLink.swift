@@ -4,9 +4,9 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// What the connections of a proxy share.
+/// The shared state of all connections of a proxy.
 final class ProxyTraffic: Sendable {
-    /// What gets through. The last byte of an allowance begins the next pause.
+    /// The bytes that may pass. The last byte of an allowance begins the next pause.
     enum Flow: Equatable { case all, none, atMost(Int) }
 
     struct State {
@@ -31,7 +31,7 @@ final class ProxyTraffic: Sendable {
 
     func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-    /// How many of so many bytes get through now, and are counted; nil during a pause.
+    /// Returns how many of `count` bytes may pass now, and subtracts them from the allowance; nil during a pause.
     func admit(_ count: Int) -> Int? {
         state.withLock { state in
             switch state.flow {
@@ -45,16 +45,16 @@ final class ProxyTraffic: Sendable {
     }
 }
 
-/// One client's connection and the one to the server that belongs to it, both on the same event loop.
+/// A client's connection and its connection to the server, both on the same event loop.
 final class ProxyLink: Sendable {
     enum Direction { case toServer, toClient }
 
-    /// Tells a relay that it may go on reading.
+    /// An event that lets a relay continue to read.
     struct GoOn {}
 
     private struct State {
         var server: (any Channel)?
-        /// What came during a pause, in order; nil is the end of a stream.
+        /// The bytes received during a pause, in order; nil is the end of a stream.
         var held: [(Direction, ByteBuffer?)] = []
         var past = Data()
         var isCut = false
@@ -69,16 +69,16 @@ final class ProxyLink: Sendable {
         self.traffic = traffic
     }
 
-    /// Where bytes of a direction go; nil while the server is not connected yet.
+    /// Returns the receiver of a direction; nil before the server is connected.
     func target(_ direction: Direction) -> (any Channel)? {
         direction == .toClient ? client : state.withLock(\.server)
     }
 
-    /// Connects to the server; the client is not read before.
+    /// Connects to the server. Reading from the client begins afterwards.
     func open() {
         guard !traffic.refuses else {
             traffic.update { $0.refusals += 1 }
-            // With no time to linger, closing resets.
+            // With a linger time of zero, closing resets the connection.
             _ = (client as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             return client.close(promise: nil)
         }
@@ -92,7 +92,7 @@ final class ProxyLink: Sendable {
             .connect(host: traffic.host, port: traffic.port)
             .whenComplete { result in
                 let sides = [self.client] + ((try? result.get()).map { [$0] } ?? [])
-                // Kept until both are closed: a pause may hold the end of one side back from the other.
+                // Kept until both are closed, because a pause may hold back the end of one side.
                 EventLoopFuture.andAllComplete(sides.map(\.closeFuture), on: self.client.eventLoop)
                     .whenComplete { _ in self.traffic.update { $0.links[ObjectIdentifier(self)] = nil } }
                 switch result {
@@ -105,14 +105,14 @@ final class ProxyLink: Sendable {
             }
     }
 
-    /// Takes what has come in one direction; nil is its end. Called on the event loop.
+    /// Receives bytes of one direction; nil is its end. Called on the event loop.
     func take(_ bytes: ByteBuffer?, _ direction: Direction) {
-        // Also behind what is still held: nothing overtakes.
+        // Appended to the held bytes, so that the order is kept.
         state.withLock { $0.held.append((direction, bytes)) }
         passOn()
     }
 
-    /// Passes on what is held, as far as it gets through now. Called on the event loop.
+    /// Forwards the held bytes as far as the flow allows. Called on the event loop.
     private func passOn() {
         while let (direction, bytes) = next() { pass(bytes, direction) }
     }
@@ -132,14 +132,14 @@ final class ProxyLink: Sendable {
     private func pass(_ bytes: ByteBuffer?, _ direction: Direction) {
         guard let target = target(direction), !state.withLock(\.isCut) else { return }
         guard let bytes else {
-            // The empty write is done after all others: nothing that was on its way is lost.
+            // The empty write completes after all others, so no bytes are lost.
             return target.writeAndFlush(ByteBuffer()).whenComplete { _ in target.close(promise: nil) }
         }
         if direction == .toServer, let cut = strike(bytes) { return carryOut(cut, bytes, server: target) }
         target.writeAndFlush(bytes, promise: nil)
     }
 
-    /// After a pause: what was held first, then on.
+    /// Forwards the held bytes after a pause, and continues.
     func resume() {
         client.eventLoop.execute {
             self.passOn()
@@ -148,7 +148,7 @@ final class ProxyLink: Sendable {
         }
     }
 
-    /// Closes both sides. The future succeeds when they are closed.
+    /// Closes both sides. The future succeeds after both are closed.
     func close() -> EventLoopFuture<Void> {
         let sides = [client] + (target(.toServer).map { [$0] } ?? [])
         sides.forEach { $0.close(promise: nil) }
@@ -171,8 +171,8 @@ final class ProxyLink: Sendable {
         switch cut.moment {
         case .beforeForwarding: _ = close()
         case .forwarding:
-            // Only the output to the server is closed, and its answers are read and dropped until it closes: a
-            // connection closed with answers unread would be reset, and the server might never see the bytes.
+            // Closes only the output to the server, and drops its answers until it closes. A close with unread answers
+            // would reset the connection, and the server might never receive the bytes.
             server.writeAndFlush(bytes).whenComplete { _ in
                 server.close(mode: .output, promise: nil)
                 self.client.close(promise: nil)

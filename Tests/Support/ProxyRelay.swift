@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Reads one side of a link, not faster than the other side takes it, and not during a pause.
+/// Reads one side of a link, with back-pressure from the other side, and not during a pause.
 final class ProxyRelay: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -35,7 +35,7 @@ final class ProxyRelay: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // The other side may go on feeding this one.
+        // The other side may continue to read.
         let source = direction == .toServer ? link.target(.toServer) : link.target(.toClient)
         source?.pipeline.fireUserInboundEventTriggered(ProxyLink.GoOn())
     }

@@ -3,7 +3,7 @@ public import Machines
 public import Records
 public import Timeline
 
-/// A counter whose rings are limits of somebody outside: outages put them off. It shares the counter's events, schema and
+/// A counter whose rings are limits of a device, so outages delay them. It shares the counter's events, schema and
 /// stored form.
 public struct Punctual: Machine, Equatable {
     public typealias Command = Counter.Command

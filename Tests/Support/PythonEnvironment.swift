@@ -1,23 +1,23 @@
 import Foundation
 
-/// No private Python could be made.
+/// A private Python environment could not be created.
 public struct PythonFailed: Error, CustomStringConvertible {
-    /// What went wrong, with what was said last.
+    /// The failure, with the last lines of output.
     public let description: String
 }
 
-/// A Python of the tests' own with packages from PyPI, so that they can use clients that nobody here wrote.
+/// A private Python environment with packages from PyPI, so that tests can use third-party clients.
 ///
-/// It stands beside the test bundle, once for each set of packages: the first test of all processes makes it, and later runs find
-/// it there. Nothing of the machine's own Python changes.
+/// It is beside the test bundle, one for each set of packages. The first test creates it, and later runs reuse it. The
+/// machine's own Python does not change.
 public struct PythonEnvironment: Sendable {
-    /// The clients that speak to `push`.
+    /// Clients of `push`.
     public static let apnsClients = ["aioapns==4.0", "httpx[http2]==0.28.1", "PyJWT[crypto]==2.15.1"]
 
     /// The path of the interpreter.
     public let interpreter: String
 
-    /// The lock ends with whoever holds it, and what was left half-made is made anew.
+    /// The lock ends with its process, and the next process replaces an incomplete environment.
     private static let script = #"""
         folder=$1; shift
         exec 9>"$folder.lock"
@@ -31,12 +31,12 @@ public struct PythonEnvironment: Sendable {
         : > "$folder/complete"
         """#
 
-    /// Makes an environment, or finds it.
+    /// Creates an environment, or returns the existing one.
     ///
     /// - Parameters:
-    ///   - packages: requirements with pinned versions, as pip takes them.
-    ///   - folder: where it stands; beside the test bundle by default.
-    /// - Throws: ``PythonFailed``, with what pip said.
+    /// - packages: requirements with pinned versions, in the syntax of pip.
+    /// - folder: its path; beside the test bundle by default.
+    /// - Throws: ``PythonFailed`` with the output of pip.
     public static func make(
         _ packages: [String] = apnsClients, in folder: String? = nil
     ) async throws -> PythonEnvironment {
@@ -52,8 +52,8 @@ public struct PythonEnvironment: Sendable {
 
     /// Runs a script to its end.
     ///
-    /// - Returns: the lines that it wrote to standard output.
-    /// - Throws: ``PythonFailed`` where it does not end well.
+    /// - Returns: the lines of its standard output.
+    /// - Throws: ``PythonFailed`` if its exit status is not 0.
     public func run(
         _ script: String, _ arguments: [String] = [], environment: [String: String] = [:], within seconds: Double = 60
     ) async throws -> [String] {
@@ -66,7 +66,7 @@ public struct PythonEnvironment: Sendable {
         return process.output.lines
     }
 
-    /// Another set of packages has another name; FNV-1a tells them apart.
+    /// Returns the FNV-1a hash of the packages, so that each set has its own name.
     private static func name(of packages: [String]) -> String {
         let hash = packages.sorted().joined(separator: " ").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01b3

@@ -17,28 +17,28 @@ public struct SplitMix64: RandomNumberGenerator, Sendable {
     }
 }
 
-/// A generator whose numbers depend on nothing but the seed.
+/// A generator that depends only on the seed.
 public func seededRandom(_ seed: UInt64) -> SplitMix64 { SplitMix64(seed: seed) }
 
 /// A property did not hold for a seed.
 public struct PropertyFailed: Error, CustomStringConvertible {
-    /// The seed that shows the fault.
+    /// The seed that fails.
     public let seed: UInt64
-    /// What the property threw.
+    /// The error of the property.
     public let reason: any Error
 
-    public var description: String { "seed \(seed) (run it alone with DORMOUSE_SEED=\(seed)): \(reason)" }
+    public var description: String { "seed \(seed) (run only this seed with DORMOUSE_SEED=\(seed)): \(reason)" }
 }
 
-/// Checks that a property holds for many seeds: `first`, `first + 1` and so on, or only for the one that the
-/// environment variable `DORMOUSE_SEED` names.
+/// Checks a property for the seeds `first`, `first + 1` and so on, or only for the seed in the environment variable
+/// `DORMOUSE_SEED`.
 ///
-/// The property fails by throwing, so use `#require` in it: an `#expect` would not stop the run nor name the seed.
+/// The property fails by throwing. Use `#require` in it: an `#expect` would neither stop the run nor name the seed.
 /// - Parameters:
 ///   - first: the first seed.
-///   - count: how many seeds.
-///   - property: gets a generator, fresh from the seed.
-/// - Throws: ``PropertyFailed`` for the first seed that fails; it is printed too.
+///   - count: the number of seeds.
+///   - property: receives a new generator with the seed.
+/// - Throws: ``PropertyFailed`` for the first failing seed, which is also printed.
 public func propertyTest(
     seedsFrom first: UInt64 = 1, count: Int = 100, isolation: isolated (any Actor)? = #isolation,
     _ property: (inout SplitMix64) async throws -> Void
@@ -55,7 +55,7 @@ public func propertyTest(
     }
 }
 
-/// The seeds of a property test; what is asked for but no number is ignored.
+/// The seeds of a property test. A value of `DORMOUSE_SEED` that is not a number is ignored.
 func seeds(from first: UInt64, count: Int, asked: String?) -> [UInt64] {
     if let seed = asked.flatMap({ UInt64($0) }) { return [seed] }
     return (0..<UInt64(count)).map { first &+ $0 }

@@ -1,7 +1,8 @@
 public import Records
 
 extension JSON {
-    /// A document that a JSON Schema describes, with all its members: the first of each enumeration, the least number.
+    /// Creates a document of a JSON Schema with all its members: the first value of each enumeration, the least of each
+    /// number.
     public init(sampleOf schema: JSON) {
         if let choice = schema["anyOf"]?.items?.first {
             self.init(sampleOf: choice)

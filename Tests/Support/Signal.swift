@@ -1,8 +1,8 @@
 import Synchronization
 
-/// A value that comes once: whoever waits for it is woken, whoever comes later gets it at once.
+/// A value that arrives once. Firing wakes all waiting tasks, and later tasks get the value immediately.
 ///
-/// This is how a test waits: for what happened, never for time to pass. Only the first ``fire(_:)`` counts.
+/// Tests wait for signals, never for time. Only the first ``fire(_:)`` counts.
 public final class Signal<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -18,8 +18,8 @@ public final class Signal<Value: Sendable>: Sendable {
     /// Whether it has fired.
     public var hasFired: Bool { state.withLock { $0.value != nil } }
 
-    /// Gives the value to all who wait, in the order in which they came.
-    /// - Returns: false when it had fired before; the value is then dropped.
+    /// Gives the value to all waiting tasks in the order of their arrival.
+    /// - Returns: false if it had fired before; the value is then dropped.
     @discardableResult
     public func fire(_ value: Value) -> Bool {
         let waiters = state.withLock { state -> [CheckedContinuation<Value, any Error>]? in
@@ -32,8 +32,8 @@ public final class Signal<Value: Sendable>: Sendable {
         return waiters != nil
     }
 
-    /// The value, as soon as there is one.
-    /// - Throws: `CancellationError` when the waiting task is cancelled first.
+    /// The value, after it has arrived.
+    /// - Throws: `CancellationError` if the waiting task is cancelled first.
     public func value() async throws -> Value {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
@@ -57,7 +57,7 @@ public final class Signal<Value: Sendable>: Sendable {
 }
 
 extension Signal where Value == Void {
-    /// Fires a signal that carries nothing.
+    /// Fires a signal without a value.
     @discardableResult
     public func fire() -> Bool { fire(()) }
 }

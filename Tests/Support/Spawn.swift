@@ -8,14 +8,14 @@ public struct SpawnFailed: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// A process just started, in a process group of its own, and our ends of its three streams.
+/// A new process in its own process group, and our ends of its three streams.
 struct Spawn {
     let pid: pid_t
     let input: Int32
     let output: Int32
     let errors: Int32
 
-    /// One start at a time, since a pipe is born without close-on-exec: no child may hold the pipes of another.
+    /// One start at a time: a pipe is created without close-on-exec, and no child may inherit the pipes of another.
     private static let starting = Mutex(())
 
     init(_ executable: String, _ arguments: [String], _ environment: [String: String]) throws(SpawnFailed) {
@@ -34,7 +34,7 @@ struct Spawn {
         var input: [Int32] = [-1, -1]
         var output: [Int32] = [-1, -1]
         var errors: [Int32] = [-1, -1]
-        // A socket instead of a pipe: writing to a process that is gone is an error there, and no SIGPIPE.
+        // A socket instead of a pipe: a write to an ended process returns an error there, instead of SIGPIPE.
         let opened =
             socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &input) == 0 && pipe(&output) == 0
             && pipe(&errors) == 0
@@ -63,9 +63,9 @@ struct Spawn {
         for (target, descriptor) in descriptors.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(target))
         }
-        // Sockets that a network library has accepted are not close-on-exec: a child that held one would keep its
-        // peer from ever seeing the end. Closing what is not open is no error here; the margin is for those opened
-        // meanwhile, since the lowest free number is given out.
+        // Sockets that a network library has accepted are not close-on-exec. A child that inherited one would hide the
+        // end of the stream from the peer. Closing a closed descriptor does no harm. The margin covers descriptors that
+        // other threads open meanwhile, because the lowest free number is used first.
         for descriptor in 3..<(highestDescriptor() + 256) {
             posix_spawn_file_actions_addclose(&actions, descriptor)
         }
@@ -73,8 +73,8 @@ struct Spawn {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // The threads of a Swift program block signals and a network library ignores SIGPIPE; a child would
-        // inherit both and could not be stopped by SIGTERM.
+        // The threads of a Swift program block signals, and a network library ignores SIGPIPE. A child would inherit
+        // both, and SIGTERM could not stop it.
         var none = sigset_t()
         sigemptyset(&none)
         posix_spawnattr_setsigmask(&attributes, &none)

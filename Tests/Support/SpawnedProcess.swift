@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// How a process ended.
+/// The end of a process.
 public enum ExitStatus: Sendable, Equatable {
     /// It exited by itself with this code.
     case exited(Int32)
@@ -10,15 +10,15 @@ public enum ExitStatus: Sendable, Equatable {
     case signalled(Int32)
 }
 
-/// A process of ours in its own process group, its standard input a socket that only this object holds: when the
-/// object or the whole test process is gone, however it went, the process reads the end of its input.
+/// A process in its own process group. Its standard input is a socket that only this object holds, so it reads the end
+/// of its input when the object or the test process is gone, for any reason.
 final class SpawnedProcess: Sendable {
     let pid: pid_t
-    /// What it writes to standard output.
+    /// Its standard output.
     let output = Transcript()
-    /// What it writes to standard error.
+    /// Its standard error.
     let errors = Transcript()
-    /// Fires when the process is reaped and its output is read to the end.
+    /// Fires after the process is reaped and its output is read to the end.
     let ended = Signal<ExitStatus>()
     private let input: Mutex<Int32?>
 
@@ -32,7 +32,7 @@ final class SpawnedProcess: Sendable {
     deinit { closeInput() }
 
     /// Writes a line to its standard input.
-    /// - Returns: false when it reads no more.
+    /// - Returns: false if the process no longer reads.
     func write(line: String) -> Bool {
         let bytes = Array("\(line)\n".utf8)
         return input.withLock { input in
@@ -50,7 +50,7 @@ final class SpawnedProcess: Sendable {
     }
 
     /// Runs a command to its end.
-    /// - Returns: its status and both its outputs, each joined to one string.
+    /// - Returns: its status and both outputs, each as one string.
     static func run(
         _ executable: String, _ arguments: [String], environment: [String: String]
     ) async throws -> (status: ExitStatus, output: String, errors: String) {
@@ -60,7 +60,7 @@ final class SpawnedProcess: Sendable {
         return (status, process.output.lines.joined(separator: "\n"), process.errors.lines.joined(separator: "\n"))
     }
 
-    /// Reads and reaps on threads of their own: both calls block, and must not block the cooperative pool.
+    /// Reads and reaps on separate threads, because both calls would block the cooperative pool.
     private static func watch(
         _ pid: pid_t, output: (Int32, Transcript), errors: (Int32, Transcript), ended: Signal<ExitStatus>
     ) {
@@ -73,7 +73,7 @@ final class SpawnedProcess: Sendable {
             }
         }
         Thread.detachNewThread {
-            // What it has left in its group ends with it. Not reaped yet, it keeps the group's number taken.
+            // Ends its remaining group too. Until it is reaped, the process keeps the group's number in use.
             var end = siginfo_t()
             while waitid(P_PID, id_t(pid), &end, WEXITED | WNOWAIT) == -1, errno == EINTR {}
             kill(-pid, SIGKILL)

@@ -1,17 +1,17 @@
 import NIOCore
 import NIOPosix
 
-/// A TCP proxy between a client and its server, which cuts, holds and refuses connections when the test says so.
+/// A TCP proxy between a client and its server that cuts, holds and refuses connections on demand.
 ///
-/// It sees bytes as they are on the wire: patterns can't be found inside TLS.
+/// It sees the bytes on the wire, so it can't find patterns inside TLS.
 public final class TCPProxy: Sendable {
     /// The port on 127.0.0.1 where it listens.
     public let port: Int
     private let listener: any Channel
     private let traffic: ProxyTraffic
 
-    /// Starts one in front of a server. It stops with ``stop()``, or when it is released: hold it.
-    /// - Throws: the error of listening; a server that is not there shows when a client connects.
+    /// Starts a proxy in front of a server. It stops with ``stop()`` or when it is released, so keep a reference.
+    /// - Throws: an error if it can't listen. A missing server shows only when a client connects.
     public static func start(to host: String = "127.0.0.1", port: Int) async throws -> TCPProxy {
         let traffic = ProxyTraffic(host: host, port: port)
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -37,7 +37,7 @@ public final class TCPProxy: Sendable {
         traffic.links.forEach { _ = $0.close() }
     }
 
-    /// How many clients are connected to it now.
+    /// The number of connected clients.
     public var connections: Int { traffic.links.count { $0.client.isActive } }
 
     /// The number of connections that it has reset since its start.
@@ -49,43 +49,43 @@ public final class TCPProxy: Sendable {
         try await cutAll()
     }
 
-    /// Closes all connections on both sides and waits until they are closed. New ones are taken.
+    /// Closes all connections on both sides and waits until they are closed. It still accepts new ones.
     public func cutAll() async throws {
         for closed in traffic.links.map({ $0.close() }) { try await closed.get() }
     }
 
-    /// Whether new connections are reset as soon as they are made. Those that exist go on.
+    /// Sets whether new connections are reset immediately. Existing ones continue.
     public func refuse(_ refuses: Bool) { traffic.update { $0.refuses = refuses } }
 
-    /// Holds all bytes, and closes, in both directions, as a network that loses everything. When this returns,
-    /// nothing more gets through. New connections are taken and held.
+    /// Holds all bytes and ends of streams in both directions, like a network that loses everything. After it returns,
+    /// nothing more passes. New connections are accepted and held.
     public func pause() async throws {
         traffic.update { $0.flow = .none }
-        // What a loop has begun to forward is done when it answers.
+        // A loop answers after it has forwarded the bytes that it had begun.
         for link in traffic.links { try await link.client.eventLoop.submit {}.get() }
     }
 
-    /// Lets through what was held, and all that follows.
+    /// Forwards the held bytes, and continues.
     public func resume() {
         traffic.update { $0.flow = .all }
         traffic.links.forEach { $0.resume() }
     }
 
-    /// During a pause: lets through what was held, and what comes while that is done, but no more than so many bytes.
+    /// Forwards at most a number of bytes during a pause: first the held ones, then new ones.
     public func letSomeThrough(bytes: Int) async throws {
         traffic.update { $0.flow = .atMost(bytes) }
         traffic.links.forEach { $0.resume() }
-        // Each loop must have seen it before the next pause begins, however late it comes to it.
+        // Each loop must have seen the allowance before the next pause begins.
         for link in traffic.links { try await link.client.eventLoop.submit {}.get() }
         try await pause()
     }
 
-    /// Cuts a connection when its client sends certain bytes, also when they come in pieces.
+    /// Cuts a connection when its client sends certain bytes, even in several parts.
     /// - Parameters:
-    ///   - bytes: what to look for, at most 4,096 bytes, such as `COMMIT`.
-    ///   - moment: whether the server still gets them; no answer reaches the client either way.
-    ///   - count: how many times. Later connections that send the bytes are left alone.
-    /// - Returns: what tells when it happens. The order stands also when that is dropped.
+    ///   - bytes: the pattern, at most 4,096 bytes, such as `COMMIT`.
+    ///   - moment: whether the server still receives them; the client never gets an answer.
+    ///   - count: the number of cuts. Later connections that send the bytes are not cut.
+    /// - Returns: the rule, which counts its cuts. It applies even if the caller drops it.
     @discardableResult
     public func cut(
         whenClientSends bytes: some Sequence<UInt8>, after moment: ProxyCut.Moment, count: Int = 1

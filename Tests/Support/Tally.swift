@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A count that others wait for.
+/// A count that tasks can wait for.
 public final class Tally: Sendable {
     private struct State {
         var count = 0
@@ -12,11 +12,11 @@ public final class Tally: Sendable {
     /// A tally at 0.
     public init() {}
 
-    /// How many so far.
+    /// The current count.
     public var count: Int { state.withLock(\.count) }
 
-    /// Adds one and wakes those who waited for it.
-    /// - Returns: the count with it.
+    /// Adds one and wakes the tasks that wait for it.
+    /// - Returns: the new count.
     @discardableResult
     public func add() -> Int {
         let (count, reached) = state.withLock { state in
@@ -30,8 +30,8 @@ public final class Tally: Sendable {
         return count
     }
 
-    /// Waits until there are so many.
-    /// - Throws: `CancellationError` when the waiting task is cancelled first.
+    /// Waits until the count is reached.
+    /// - Throws: `CancellationError` if the waiting task is cancelled first.
     public func reaches(_ count: Int = 1) async throws {
         let signal = state.withLock { state -> Signal<Void>? in
             guard state.count < count else { return nil }

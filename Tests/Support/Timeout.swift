@@ -1,26 +1,26 @@
 /// An operation took longer than its test allows.
 public struct TimedOut: Error, CustomStringConvertible {
-    /// What was waited for.
+    /// The condition or operation.
     public let what: String
-    /// How long, in seconds.
+    /// The limit in seconds.
     public let seconds: Double
 
     public var description: String { "timed out after \(seconds) s: \(what)" }
 }
 
-/// Runs `operation`, but not longer than `seconds`: then it is cancelled and the guard fails.
+/// Runs `operation` for at most `seconds`, then cancels it and fails.
 ///
-/// The guard does not wait for an operation that ignores its cancellation: a test that would hang fails instead.
+/// It does not wait for an operation that ignores its cancellation, so a hanging operation fails its test.
 /// - Parameters:
 ///   - seconds: real seconds.
-///   - what: what is waited for; it is all that the reader of a failed run will see.
-/// - Throws: ``TimedOut``, or what the operation throws.
+///   - what: the operation, for the message of a failed run.
+/// - Throws: ``TimedOut``, or an error of the operation.
 public func withTimeout<Value: Sendable>(
     seconds: Double, _ what: String = "the guarded operation", operation: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
     let outcome = Signal<Result<Value, any Error>>()
-    // Unstructured on purpose, since a task group would wait for an operation that hangs. Both tasks end at the
-    // latest when this function does, except such an operation, and its test has failed by then.
+    // Unstructured, because a task group would wait for a hanging operation. Both tasks end with this function at the
+    // latest, except a hanging operation, whose test has failed by then.
     let work = Task {
         do { outcome.fire(.success(try await operation())) } catch { outcome.fire(.failure(error)) }
     }
@@ -35,14 +35,14 @@ public func withTimeout<Value: Sendable>(
     return try await outcome.value().get()
 }
 
-/// Asks `condition` again and again until it is true.
+/// Polls `condition` until it is true.
 ///
-/// The last resort: for what gives no signal (a row in a database, a file of another process). Prefer ``Signal``,
-/// ``Gate``, or the lines of a ``ChildProcess``.
+/// Use it only for changes without a signal, such as a row in a database or a file of another process. Otherwise use
+/// ``Signal``, ``Gate``, or the lines of a ``ChildProcess``.
 /// - Parameters:
-///   - seconds: real seconds until it gives up.
-///   - what: what should come true.
-/// - Throws: ``TimedOut``, or what the condition throws.
+///   - seconds: the limit in real seconds.
+///   - what: the expected condition.
+/// - Throws: ``TimedOut``, or an error of the condition.
 public func eventually(
     within seconds: Double = 60, describe what: String, _ condition: @escaping @Sendable () async throws -> Bool
 ) async throws {

@@ -2,10 +2,10 @@ public import Foundation
 public import Records
 public import Testing
 
-/// A story of one aggregate, as a data file: what happens when, and what must come of it.
+/// A test script for one aggregate in a data file: inputs with their times, and the expected results.
 ///
-/// It has a `source`, where the rule that it shows is written; its `steps`; and whichever members the service's
-/// ``TraceScript`` knows for how it begins.
+/// It has the `source` of the rule that it shows, its `steps`, and the members that the service's ``TraceScript``
+/// defines for the start.
 public struct Trace: Sendable, CustomTestStringConvertible {
     public let name: String
     public let document: JSON
@@ -23,9 +23,9 @@ public struct Trace: Sendable, CustomTestStringConvertible {
 
     public subscript(_ member: String) -> JSON? { document[member] }
 
-    /// All traces of a bundle's folder `Traces`, by the names of their files.
+    /// Returns all traces in the folder `Traces` of a bundle, sorted by file name.
     ///
-    /// - Throws: where there are fewer than there once were.
+    /// - Throws: an error if there are fewer than `count`.
     public static func all(in bundle: Bundle, atLeast count: Int) throws -> [Trace] {
         let files = (bundle.urls(forResourcesWithExtension: "json", subdirectory: "Traces") ?? []).map { $0 as URL }
         guard files.count >= count else {
@@ -37,34 +37,34 @@ public struct Trace: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// One moment of a trace.
+/// One step of a trace.
 ///
-/// Identifiers that the machine makes up go by the aliases that they get when they appear (`fetch-1`, `fetch-2`, …);
-/// moments go by their seconds after the beginning, in documents as `"@130"`.
+/// A step names identifiers of the machine by aliases in the order of their appearance (`fetch-1`, `fetch-2`, …). It
+/// gives times in seconds since the beginning, in documents as `"@130"`.
 public struct TraceStep: Sendable {
-    /// With whichever members the service's ``TraceScript`` knows besides those below.
+    /// All members, including those that the service's ``TraceScript`` defines.
     public let document: JSON
 
     public init(document: JSON) { self.document = document }
 
-    /// Seconds after the beginning.
+    /// The seconds since the beginning.
     public var at: Double { document["at"]?.double ?? 0 }
-    /// What happens: a command, another service's event, `advance` for time alone, or `outage`, which ends then and began at
-    /// the second `from`.
+    /// The input: a command, another service's event, `advance` to let only time pass, or `outage`, which began at the
+    /// second `from` and ends now.
     public var action: String { document["do"]?.string ?? "" }
     public var app: String { document["app"]?.string ?? "" }
-    /// A word or document that the action takes.
+    /// The argument of the action: a word or a document.
     public var with: JSON { document["with"] ?? [:] }
-    /// The events that follow: for each its type without the service's name, and any of its members; or the type alone. Its
-    /// own second is `occurs`, or a number called `at`.
+    /// The expected events: the type of each without the service's name, or an object with the type and some of its
+    /// members. The event's own second is `occurs`, or `at` if that is a number.
     public var events: [JSON] { document["events"]?.items ?? [] }
-    /// The code of the refusal that follows instead.
+    /// The code of the expected refusal.
     public var refused: String? { document["refused"]?.string }
 
     public subscript(_ member: String) -> JSON? { document[member] }
 }
 
-/// A trace did not come out.
+/// A step of a trace failed.
 public struct TraceFailed: Error, CustomStringConvertible {
     public let place: String
     public let reasons: [String]

@@ -3,10 +3,10 @@ public import Machines
 import Records
 public import Timeline
 
-/// Plays a trace against any machine in memory, and holds every step to what the trace says.
+/// Plays a trace with any machine in memory, and compares every step with the trace.
 public struct TracePlayer<M: Machine> {
     public private(set) var runtime: InMemoryRuntime<M>
-    /// Of the step that is played.
+    /// The step being played.
     public private(set) var moment: Instant
     public var state: M { runtime.state(script.key) }
     private let trace: Trace
@@ -22,9 +22,9 @@ public struct TracePlayer<M: Machine> {
         runtime = InMemoryRuntime(policy: script.policy, seed: trace.name)
     }
 
-    /// Plays every step, and checks at the end that the state is the fold of its events.
+    /// Plays every step, and then checks that the state is the fold of its events.
     ///
-    /// - Throws: ``TraceFailed`` for the first step that does not come out.
+    /// - Throws: ``TraceFailed`` for the first failing step.
     public mutating func play() throws {
         let unknown = script.unknown(in: trace)
         guard unknown.isEmpty else { throw TraceFailed(place: trace.name, reasons: unknown.map { "no \($0)" }) }

@@ -3,9 +3,9 @@ public import Machines
 public import Records
 public import Timeline
 
-/// What the traces of a service are made of.
+/// The parts of a service's traces.
 public struct TraceScript<M: Machine>: Sendable {
-    /// Shows a part of the state, or the state in other words.
+    /// Returns a part or another form of the state.
     public typealias View = @Sendable (M, TraceStep) -> JSON
 
     public var key = AggregateKey.device("phone")
@@ -15,17 +15,18 @@ public struct TraceScript<M: Machine>: Sendable {
     public var settings: Set<String> = []
     /// The members that a step may have besides those of ``TraceStep`` and the ``views``.
     public var members: Set<String> = []
-    /// What comes before the first step, to be played like steps.
+    /// Steps before the first step of the trace.
     public var preamble: [TraceStep] = []
-    /// The identifiers that the machine makes up: event types with the member that tells them first.
+    /// The identifiers of the machine: the event type that first contains each, with its member.
     public var identifiers: [(type: String, member: String)] = []
-    /// Each is compared with the step's member of its name.
+    /// Views of the state, each compared with the step's member of the same name.
     public var views: [String: View] = ["state": { state, _ in (try? JSON(parsing: state.jsonBytes)) ?? .null }]
-    /// Makes another service's event of a step; nil where the step is none. Aliases and moments in the step are resolved.
+    /// Makes another service's event from a step; nil if the step is a command. Aliases and times in the step are
+    /// resolved.
     public var event: @Sendable (TraceStep, TracePlayer<M>) throws -> (any EventData)? = { _, _ in nil }
-    /// Makes the command of a step, in the same way.
+    /// Makes the command of a step. Aliases and times in the step are resolved.
     public var command: @Sendable (TraceStep, TracePlayer<M>) throws -> M.Command
-    /// The code of a refusal.
+    /// Returns the code of a refusal.
     public var code: @Sendable (M.Refusal) -> String
 
     public init(
@@ -37,7 +38,7 @@ public struct TraceScript<M: Machine>: Sendable {
         self.command = command
     }
 
-    /// The members of a trace that nobody would read.
+    /// Returns the members of a trace that the script does not know.
     public func unknown(in trace: Trace) -> [String] {
         let settings = settings.union(["source", "steps"])
         let members = members.union(["at", "do", "app", "with", "events", "refused"]).union(views.keys)
@@ -46,7 +47,7 @@ public struct TraceScript<M: Machine>: Sendable {
             + trace.steps.flatMap { names($0.document).subtracting(members).sorted() }
     }
 
-    /// Where a state departs from what a step says of it.
+    /// Returns the differences between a state and the expectations of a step.
     public func differences(_ state: M, _ step: TraceStep, _ words: TraceWords) -> [String] {
         views.flatMap { name, view in
             step[name].map { words.differences(view(state, step), $0, name) } ?? []
@@ -55,14 +56,15 @@ public struct TraceScript<M: Machine>: Sendable {
 }
 
 extension TraceFailed {
-    /// A step asks for what its service's script does not have.
+    /// The error for a step with an unknown action.
     public static func unknown(_ step: TraceStep) -> TraceFailed {
-        TraceFailed(place: step.action, reasons: ["is no action"])
+        TraceFailed(place: step.action, reasons: ["is an unknown action"])
     }
 }
 
 extension TraceStep {
-    /// The data of another service's event: what the step leaves out is as in a new value; nil where it is none of those.
+    /// Returns another service's event. Members missing in the step keep the value of a new event; nil if no type
+    /// matches.
     public func event(of types: [any EventData.Type]) throws -> (any EventData)? {
         guard let type = types.first(where: { $0.type == action }) else { return nil }
         return try type.init(json: try JSON(parsing: type.placeholder.jsonBytes).overlaid(with: with))
@@ -70,7 +72,7 @@ extension TraceStep {
 }
 
 extension JSON {
-    /// With another document laid over it.
+    /// Returns this document with the members of another document laid over it.
     public func overlaid(with over: JSON) -> JSON {
         guard let members, let more = over.members else { return over }
         let kept = members.map { member in

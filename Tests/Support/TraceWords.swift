@@ -3,11 +3,11 @@ import OrderedCollections
 public import Records
 public import Timeline
 
-/// A trace's words: its names of identifiers and moments, and whether what came out is what it says.
+/// Translates the aliases and times of a trace, and compares results with the trace.
 public struct TraceWords: Sendable {
     private let beginning: Instant
     private let identifiers: [(type: String, member: String)]
-    /// The trace's names of identifiers, by the machine's.
+    /// The aliases of the machine's identifiers.
     private var aliases: OrderedDictionary<String, String> = [:]
 
     public init(beginning: Instant, identifiers: [(type: String, member: String)]) {
@@ -15,7 +15,7 @@ public struct TraceWords: Sendable {
         self.identifiers = identifiers
     }
 
-    /// Gives the identifiers in new events their names.
+    /// Assigns aliases to the identifiers in new events.
     public mutating func note(_ events: [Event]) {
         for event in events {
             for (type, member) in identifiers where type == event.type {
@@ -25,7 +25,7 @@ public struct TraceWords: Sendable {
         }
     }
 
-    /// A document with the machine's identifiers for aliases, and moments for `"@seconds"`.
+    /// Returns a document with identifiers in place of aliases, and times in place of `"@seconds"`.
     public func resolve(_ json: JSON) -> JSON {
         switch json {
         case .array(let items): .array(items.map(resolve))
@@ -42,7 +42,7 @@ public struct TraceWords: Sendable {
         return aliases.elements.first { $0.value == text }?.key ?? text
     }
 
-    /// Every event must be told, in order: its type, and whichever members the trace names.
+    /// Compares all events in order: their types, and the members that the trace names.
     public func differences(_ events: [Event], _ expected: [JSON]) -> [String] {
         let types = events.map { String($0.type.drop { $0 != "." }.dropFirst()) }
         let wanted = expected.map { $0.string ?? $0["type"]?.string ?? "" }
@@ -62,7 +62,7 @@ public struct TraceWords: Sendable {
         return "\(event.type) at \(seconds) \(String(decoding: event.data, as: UTF8.self))"
     }
 
-    /// Where a value departs from the part of it that is expected. Missing members are null.
+    /// Returns the differences between a value and the expected part of it. Missing members are null.
     public func differences(_ value: JSON, _ expected: JSON, _ place: String) -> [String] {
         if let members = expected.members, !members.isEmpty {
             return members.flatMap { differences(value[$0.name] ?? .null, $0.value, "\(place).\($0.name)") }
@@ -74,7 +74,7 @@ public struct TraceWords: Sendable {
             ? [] : ["\(place) is \(text(comparable(value))), not \(text(expected))"]
     }
 
-    /// A form to compare: aliases for identifiers, seconds for moments, one kind of number.
+    /// Returns a comparable form: aliases for identifiers, seconds for times, one kind of number.
     private func comparable(_ value: JSON) -> JSON {
         if let number = value.double { return .double(number) }
         guard let text = value.string else { return value }

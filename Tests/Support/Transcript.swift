@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The lines that a process has written, kept from its first to its last.
+/// The lines of output of a process, from the first to the last.
 ///
-/// Every reader sees all of them, also those that were written before it came.
+/// Every reader receives all lines, including earlier ones.
 public final class Transcript: Sendable {
     private struct State {
         var lines: [String] = []
@@ -23,11 +23,11 @@ public final class Transcript: Sendable {
         state.withLock { $0.lines.suffix(count).joined(separator: "\n") }
     }
 
-    /// All lines from the first on; the sequence ends when the process has closed its output.
+    /// All lines from the first on. The sequence ends when the process closes its output.
     public func follow() -> AsyncStream<String> {
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         state.withLock { state in
-            // Under the lock, so that no line is missed or comes twice between the replay and what follows.
+            // Under the lock, so that no line is missed or repeated between the replay and new lines.
             state.lines.forEach { continuation.yield($0) }
             guard !state.ended else { return continuation.finish() }
             let reader = state.nextReader
@@ -37,7 +37,7 @@ public final class Transcript: Sendable {
         return stream
     }
 
-    /// The first line, old or new, for which `isWanted` holds; nil when the output ends before.
+    /// Returns the first line, old or new, for which `isWanted` holds; nil if the output ends before.
     public func first(where isWanted: @Sendable (String) -> Bool) async -> String? {
         for await line in follow() where isWanted(line) { return line }
         return nil
