@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// One set of rules for every target of ours; the compiler is the first reviewer.
+// All targets have the same strict rules.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -36,12 +36,12 @@ let structuredFields = Target.Dependency.product(
     name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 
-/// What code above the database may use of the shared house.
+/// The shared modules that do not use the database.
 let pure: [Target.Dependency] = ["Records", "Timeline", "Contracts", "Machines", collections]
 let durable: [Target.Dependency] =
     pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
 
-/// Writes the code that records need beside their declarations.
+/// Generates the code of records.
 func generatesRecords() -> [Target.PluginUsage] { [.plugin(name: "GenerateRecords")] }
 
 func shared(
@@ -54,7 +54,7 @@ func shared(
 }
 
 /// A service is three targets: its pure machine, its routes and wiring, its executable.
-/// No service appears in the dependencies of another.
+/// No service depends on another.
 func service(
     _ name: String, machine: Bool = true, _ more: [Target.Dependency] = [], resources: [Resource]? = nil
 ) -> [Target] {
@@ -86,7 +86,7 @@ func tests(
         plugins: generatesRecords())
 }
 
-// Statements, not one long expression: the manifest is compiled at every build, and the compiler is slow at long sums.
+// Statements instead of one long expression, which the compiler would type-check slowly at every build.
 var targets: [Target] = [
     .systemLibrary(
         name: "CLibpq", path: "Shared/CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -197,7 +197,7 @@ var targets: [Target] = [
 targets += service("Lifecycle", [asyncAlgorithms])
 targets += service("Fetch", [arguments])
 targets += [
-    // The simulator is anyone's: it knows the suite by HTTP alone, and nothing of its targets but JSON and time.
+    // The simulator uses the suite only through HTTP; it shares only the modules for JSON and time.
     .target(
         name: "FleetService",
         dependencies: [
@@ -215,7 +215,7 @@ targets += service(
     [
         arguments, crypto, nioCore, nioPosix, nioHTTP2, nioHPACK, nioSSL, nioTLS, x509, asn1,
     ], resources: [.embedInCode("Migrations")])
-// It reads what the others' machines wrote, and folds it as they do: the machines are values, and no part of a service.
+// It reads the states of all machines and folds their events, so it depends on the machines.
 targets += service(
     "Ops", machine: false,
     [
@@ -227,14 +227,14 @@ targets += service(
     "Transfer", [httpClient, nioCore, nioPosix, nioHTTP1, nioSSL, structuredFields, crypto],
     resources: [.embedInCode("Migrations")])
 targets += [
-    // Every document that a service accepts from outside, read by every reader.
+    // Reads every document that a service accepts with every reader.
     tests(
         "DoorsTests", "Doors",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
             "PushService", "TransferService", "OpsService", "Lives", "TestSupport", httpClient, nioCore, nioHTTP1,
         ]),
-    // The stored and the sent form of every record.
+    // The stored form and the JSON of every record.
     tests(
         "GoldenTests", "Golden",
         durable + [
@@ -248,7 +248,7 @@ targets += [
         dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "TestSupport"],
         path: "Tests/Lives", exclude: ["Main"], swiftSettings: strict),
     .executableTarget(name: "playlife", dependencies: ["Lives"], path: "Tests/Lives/Main", swiftSettings: strict),
-    // The whole suite as processes: the executables are there to be run, the machines to fold what they logged.
+    // Runs the executables of the whole suite, and folds the logged events with the machines.
     tests(
         "SuiteTests", "Suite",
         durable + [

@@ -9,7 +9,7 @@ import Synchronization
 /// It sends the first wake-up at once, then at most one every 10 ms. After a lost wake-up, the fallback poll of a
 /// reader finds the events.
 ///
-/// A payload is `sender:partitions:types`. Without types it stands for all event types.
+/// A payload is `sender:partitions:types`. Without types it means all event types.
 public final class HintSender: Service {
     /// The channel of NOTIFY.
     public static let channel = "dormouse"

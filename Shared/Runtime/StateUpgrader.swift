@@ -7,7 +7,7 @@ import Timeline
 /// Upgrades states of older machines, outside of the cursor's lock.
 ///
 /// It reads a state, upgrades it, and writes it back only if it has not changed since. A batch that writes the state at
-/// the same moment wins: its state is already new.
+/// the same time wins: its state is already new.
 struct StateUpgrader<M: Machine>: Sendable {
     let partition: Int
     let pool: ConnectionPool

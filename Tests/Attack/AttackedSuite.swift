@@ -67,7 +67,7 @@ final class AttackedSuite: Sendable {
                 for (other, port) in first where service == .ops && other != .ops {
                     settings["\(other.rawValue.uppercased())_URL"] = "http://127.0.0.1:\(port)"
                 }
-                // Movers of any replica fetch from the first replica directly, without a proxy.
+                // Transfer workers of any replica fetch from the first replica directly, without a proxy.
                 settings["ALLOWED_ORIGINS"] = "http://127.0.0.1:\(first[.transfer] ?? 0)"
                 replicas.append(
                     Replica(

@@ -50,7 +50,7 @@ struct Door: Sendable {
 
     static let all = lifecycle + fetch + push + transfer + ops
 
-    /// Whether an error means that a door refuses a document.
+    /// Whether an error is the refusal of a document.
     static func isRefusal(_ error: any Error) -> Bool {
         switch error {
         case is Problem, is JSONSyntaxError, is DocumentError, is APNsReason: true

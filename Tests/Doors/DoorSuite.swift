@@ -70,7 +70,7 @@ struct DoorSuite: Sendable {
     }
 }
 
-/// A violated rule of the doors.
+/// A violated rule of accepted documents.
 struct DoorFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -6,7 +6,7 @@ import Records
 import TestSupport
 import Testing
 
-/// Every reader can read each document that a door accepts.
+/// Every reader can read each accepted document.
 @Suite struct DoorTests {
     /// The number of documents in each run; a million by hand, with `DORMOUSE_DOCUMENTS=1000000`.
     private static let count = ProcessInfo.processInfo.environment["DORMOUSE_DOCUMENTS"].flatMap { Int($0) } ?? 1000
@@ -56,8 +56,8 @@ import Testing
         if Self.count > 2000 { #expect(Set(Door.all.map(\.name)).subtracting(taken.keys).isEmpty) }
     }
 
-    /// Every route that accepts a document must have a door here.
-    @Test func `every document of a route has a door`() throws {
+    /// Every route that accepts a document must have a ``Door``.
+    @Test func `every route that accepts a document is covered`() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../Services")
         var documents: Set<String> = []
         for service in ["Lifecycle", "Fetch", "Push", "Transfer", "Ops"] {

@@ -71,7 +71,7 @@ struct Installation {
         return processes.filter { Int($0) != nil }.compactMap { pid in
             guard Self.words("/proc/\(pid)/environ").contains(mark) else { return nil }
             let command = Self.words("/proc/\(pid)/cmdline")
-            // The watcher of the test ends a moment after its process.
+            // The watcher of the test ends shortly after its process.
             return command.contains("\0watcher\0") ? nil : command.replacing("\0", with: " ")
         }
     }

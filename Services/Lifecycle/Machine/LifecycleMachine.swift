@@ -6,7 +6,7 @@ public import Timeline
 
 /// A device with all its apps: at most one app on screen, and the order of the switcher.
 ///
-/// The diagram has the states of an app. A label is the cause in the event, else the event. `timeout` stands for all
+/// The diagram has the states of an app. A label is the cause in the event, else the event. `timeout` means all
 /// missed limits, `violation` for all forbidden actions. An app in any state is removed when it is uninstalled or its
 /// device is deregistered. While an app runs `willTerminate`, it is in `background`, with cause `forceQuit` or
 /// `exitedOnSuspend`.

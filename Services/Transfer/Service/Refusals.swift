@@ -59,7 +59,7 @@ extension [Problem] {
         ([.deviceNotRegistered, .appNotInstalled("mail")] + refusals).map(\.problem)
     }
 
-    /// Returns the refusals of a call that stands for code of an app.
+    /// Returns the refusals of a call on behalf of an app.
     static func ofCode(_ refusals: TransferRefusal...) -> [Problem] {
         ([.deviceNotRegistered, .appNotInstalled("mail"), .appNotRunning(.suspended)] + refusals).map(\.problem)
     }

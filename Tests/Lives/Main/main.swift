@@ -5,7 +5,7 @@ import Lives
 //
 //     playlife <lifecycle|fetch|push|transfer> <seed> <inputs>
 //
-// Standard error has the order in which this process iterates a set, because Swift seeds its hashing anew in each
+// Standard error has the order in which this process iterates a set, because Swift seeds its hashing newly in each
 // process.
 
 let arguments = CommandLine.arguments

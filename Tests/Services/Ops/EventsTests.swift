@@ -179,7 +179,7 @@ import Timeline
         }
     }
 
-    @Test func `the age of a waiting event is told whatever the clock says`() async throws {
+    @Test func `the age of a waiting event has a metric at any clock time`() async throws {
         try await OpsBench.run { bench in
             let metrics = Metrics()
             let gauge = LagGauge(
@@ -193,7 +193,7 @@ import Timeline
         }
     }
 
-    @Test func `an event of an impossible moment is shown at the end of the calendar`() async throws {
+    @Test func `an event with an impossible time is shown at the nearest end of the calendar`() async throws {
         try await OpsBench.run { bench in
             try await bench.append(to: "a")
             for (time, shown) in [(-1, "1970-01-01T00:00:00.000Z"), (253_402_300_800_000, "9999-12-31T23:59:59.999Z")] {

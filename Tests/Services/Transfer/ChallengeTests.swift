@@ -13,7 +13,7 @@ import Testing
         #"{"disposition":"useCredential","credential":\#(credential)}"#
     }
 
-    /// Runs with an app that has a Basic challenge, while the clock stands still.
+    /// Runs with an app that has a Basic challenge, while the clock is frozen.
     private func run(
         _ body: (TransferSuite, _ server: CannedServer, _ challenge: String) async throws -> Void
     ) async throws {

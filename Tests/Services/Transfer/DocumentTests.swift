@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `a download request keeps its hints`() async throws {
+    @Test func `a download request keeps its priority, byte counts and begin date`() async throws {
         try await run { suite in
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/downloads",

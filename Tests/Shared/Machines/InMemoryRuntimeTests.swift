@@ -81,7 +81,7 @@ import Timeline
         let bytes = try (0..<2).map { _ in try run(seed: 42).log.flatMap(\.cloudEvent) }
         #expect(bytes[0] == bytes[1])
         #expect(try run(seed: 43).log.flatMap(\.cloudEvent) != bytes[0])
-        // The digest is the same in every process, although Swift seeds its hashing anew in each.
+        // The digest is the same in every process, although Swift seeds its hashing newly in each.
         #expect(DecisionIdentifiers.derived(String(decoding: bytes[0], as: UTF8.self)).lowercased == Self.digest)
     }
 

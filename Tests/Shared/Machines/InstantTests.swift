@@ -71,7 +71,7 @@ import Timeline
         #expect(setting.real(at: last) == last)
     }
 
-    @Test func `a virtual clock ends at the last moment`() {
+    @Test func `a virtual clock ends at the last instant`() {
         let last = Instant(milliseconds: .max)
         var setting = ClockSetting(isVirtual: true, realEpoch: .epoch, virtualEpoch: .epoch, rate: 100_000)
         #expect(setting.instant(atReal: last) == last)

@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [
         #""\u0000""#, #""a\u0000b""#, #"{"\u0000":1}"#, #"{"a":{"b\u0000":[]}}"#, #"["\ud83d\ude00\u0000"]"#,
     ])
-    func `U+0000 is refused at every place`(text: String) {
+    func `U+0000 is refused in every part of a document`(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSON(parsing: Array(text.utf8)) }
     }
 

@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [
-        Blocker(testDescription: "one of the suite's that stands still", isEnded: true),
+        Blocker(testDescription: "a stalled session of the suite", isEnded: true),
         Blocker(testDescription: "one that did something just now", patience: 60),
         Blocker(testDescription: "one of another role", role: "dormouse"),
         Blocker(

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import Timeline
 
-/// The last moment that documents can name.
+/// The last time that documents can contain.
 @Suite(.timeLimit(.minutes(2))) struct CalendarTests {
-    @Test func `an event after a state of an impossible moment gets the last moment of the calendar`() async throws {
+    @Test func `an event after a state with an impossible time gets the last time of the calendar`() async throws {
         let bench = try await RuntimeBench()
         let device = try #require(bench.oneDeviceInEach.first)
         try await bench.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }

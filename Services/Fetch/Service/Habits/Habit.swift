@@ -45,7 +45,7 @@ struct HabitualApp: Sendable, Equatable {
 struct HabitualDevice: Sendable, Equatable {
     /// The name of the device, which decides the times of its refreshes within their slots.
     var name: String
-    /// A name of the IANA time zone database; nil stands for UTC.
+    /// A name of the IANA time zone database; nil means UTC.
     var timeZone: String?
     var apps: [HabitualApp]
     /// The days of virtual time, from a Monday 00:00.

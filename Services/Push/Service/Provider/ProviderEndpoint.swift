@@ -92,7 +92,7 @@ struct ProviderEndpoint: Sendable {
     }
 
     /// Applies rules that depend on the topic. If they refuse it, they decide again with the database's current keys.
-    /// Another replica may have registered the key anew with other topics.
+    /// Another replica may have registered the key again with other topics.
     func hold<T>(
         _ request: ProviderRequest, of connection: ProviderConnection, under grant: ProviderGrant,
         to rules: (ProviderGrant) throws(APNsReason) -> T

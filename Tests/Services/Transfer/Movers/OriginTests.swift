@@ -136,7 +136,7 @@ import TransferMachine
         ("5f00::1", false), ("fc00::1", false), ("fd00::1", false), ("fe80::1", false), ("fec0::1", false),
         ("ff02::1", false),
     ])
-    func `public addresses are told apart from special ones`(text: String, isPublic: Bool) throws {
+    func `public addresses are distinguished from special ones`(text: String, isPublic: Bool) throws {
         #expect(try SocketAddress(ipAddress: text, port: 0).isPublic == isPublic, "\(text)")
     }
 }
