@@ -18,7 +18,7 @@ public struct IdempotencyConflict: Error, Sendable, Equatable {
     public init() {}
 }
 
-/// An idempotency store for one service and partition, for requests that are no commands of a machine. (The runtime
+/// An idempotency store for one service and partition, for requests that are not commands of a machine. (The runtime
 /// stores commands in the same table, in its batches.) It stores a request in the transaction of its first effect, so
 /// that a repeated request continues from there.
 public struct RequestBook: Sendable {

@@ -34,7 +34,7 @@ public struct ClockSample: Sendable {
 
 /// The suite's clock as this process last read it from the database: one row for all processes.
 ///
-/// It uses the database's clock, so that replicas with different clocks decide alike. Every batch reads that clock in
+/// It uses the database's clock, so that replicas with different clocks make the same decisions. Every batch reads that clock in
 /// its own transaction and adds the sample here. Between samples, time follows this machine's clock, corrected by the
 /// skew.
 public final class SharedClock: SuiteClock {

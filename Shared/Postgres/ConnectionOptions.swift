@@ -42,7 +42,7 @@ public struct ConnectionOptions: Sendable {
 
     /// The connect timeout for each host. All addresses of a name share it.
     public let connectTimeoutSeconds: Int
-    /// The longest time for the answer to a pipeline; then the connection closes the session. Nil is no limit.
+    /// The longest time for the answer to a pipeline; then the connection closes the session. Nil means no limit.
     public let flightTimeout: Duration?
     /// The parameters for libpq, sorted by keyword, without host, port and `target_session_attrs`.
     let parameters: [(keyword: String, value: String)]
@@ -59,7 +59,7 @@ public struct ConnectionOptions: Sendable {
     ///   - password: replaces the password of the URL.
     ///   - applicationName: the name in `pg_stat_activity`, unless the URL has one.
     ///   - connectTimeoutSeconds: for each host, unless the URL has `connect_timeout`.
-    ///   - flightTimeout: the longest time for the answer to a pipeline; nil is no limit, for migrations. A server of
+    ///   - flightTimeout: the longest time for the answer to a pipeline; nil means no limit, for migrations. A server of
     ///     version 17 or newer also ends a transaction that stays open this long.
     ///   - newerSettings: session settings, each with the first major version that knows it.
     ///   - settings: session settings, for example `statement_timeout`; they override ``defaultSettings``.

@@ -1,4 +1,4 @@
-/// Conversions between PostgreSQL's epoch, 2000-01-01, and ours, 1970-01-01. Values out of range become `infinity` or
+/// Conversions between PostgreSQL's epoch, 2000-01-01, and the Unix epoch, 1970-01-01. Values out of range become `infinity` or
 /// `-infinity`, which convert back to the largest and smallest number.
 enum Epoch {
     /// The days between the epochs.

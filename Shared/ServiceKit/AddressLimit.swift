@@ -22,7 +22,7 @@ public final class AddressLimit: Sendable {
     private let limit: Int
     private let open = Mutex<[[UInt8]: Int]>([:])
 
-    /// - Parameter limit: the connections of each address; 0 is no limit.
+    /// - Parameter limit: the connections of each address; 0 means no limit.
     public init(_ limit: Int) { self.limit = limit }
 
     /// Counts a connection until it is closed.

@@ -27,7 +27,7 @@ public final class FailedCredentials: Sendable {
     private let state = Mutex(State())
     private let metrics: Metrics?
 
-    /// - Parameter perSecond: the failures a second of each address; 0 is no limit.
+    /// - Parameter perSecond: the failures a second of each address; 0 means no limit.
     public init(perSecond rate: Int = 0, metrics: Metrics? = nil) {
         self.rate = rate
         self.metrics = metrics

@@ -18,7 +18,7 @@ struct GuardedChannel: ServerChildChannel {
     let connections: ConnectionCount
     let certificate: ServerCertificate?
     let requestTimeout: TimeAmount
-    /// The lowest rate of bodies, in bytes a second; 0 is no limit.
+    /// The lowest rate of bodies, in bytes a second; 0 means no limit.
     let bodyRate: Int
     let idleTimeout: TimeAmount
     /// Accepts connections that begin with the preface of HTTP/2; nil if the service has no HTTP/2.

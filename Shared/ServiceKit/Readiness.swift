@@ -80,7 +80,7 @@ public final class Readiness: Service {
         }
     }
 
-    /// Makes the process not ready for good, before it ends.
+    /// Makes the process permanently not ready, before it ends.
     public func drain() { state.withLock { $0.isDraining = true } }
 
     /// Runs every check now and keeps the verdict.

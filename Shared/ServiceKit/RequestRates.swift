@@ -8,7 +8,7 @@ public final class RequestRates: Sendable {
     /// The number of entries at which full buckets are removed first.
     static let remembered = 10_000
 
-    /// Requests a second; 0 is no limit.
+    /// Requests a second; 0 means no limit.
     public struct Limits: Sendable {
         public var device = 0
         public var fleet = 0

@@ -31,7 +31,7 @@ public struct ServiceContext: RequestContext {
         return caller
     }
 
-    /// Returns the caller if it is no operator, or an operator whose key has the scope.
+    /// Returns the caller if it is not an operator, or is an operator whose key has the scope.
     ///
     /// - Throws: `unauthenticated`, `forbidden`.
     @discardableResult

@@ -38,7 +38,7 @@ final class SlowClientHandler: ChannelDuplexHandler {
     ///   - requests: answers requests whose bodies do not arrive.
     ///   - request: the time for the head of the first request, with TLS, and for a document.
     ///   - idle: the time from an answer to the next head, and for a client to read a part of an answer.
-    ///   - rate: the lowest rate of other bodies, in bytes a second; 0 is no limit.
+    ///   - rate: the lowest rate of other bodies, in bytes a second; 0 means no limit.
     init(_ requests: RequestGuard, request: TimeAmount, idle: TimeAmount, rate: Int) {
         self.requests = requests
         self.rate = rate

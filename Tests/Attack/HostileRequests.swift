@@ -9,7 +9,7 @@ struct HostileRequests {
     struct Made {
         let call: Call
         let operation: String
-        /// Of the operation, with its parameters in braces.
+        /// The path of the operation, with its parameters in braces.
         let path: String
         var hasHostilePath = false
         var authorized = true
@@ -86,13 +86,13 @@ struct HostileRequests {
         return chance(50) ? documents.nextBody(like: Self.payload) : payload(with: documents.nextObject())
     }
 
-    /// Of a notification.
+    /// The payload of a notification.
     private static let payload: JSON = [
         "aps": ["alert": ["title": "a", "body": "b"], "badge": 1, "content-available": 1, "sound": "s"],
         "custom": ["number": 1, "list": [1, 2.5, "x"]],
     ]
 
-    /// Of a notification that carries a whole document.
+    /// Returns the payload of a notification that contains a document.
     private func payload(with document: [UInt8]) -> [UInt8] {
         Array(#"{"aps":{"alert":"a","content-available":1},"custom":"#.utf8) + document + Array("}".utf8)
     }

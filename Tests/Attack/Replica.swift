@@ -30,11 +30,11 @@ final class Replica: Sendable {
     static let patience = 90.0
 
     let service: AttackedService
-    /// From 1 on.
+    /// The number of the replica, from 1 on.
     let number: Int
-    /// Between the process and PostgreSQL.
+    /// The proxy between the process and PostgreSQL.
     let database: TCPProxy
-    /// Between clients and the process; nil where clients connect directly.
+    /// The proxy between clients and the process; nil if clients connect directly.
     let front: TCPProxy?
     /// The port of the provider endpoint; nil for services other than `push`.
     let apnsPort: Int?

@@ -34,7 +34,7 @@ import Testing
                     refused[door.name, default: 0] += 1
                     continue
                 } catch {
-                    throw DoorFault("\(door.name) took \(String(decoding: document, as: UTF8.self)): \(error)")
+                    throw DoorFault("\(door.name) accepted \(String(decoding: document, as: UTF8.self)): \(error)")
                 }
                 guard documents.below(4) == 0 else { continue }
                 for _ in 0..<3 {

@@ -50,7 +50,7 @@ extension Door {
         Door("channel", ["message-storage-policy": 1, "push-type": "LiveActivity"]) { document, _, _ in
             let read = try ChannelConfiguration(document)
             guard try ChannelConfiguration(read.json.bytes) == read else {
-                throw DoorFault("it changes in a round trip")
+                throw DoorFault("the channel changes in a round trip")
             }
         },
     ]
@@ -71,7 +71,7 @@ extension Door {
     private static func send(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
         guard let token = suite.token else { return }
         let request = request("/3/device/\(token)", headers, body)
-        guard PushToken(try ProviderRules.token(request)) == token else { throw DoorFault("another token") }
+        guard PushToken(try ProviderRules.token(request)) == token else { throw DoorFault("the token changes") }
         try ProviderRules.requireSingleHeaders(request)
         let draft = try ProviderRules.draft(
             request, apnsID: try ProviderRules.apnsID(request), grant: ProviderGrant(topics: []))
@@ -84,12 +84,12 @@ extension Door {
     private static func broadcast(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
         let standard = ["apns-channel-id": DoorSuite.channel, "apns-push-type": "liveactivity"]
         let request = request("/4/broadcasts/apps/\(DoorSuite.app)", standard.merging(headers) { $1 }, body)
-        guard try ChannelRequest(request).action == .broadcast else { throw DoorFault("another action") }
+        guard try ChannelRequest(request).action == .broadcast else { throw DoorFault("not a broadcast") }
         let draft = try BroadcastDraft(request)
         try draft.requireExpiration(of: ChannelConfiguration(stores: true))
         let stored: JSON
         do { stored = try JSON(parsing: draft.payload.bytes) } catch {
-            throw DoorFault("the relay can't read: \(error)")
+            throw DoorFault("the relay can't read the broadcast: \(error)")
         }
         try suite.submit(
             .receiveBroadcast(

@@ -14,7 +14,7 @@ import ServiceKit
 enum Readers {
     static func check(_ event: Event) throws {
         guard let data = try JSONSerialization.jsonObject(with: Data(event.data)) as? NSDictionary else {
-            throw DoorFault("no object: \(text(event.data))")
+            throw DoorFault("not a JSON object: \(text(event.data))")
         }
         guard !event.data.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { throw DoorFault("a control character") }
         for text in [event.key.description, event.app ?? "", event.type] where text.utf8.contains(0) {
@@ -22,13 +22,13 @@ enum Readers {
         }
         try requireReadable(event)
         let cloudEvent = try object(event.cloudEvent)
-        guard cloudEvent["data"] as? NSDictionary == data else { throw DoorFault("another CloudEvent") }
+        guard cloudEvent["data"] as? NSDictionary == data else { throw DoorFault("the CloudEvent has other data") }
         guard try object(TimelineEntry(event).jsonBytes)["data"] as? NSDictionary == data else {
-            throw DoorFault("another line of the timeline")
+            throw DoorFault("the line of the timeline differs")
         }
         if let order = Order(event) {
             let told = try object(Array(sseData(order.serverSentEvent.text).utf8))
-            guard told["order"] as? String == order.order else { throw DoorFault("another order") }
+            guard told["order"] as? String == order.order else { throw DoorFault("the order differs") }
         }
         try checkForms([event, event], data)
     }
@@ -37,7 +37,7 @@ enum Readers {
         func check<F: EventFamily>(_ family: F.Type) throws {
             let read = try F(type: event.type, version: event.version, data: event.data)
             guard read.data.jsonBytes == event.data else {
-                throw DoorFault("changes in a round trip: \(text(event.data))")
+                throw DoorFault("the data changes in a round trip: \(text(event.data))")
             }
         }
         switch event.source {
@@ -52,19 +52,19 @@ enum Readers {
     private static func checkForms(_ events: [Event], _ data: NSDictionary) throws {
         func isSame(_ item: Any?) -> Bool { (item as? NSDictionary)?["data"] as? NSDictionary == data }
         let listing = try object(EventForm.json.body(events, "next"))["items"] as? [Any] ?? []
-        guard listing.count == 2, listing.allSatisfy(isSame) else { throw DoorFault("another list") }
+        guard listing.count == 2, listing.allSatisfy(isSame) else { throw DoorFault("the list differs") }
         let batch = try JSONSerialization.jsonObject(with: Data(EventForm.batch.body(events, nil))) as? [Any] ?? []
-        guard batch.count == 2, batch.allSatisfy(isSame) else { throw DoorFault("another batch") }
+        guard batch.count == 2, batch.allSatisfy(isSame) else { throw DoorFault("the CloudEvents batch differs") }
         let lines = EventForm.lines.body(events, nil).split(separator: 0x0A)
         guard lines.count == 2, try lines.allSatisfy({ isSame(try object(Array($0))) }) else {
-            throw DoorFault("other lines")
+            throw DoorFault("the NDJSON differs")
         }
         let rows = try csv(EventForm.csv.body(events, nil))
         guard rows.count == 3, rows.allSatisfy({ $0.count == 13 }), rows[1][12] == events[0].data,
             rows[2][8] == Array((events[1].app ?? "").utf8)
-        else { throw DoorFault("another table: \(text(events[0].data))") }
+        else { throw DoorFault("the CSV differs: \(text(events[0].data))") }
         let told = ServerSentEvent(id: "0:1", data: text(events[0].cloudEvent)).text
-        guard isSame(try object(Array(sseData(told).utf8))) else { throw DoorFault("another server-sent event") }
+        guard isSame(try object(Array(sseData(told).utf8))) else { throw DoorFault("the server-sent event differs") }
     }
 
     /// The formats of a state: stored, and in answers to operators and devices.
@@ -73,7 +73,7 @@ enum Readers {
         guard M(binary: binary)?.binary == binary else {
             throw DoorFault("the state of \(M.name) changes in a round trip")
         }
-        guard try object(aggregate.state.jsonBytes).count > 0 else { throw DoorFault("an empty state") }
+        guard try object(aggregate.state.jsonBytes).count > 0 else { throw DoorFault("the state is empty") }
         _ = try object(try PastState(aggregate, 3, 7).jsonBytes)
         if let state = aggregate.state as? PushMachine {
             _ = try object(NotificationList(inFlight: state).jsonBytes)
@@ -82,7 +82,7 @@ enum Readers {
 
     static func object(_ bytes: [UInt8]) throws -> NSDictionary {
         guard let object = try JSONSerialization.jsonObject(with: Data(bytes)) as? NSDictionary else {
-            throw DoorFault("no object: \(text(bytes))")
+            throw DoorFault("not a JSON object: \(text(bytes))")
         }
         return object
     }
@@ -134,7 +134,7 @@ enum Readers {
                 rows.append(row + [cell])
                 (row, cell) = ([], [])
                 index += 1
-            case (false, 0x22), (false, 0x0A), (false, 0x0D): throw DoorFault("no CSV: \(text(bytes))")
+            case (false, 0x22), (false, 0x0A), (false, 0x0D): throw DoorFault("not CSV: \(text(bytes))")
             default: cell.append(byte)
             }
         }

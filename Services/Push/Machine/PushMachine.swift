@@ -135,7 +135,7 @@ public struct PushConnection: Record, Equatable {
     public var id = ""
     /// A stream, or polls.
     public var kind = ConnectionKind.stream
-    /// When it began.
+    /// The start of the connection.
     public var since = Instant.epoch
     /// Polls only: the deadline of the next poll.
     public var until: Instant?

@@ -32,9 +32,9 @@ public struct PushMessage: Record, Equatable {
     public var collapseID: String?
     /// The time of the last delivery.
     public var deliveredAt: Instant?
-    /// When a stored or held notification is sent at the latest.
+    /// The latest time at which a stored or held notification is sent.
     public var due: Instant?
-    /// When a waiting notification is discarded.
+    /// The time at which a waiting notification is discarded.
     public var expiresAt = Instant.epoch
     /// Whether the last delivery was from storage.
     public var fromStorage = false

@@ -20,7 +20,7 @@ public struct PushPolicy: Sendable, Equatable {
     public var storage = Interval.days(30)
     /// The longest storage of a broadcast (Apple, "Sending channel management requests to APNs": 8 hours).
     public var channelStorage = Interval.hours(8)
-    /// How long a polling device stays connected after the end of its last poll. Our choice.
+    /// The time for which a polling device stays connected after its last poll. Our choice.
     public var pollGrace = Interval.seconds(60.0)
     /// An inactive token is `Unregistered` for this time, then `ExpiredToken`. Our choice.
     public var tokenExpiry = Interval.days(30)

@@ -14,7 +14,7 @@ public struct PushedApp: Record, Equatable {
     public var notifications = Switch.on
     /// The device token; nil if the app has none.
     public var registration: TokenRegistration?
-    /// When it was last in use.
+    /// The time of the last use.
     public var usedAt: Instant?
     /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
     public var wakes = false
@@ -38,7 +38,7 @@ public struct RetiredToken: Record, Equatable {
 /// The silent budget of an app: a token bucket, stored as the time when it is full again, in whole milliseconds
 /// (generic cell rate algorithm, ITU-T I.371).
 public struct SilentBudget: Record, Equatable {
-    /// When the bucket is full again.
+    /// The time at which the bucket is full again.
     public var fullAt = Instant.epoch
 
     /// Returns when the budget next allows a silent notification.

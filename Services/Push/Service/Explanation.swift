@@ -11,7 +11,8 @@ struct Explanation: Record {
     struct Budget: Record {
         var capacity = 0
         var left = 0
-        /// When the budgets of app and device next allow a push; nil if they do now, or if the app is long unused.
+        /// The time at which the budgets of app and device next allow a push; nil if they do now, or if the app is long
+        /// unused.
         var nextReleaseAt: Nullable<Instant> = nil
     }
 
@@ -25,7 +26,8 @@ struct Explanation: Record {
 
     var app = ""
     var budget = Budget()
-    /// By push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Empty without a token.
+    /// The forecasts by push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Empty without a
+    /// token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
     var foreground = false
     var lowPowerMode = false

@@ -15,7 +15,7 @@ struct Upkeep: Service {
     let channels: ChannelTables
     let commands: Commands<PushMachine>
     let clock: any SuiteClock
-    /// How long counts are kept, in suite time.
+    /// The time for which counts are kept, in suite time.
     let retention: Interval
     let logger: Logger
     /// The largest number of rows of each kind in a pass.

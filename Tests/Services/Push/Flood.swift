@@ -161,7 +161,7 @@ final class Flood: Sendable {
             "PATCH", path + "/conditions", ["network": ["kind": .string(kind)]], port: suite.lifecycle)
         guard changed.status == 200 else { throw HostileFailure("the network of \(device): \(changed)") }
         guard let position = changed.headers["dormouse-position"] else { return }
-        try await eventually(within: 60, describe: "push knows of the network") {
+        try await eventually(within: 60, describe: "push knows the network") {
             let asked = try await suite.send(
                 "GET", path + "/apps/\(PushSuite.app)/explain", port: port, ["Dormouse-Position": position])
             return asked.status == 200

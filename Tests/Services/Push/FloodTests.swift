@@ -31,7 +31,7 @@ import Timeline
                         flood.sendersLeft.subtract(1, ordering: .relaxed)
                     }
                 }
-                try await eventually(within: 60, describe: "the flood is at its height") {
+                try await eventually(within: 60, describe: "many notifications are in progress") {
                     flood.accepted.withLock { $0.count } > 400 && flood.acknowledged.withLock { $0.count } > 20
                         && (variation == .plain || flood.comings.load(ordering: .relaxed) > 2)
                 }
@@ -40,7 +40,7 @@ import Timeline
                 defer { next.process.signal(SIGKILL) }
                 let apns = try await PushSuite.apnsPort(of: next.process)
                 restarted.fire((next.port, apns))
-                try await eventually(within: 60, describe: "all was sent") {
+                try await eventually(within: 60, describe: "all requests are sent") {
                     flood.sendersLeft.load(ordering: .relaxed) == 0
                 }
                 flood.isOver.store(true, ordering: .relaxed)

@@ -194,7 +194,7 @@ private struct AppRefusals {
         let created = try await call(.POST, session + "/downloads", #"{"url":"\#(server.url())"}"#)
         let task = session + "/tasks/\(try #require(created.json["task"]?.int))"
         let asked = Signal<String>()
-        try await eventually(within: 60, describe: "the app was asked") {
+        try await eventually(within: 60, describe: "the app has a challenge") {
             try await call(.GET, task).json["challenge"]?["id"]?.string.map { asked.fire($0) } ?? false
         }
         try await given.refuse(

@@ -19,7 +19,7 @@ import Testing
         try await suite.downloadSome(of: "big")
         if isKilled { try await cluster.kill() } else { try await cluster.stop(.fast) }
         suite.proxy.resume()
-        try await eventually(describe: "all bytes are on disk, unreported") { suite.bytesOnDisk == 20 << 20 }
+        try await eventually(describe: "all bytes are on disk but not reported") { suite.bytesOnDisk == 20 << 20 }
         // The call is queued behind the report of the worker, so the report has failed too.
         let refused = try await suite.send(
             .PUT, suite.transferPort, "/v1/devices/phone/apps/app/sessions/other",

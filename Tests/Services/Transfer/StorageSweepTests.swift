@@ -61,7 +61,7 @@ import Testing
         _ = try await suite.sql("INSERT INTO transfer.contents SELECT * FROM rolled")
         let third = try await suite.replica()
         defer { suite.stop(third) }
-        try await eventually(describe: "the file is back") { names(contents) == [file] }
+        try await eventually(describe: "the file is restored") { names(contents) == [file] }
         #expect(String(buffer: try await third.send(.GET, "/content/film").body) == "film")
     }
 

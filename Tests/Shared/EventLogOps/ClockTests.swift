@@ -67,7 +67,7 @@ import Timeline
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await news.run() }
             group.addTask { try await follower.run() }
-            try await eventually(describe: "the follower to read the clock") { clock.current.isVirtual }
+            try await eventually(describe: "the follower has read the clock") { clock.current.isVirtual }
             try await bench.control.freeze()
             try await eventually(describe: "the notification of the freeze") { clock.current.rate == 0 }
             let reading = try await bench.control.read()

@@ -41,7 +41,7 @@ import Timeline
         #expect(told.allSatisfy { $0.text.contains("bus.ensure_days(integer) does not exist") }, "\(told)")
         #expect(maintenance.fault?.contains("keeps failing") == true)
         _ = try await bench.sql("ALTER FUNCTION bus.ensure_no_days(integer) RENAME TO ensure_days")
-        try await eventually(describe: "the upkeep to succeed") { maintenance.fault == nil }
+        try await eventually(describe: "the upkeep succeeds") { maintenance.fault == nil }
         work.cancel()
         try await work.value
     }

@@ -69,7 +69,7 @@ import Timeline
             group.addTask { try await follower.run() }
             try await eventually(describe: "the warning") { lines.count("differs") == 1 }
             slow.advance(to: RealClock().now)
-            try await eventually(describe: "the clocks to agree") {
+            try await eventually(describe: "the clocks agree") {
                 slow.advance(to: RealClock().now)
                 return lines.count("agrees") == 1
             }

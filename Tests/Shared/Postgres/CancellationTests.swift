@@ -62,7 +62,7 @@ struct CancellationTests {
         try await silent.pause()
         let options = try ConnectionOptions(url: "postgres://nobody@127.0.0.1:\(silent.port)/postgres")
         let task = Task { _ = try await Connection.open(options, logger: .quiet) }
-        try await eventually(describe: "the client to connect") { silent.connections == 1 }
+        try await eventually(describe: "the client is connected") { silent.connections == 1 }
         task.cancel()
         #expect(try await withTimeout(seconds: 60) { await caught { try await task.value } } == .cancelled)
         try await silent.stop()

@@ -242,7 +242,7 @@ struct ConnectionTests {
         let database = try await Database()
         let watcher = try await database.connect()
         let pid = try await database.connect().run("SELECT pg_backend_pid()")[0].int(0)
-        try await eventually(describe: "the session to end") {
+        try await eventually(describe: "the session has ended") {
             try await watcher.run("SELECT FROM pg_stat_activity WHERE pid = $1", .int(pid)).isEmpty
         }
     }

@@ -37,7 +37,7 @@ extension Connection {
 extension PrivateCluster {
     /// Waits until a backend runs exactly `sql`, or waits for a lock in it.
     func awaitRunning(_ sql: String) async throws {
-        try await eventually(describe: "the server to run \(sql)") {
+        try await eventually(describe: "the server runs \(sql)") {
             let running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = '\(sql)'"
             return try await self.sql(running) != "0"
         }

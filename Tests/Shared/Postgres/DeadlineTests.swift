@@ -85,7 +85,7 @@ struct DeadlineTests {
         deadline.begin(.seconds(60))
         #expect(deadline.overdueCall == nil)
         deadline.begin(.zero)
-        try await eventually(describe: "the call to be overdue") { deadline.overdueCall != nil }
+        try await eventually(describe: "the call is overdue") { deadline.overdueCall != nil }
         deadline.end()
         #expect(deadline.overdueCall == nil)
     }

@@ -29,7 +29,7 @@ import Testing
         }
         // Four recorded tries, and up to two before the death is known.
         #expect((4...6).contains(deaths))
-        // The other commands ran once and are no suspects.
+        // The other commands ran once and are not suspects.
         #expect(try await bench.log().count { $0.type == Added.type } == 10)
         let suspects = try await bench.pool.run(Call(Statement("SELECT input, tries::int8 FROM bus.suspects")))
         #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])

@@ -92,7 +92,7 @@ import Timeline
         try await bench.running(Booker.self, ceiling) { replica in
             // An old page of this ceiling, so that there is something to delete.
             for number in 0..<20 { _ = try await replica.submit(.book(.epoch + .days(1), "d\(number)")) }
-            try await eventually(describe: "the old pages are gone") {
+            try await eventually(describe: "the old pages are deleted") {
                 for number in 0..<20 { _ = try await replica.submit(.book(aim, "e\(number)")) }
                 let rows = try await bench.pool.run(
                     Call(Statement("SELECT count(*) FROM counter.moments WHERE ends < $1"), [.int(1_000_000_000_000)]))

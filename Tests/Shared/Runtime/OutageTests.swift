@@ -92,7 +92,7 @@ import Testing
                 }
                 let alive = Statement(
                     "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
-                try await eventually(within: 60, describe: "the other leases to be renewed") {
+                try await eventually(within: 60, describe: "the other leases are renewed") {
                     try await bench.pool.run(Call(alive))[0].int(0) == 3
                 }
                 _ = try await holder.run(Call(Statement("ROLLBACK")))

@@ -46,7 +46,7 @@ import Testing
         deadline.begin(.seconds(60))
         for _ in 0..<10 { #expect(watchdog.look(&looks) == nil) }
         deadline.begin(.zero)
-        try await eventually(describe: "the deadline to be over") { deadline.overdueCall != nil }
+        try await eventually(describe: "the deadline has passed") { deadline.overdueCall != nil }
         for _ in 1...4 { #expect(watchdog.look(&looks) == nil) }
         #expect(watchdog.look(&looks) == .call)
         deadline.end()

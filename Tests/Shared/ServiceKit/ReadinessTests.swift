@@ -16,7 +16,7 @@ import Testing
             try await service.breakStatements()
             let refused = try await service.add(1, to: "d1")
             #expect(refused.status == 503 && refused.headers["retry-after"] == "1", "\(refused)")
-            try await eventually(within: 20, describe: "the database is said to fail") {
+            try await eventually(within: 20, describe: "readyz reports the failing database") {
                 try await service.check("database") == "failing"
             }
             let answer = try await service.send("GET", "/readyz", key: nil)
@@ -44,7 +44,7 @@ import Testing
         let service = try await CounterService.prepare(on: cluster)
         try await service.run { () async throws in
             try await cluster.stop(.fast)
-            try await eventually(within: 20, describe: "the database is said to fail") {
+            try await eventually(within: 20, describe: "readyz reports the failing database") {
                 try await service.check("database") == "failing"
             }
             let answer = try await service.send("GET", "/readyz", key: nil)
@@ -117,7 +117,7 @@ import Testing
             #expect(answer["faults"]?[0]?["pointer"] == "/partitions", "\(answer)")
             #expect(answer["faults"]?[0]?["detail"]?.string?.contains("partition 0") == true, "\(answer)")
             try await service.sql("DROP TRIGGER refuse ON counter.states")
-            try await eventually(within: 30, describe: "the partition goes on") {
+            try await eventually(within: 30, describe: "the partition continues") {
                 let answer = try await service.send("GET", "/readyz")
                 return answer.status == 200 && answer.json["faults"] == nil
             }

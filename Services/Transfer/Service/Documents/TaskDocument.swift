@@ -58,7 +58,7 @@ struct TaskDocument: Record {
 struct ChallengeDocument: Record {
     var challenge: Flattened<AuthenticationChallenge> = AuthenticationChallenge()
     var id = ""
-    /// When default handling follows; nil while the app runs no code or has not got the challenge yet.
+    /// The time of default handling; nil while the app runs no code or has not received the challenge yet.
     var until: Nullable<Instant> = nil
 
     init(_ pending: PendingChallenge) {

@@ -18,7 +18,7 @@ struct Explanation: Record {
     }
 
     struct Task: Record {
-        /// When the task fails if it has not finished.
+        /// The time at which the task fails if it has not finished.
         var deadline: Nullable<Instant> = nil
         /// All conditions that must change before the task moves. The first one is `waiting` of the task.
         var hindrances: [Hindrance] = []

@@ -145,7 +145,7 @@ struct StorageSweep: Service {
 
 /// The operator's settings for sweeps.
 struct SweepRules: Sendable {
-    /// How long a file stays in the trash.
+    /// The time for which a file stays in the trash.
     var trashAge = Duration.seconds(7 * 86_400)
     /// The percentage of a folder's files that one sweep may move.
     var limit = 50

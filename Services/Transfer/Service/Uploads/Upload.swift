@@ -23,7 +23,7 @@ struct Upload: Sendable, Equatable {
     var contentType: String?
     /// Its files, in order.
     var segments: [UploadSegment] = []
-    /// When it expires without more bytes; nil if it stays.
+    /// The time of expiry without more bytes; nil if it does not expire.
     var expiresAt: Instant?
     /// Whether it was deleted or has expired.
     var isGone = false

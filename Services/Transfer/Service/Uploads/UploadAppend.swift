@@ -6,11 +6,11 @@ import ServiceKit
 
 /// How to append the body of a request to an upload.
 struct UploadAppend: Sendable {
-    /// When the upload is complete.
+    /// The condition that completes the upload.
     enum Completion: Sendable {
-        /// When it has its length (tus).
+        /// The upload has its length (tus).
         case atLength
-        /// When the whole body has arrived (the draft).
+        /// The whole body has arrived (the draft).
         case withBody
         case not
     }

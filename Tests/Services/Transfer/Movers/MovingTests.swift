@@ -48,7 +48,7 @@ import Testing
 
     /// Waits for the challenge and answers it.
     private func answer(_ suite: TransferSuite, with credential: (JSON) -> String) async throws -> JSON {
-        try await eventually(within: 60, describe: "the app was asked") {
+        try await eventually(within: 60, describe: "the app has a challenge") {
             try await document(suite)["challenge"]?["id"]?.string != nil
         }
         let challenge = try #require(try await document(suite)["challenge"])
@@ -59,7 +59,7 @@ import Testing
     }
 
     private func isAskedAgain(_ suite: TransferSuite, failures: Int) async throws {
-        try await eventually(within: 60, describe: "the app was asked again") {
+        try await eventually(within: 60, describe: "the app has a second challenge") {
             try await document(suite)["challenge"]?["previousFailureCount"]?.int == failures
         }
     }

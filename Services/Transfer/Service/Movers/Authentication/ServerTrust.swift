@@ -6,9 +6,9 @@ import TransferMachine
 
 /// The verification of a server's certificate.
 enum CertificateVerification: Sendable, Hashable {
-    /// By trust roots, dates and name.
+    /// Verifies trust roots, dates and name.
     case system
-    /// By this fingerprint. Issuer and name do not matter then.
+    /// Accepts the certificate with this fingerprint, with any issuer and name.
     case pinned(String)
     /// No certificate passes. This reads the certificate only.
     case none

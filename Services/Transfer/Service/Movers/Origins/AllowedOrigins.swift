@@ -39,9 +39,9 @@ struct AllowedOrigins: Sendable {
 
     /// The way to connect to an origin.
     enum Way: Equatable {
-        /// By its name.
+        /// Connects by name.
         case direct
-        /// By one of these checked addresses, because a second resolution could return others.
+        /// Connects to one of these checked addresses, because a second resolution could return others.
         case pinned([String])
         case refused
         case unresolvable

@@ -21,7 +21,7 @@ final class Shaper: Sendable {
         var heard = 0
         /// The number of the network. A change voids all waits on the former network.
         var network = 0
-        /// When each direction is free again.
+        /// The time at which each direction is free again.
         var free: (down: Duration, up: Duration)
         var random: any RandomNumberGenerator & Sendable
 
