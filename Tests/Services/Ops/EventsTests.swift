@@ -120,7 +120,7 @@ import Timeline
             try await bench.append("lifecycle.app.woken", to: "b")
             let answer = try await bench.get("/v1/devices/a/timeline")
             #expect(answer.items.count == 1)
-            #expect(answer.items[0]["summary"]?.string?.contains("woken") == true)
+            #expect(answer.items[0]["summary"]?.string?.contains("to wake an app") == true)
             #expect(answer.items[0]["data"] == ["app": "com.example"])
             #expect(try await bench.get("/v1/devices/a/timeline?device=b").faults == ["/device"])
         }

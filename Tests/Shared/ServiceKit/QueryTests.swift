@@ -53,7 +53,7 @@ import Timeline
             let token = try await service.tokens.issue(device: "d2", fleet: "f1", id: "t", lifetime: .hours(1))
             let answer = try await service.send("GET", "/v1/devices/d1", key: token)
             #expect(answer.status == 404)
-            #expect(answer.json["detail"] == "This credential opens nothing at /v1/devices/d1.")
+            #expect(answer.json["detail"] == "/v1/devices/d1 does not exist, or this credential may not see it.")
         }
     }
 

@@ -154,7 +154,9 @@ extension CounterService {
     ///
     /// - Returns: the offset of the event.
     @discardableResult
-    func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked.placeholder) async throws -> Int {
+    func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked.placeholder) async throws
+        -> Int
+    {
         let key = AggregateKey.device(device)
         let partition = Int32(key.partition(of: 4))
         let insert = Statement(
