@@ -3,22 +3,6 @@ public import Logging
 public import Postgres
 public import ServiceLifecycle
 import Synchronization
-import Timeline
-
-/// The reason why a stream of the log ended.
-public enum TailError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The reader exceeded ``LogTail/readerLimit`` or ``LogTail/readerBytes``. It may resume after its last event.
-    case slowReader
-    /// Retention dropped the next events during the read. The reader must start again.
-    case beyondRetention
-
-    public var description: String {
-        switch self {
-        case .slowReader: "the reader was too slow and was disconnected; resume after the last event"
-        case .beyondRetention: "retention dropped the next events; read the state and start again"
-        }
-    }
-}
 
 /// The live tail: the one reader of new events in a process. It reads each followed partition once, and routes the
 /// events to the streams in memory. A new stream replays past events from the database, and joins when it has caught
@@ -306,16 +290,4 @@ public final class LogTail: Service {
         }
         return (merged(found.lists), found.positions, found.isAtHead)
     }
-}
-
-/// Merges lists by the times of their events. The order within each list stays.
-private func merged(_ lists: [[Event]]) -> [Event] {
-    guard lists.count > 1 else { return lists.first ?? [] }
-    var rest = lists.filter { !$0.isEmpty }.map { $0[...] }
-    var all: [Event] = []
-    while let next = rest.indices.min(by: { (rest[$0].first?.time ?? .epoch) < (rest[$1].first?.time ?? .epoch) }) {
-        if let event = rest[next].popFirst() { all.append(event) }
-        if rest[next].isEmpty { rest.remove(at: next) }
-    }
-    return all
 }

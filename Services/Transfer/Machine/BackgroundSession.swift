@@ -1,6 +1,7 @@
 public import Contracts
 public import OrderedCollections
 public import Records
+import Timeline
 
 /// The machine's view of an installed app.
 public struct AppView: Record, Equatable {
@@ -50,4 +51,45 @@ public struct BackgroundSession: Record, Equatable {
 
     /// Whether a task is not completed.
     public var hasUnfinishedTasks: Bool { tasks.contains { $0.state != .completed } }
+}
+
+extension BackgroundSession {
+    mutating func extendLimits(by length: Interval) {
+        finishing?.countdown.extend(by: length)
+        for index in tasks.indices { tasks[index].challenge?.countdown?.extend(by: length) }
+    }
+
+    /// Applies a new state of the app to its session.
+    mutating func note(_ state: AppPresence, at time: Instant) {
+        switch state {
+        case .notRunning:
+            isAttached = false
+            // The process invalidated its own object. The next process creates a new one and gets the remaining callbacks.
+            isInvalidated = false
+            // The next process gets the callbacks that did not return. It is woken for them unless the app ended in a wake
+            // for this session: an app that always crashes would be woken forever.
+            let isInWake = wake == .begun
+            for index in tasks.indices {
+                if tasks[index].fate == .offered {
+                    tasks[index].fate = .kept
+                    hasNews = hasNews || !isInWake
+                }
+                if tasks[index].challenge?.countdown != nil {
+                    tasks[index].challenge?.countdown = nil
+                    hasNewChallenge = hasNewChallenge || !isInWake
+                }
+            }
+            finishing = nil
+        case .suspended:
+            finishing?.countdown.stop(at: time)
+            for index in tasks.indices { tasks[index].challenge?.countdown?.stop(at: time) }
+        case .background, .foreground:
+            finishing?.countdown.goOn(at: time)
+            for index in tasks.indices { tasks[index].challenge?.countdown?.goOn(at: time) }
+        }
+        guard state == .foreground else { return }
+        // The user has returned, which resets the resume-rate limiter.
+        relaunches = 0
+        for index in tasks.indices { tasks[index].delayedUntil = nil }
+    }
 }

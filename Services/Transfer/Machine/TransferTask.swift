@@ -88,3 +88,23 @@ public struct TransferTask: Record, Equatable {
     /// The storage pieces of the received bytes, in order.
     public var pieces: [StoredPiece] { segments.filter { $0.length > 0 }.map { storedPiece($0) } }
 }
+
+extension TransferTask {
+    mutating func forgetBytes() {
+        segments = []
+        response = nil
+        bytesExpected = nil
+    }
+
+    mutating func noteProgress(at time: Instant, untold bytes: Int) {
+        progressAt = time
+        untoldBytes = (untoldBytes.heldToBytes + bytes.heldToBytes).heldToBytes
+    }
+
+    mutating func takeOver(_ left: ResumableDownload) {
+        epoch = left.epoch
+        segments = left.segments
+        response = left.response
+        bytesExpected = left.bytesExpected
+    }
+}
