@@ -30,8 +30,8 @@ public struct PropertyFailed: Error, CustomStringConvertible {
     public var description: String { "seed \(seed) (run only this seed with DORMOUSE_SEED=\(seed)): \(reason)" }
 }
 
-/// Checks a property for the seeds `first`, `first + 1` and so on, or only for the seed in the environment variable
-/// `DORMOUSE_SEED`.
+/// Checks a property for the seeds `first`, `first + 1` and so on, or only for the seed or the range of seeds in the
+/// environment variable `DORMOUSE_SEED`, such as `7` or `100-200`.
 ///
 /// The property fails by throwing. Use `#require` in it: an `#expect` would neither stop the run nor name the seed.
 /// - Parameters:
@@ -57,6 +57,8 @@ public func propertyTest(
 
 /// The seeds of a property test. A value of `DORMOUSE_SEED` that is not a number is ignored.
 func seeds(from first: UInt64, count: Int, asked: String?) -> [UInt64] {
+    let range = asked.map { $0.split(separator: "-").compactMap { UInt64($0) } } ?? []
+    if let low = range.first, let high = range.last, range.count == 2, low <= high { return Array(low...high) }
     if let seed = asked.flatMap({ UInt64($0) }) { return [seed] }
     return (0..<UInt64(count)).map { first &+ $0 }
 }

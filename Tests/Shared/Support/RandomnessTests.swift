@@ -39,6 +39,8 @@ struct RandomnessTests {
     @Test func `a given seed is the only one that runs`() {
         #expect(seeds(from: 3, count: 3, asked: nil) == [3, 4, 5])
         #expect(seeds(from: 3, count: 3, asked: "99") == [99])
+        #expect(seeds(from: 3, count: 3, asked: "7-9") == [7, 8, 9])
+        #expect(seeds(from: 3, count: 2, asked: "9-7") == [3, 4])
         #expect(seeds(from: 3, count: 2, asked: "ninety") == [3, 4])
     }
 }
