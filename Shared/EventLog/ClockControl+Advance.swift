@@ -58,7 +58,7 @@ extension ClockControl {
     ) async throws -> ClockReading {
         var start = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
-        guard start.now + interval <= Instant.documented.upperBound else { throw ClockError.beyondCalendar }
+        guard interval <= Instant.documented.upperBound - start.now else { throw ClockError.beyondCalendar }
         var target = Int((start.now + interval).milliseconds)
         if let request {
             switch try await begin(request, until: target, connection) {
