@@ -1,7 +1,7 @@
 import OrderedCollections
 import Records
 
-/// The forms of one record as text: a full value, a value without optional parts, and the schema.
+/// The forms of one record as text: a full value, a value without optional parts, the placeholder, and the schema.
 enum GoldenForm {
     static func text<R: Record>(of type: R.Type, in module: RecordModule) throws -> String {
         var lines = [String(reflecting: type)]
@@ -13,6 +13,7 @@ enum GoldenForm {
             lines.append("    \(isFull ? "full" : "sparse") binary \(hexadecimal)")
             guard R(binary: sample.binary)?.binary == sample.binary else { throw GoldenFault(type: lines[0]) }
         }
+        lines.append("    placeholder json \(String(decoding: R.placeholder.jsonBytes, as: UTF8.self))")
         lines.append("    schema \(String(decoding: R.schema.bytes, as: UTF8.self))")
         return lines.joined(separator: "\n") + "\n"
     }
